@@ -148,8 +148,22 @@ double double_of(const std::string &text) {
     return std::strtod(without_underscores(text).c_str(), nullptr);
 }
 
+// Of an index that was taken: a name has a character that no integer has, or one out of place.
+bool is_name(const std::string &text) {
+    int64_t value;
+    return read_integer({text.data(), text.data() + text.size()}, value) == Integer::malformed;
+}
+
+int64_t number_of_name(const std::string &text) {
+    uint64_t hash = 14695981039346656037u;
+    for (unsigned char byte : text) hash = (hash ^ byte) * 1099511628211u;
+    return static_cast<int64_t>(hash << 1 >> 1);
+}
+
 int64_t column_of(const std::string &text, const Options &options) {
-    const int64_t index = std::strtoll(without_underscores(text).c_str(), nullptr, 10);
+    const int64_t index = options.hash_bits && is_name(text)
+                              ? number_of_name(text)
+                              : std::strtoll(without_underscores(text).c_str(), nullptr, 10);
     if (!options.hash_bits) return index - options.base;
     return static_cast<int64_t>(mixed(index) >> (64 - options.hash_bits));
 }
@@ -211,12 +225,13 @@ void check_rows(const std::string &text, const M &matrix, const LabelTable &labe
                 const Options &options) {
     const std::vector<Tokens> rows = tokens_of_rows(text);
     CHECK(matrix.rows.row == static_cast<int64_t>(rows.size()));
+    const std::string prefix = options.hash_bits ? "qid:" : "qid";
     int64_t query = 0;
     for (size_t row = 0; row < rows.size(); ++row) {
         const Tokens &tokens = rows[row];
         check_labels(tokens, matrix, row, labels, options);
         size_t first = count_labels(tokens, options) > 0;
-        if (first < tokens.size() && tokens[first].compare(0, 3, "qid") == 0) {
+        if (first < tokens.size() && tokens[first].compare(0, prefix.size(), prefix) == 0) {
             const char *id = std::strchr(tokens[first++].c_str(), ':') + 1;
             if (options.query_id) {
                 CHECK(matrix.query_ids[query++]

@@ -199,7 +199,8 @@ def fit_svmlight(
     n_features : int, default=None
         Indices beyond are refused. None: features are taken in as they turn up.
     hash_bits : int, default=None
-        From 1 to 31: indices are hashed to ``2**hash_bits`` features, which bounds the memory.
+        From 1 to 31: indices, or names such as ``goal:1`` has, are hashed to ``2**hash_bits``
+        features, as for `load_svmlight`, which bounds the memory.
     zero_based : bool or "auto", default="auto"
         Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64

@@ -270,7 +270,7 @@ _FLAWS = {
     "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {FORM}."),
     "bad_index": Flaw(
         "{token} has an index that is not a whole number",
-        "Features are numbered, not named: give each name a number.",
+        "Pass hash_bits=20, which takes names, too, or give each name a number.",
     ),
     "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
     "zero_index": Flaw(
@@ -308,6 +308,8 @@ _REMEDIES = {
     ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
     "or pass positive=LABEL if the model tells that one from all others.",
     ("no_label", "predicting"): "Put one first.",
+    ("bad_index", "predicting"): "The model has learned features by their numbers: give each name "
+    "its number.",
 }
 
 
@@ -391,6 +393,8 @@ def _start_of_row(block: TextBlock, row: int) -> int:
 
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
+    if code == "bad_index" and reading.hash_bits is not None:
+        return Flaw("{token} has nothing before its colon", "Put the feature's number or name there.")
     if code == "missing_colon" and token.startswith(b"|"):
         return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
     if _JSON.match(line):

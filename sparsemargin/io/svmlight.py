@@ -63,7 +63,9 @@ def load_svmlight(
     query_id : bool, default=False
         Whether to return the numbers of `qid:N`, too.
     hash_bits : int, optional
-        From 1 to 31: indices are hashed to 2**hash_bits columns. Excludes `n_features`.
+        From 1 to 31: indices are hashed to 2**hash_bits columns, which are the highest bits of the
+        finaliser of splitmix64. They may then be names, too, as in ``goal:1``: what is no whole
+        number counts as the lower 63 bits of its bytes' FNV-1a hash of 64. Excludes `n_features`.
     offset, length : int, default=0, -1
         The part of a single file to read, in bytes of its text, unpacked: whole lines, those that
         begin after `offset` bytes (0: the first one, too), but not after `length` more, unless that

@@ -143,8 +143,8 @@ def refuse_other_data(X: Any) -> None:
 
 
 def check_labels(y: Any) -> np.ndarray:
-    """Labels as a one-dimensional array; a ValueError where y is None, has the wrong shape, mixes
-    types, or is continuous."""
+    """Labels as a one-dimensional array; a ValueError where y is None, has the wrong shape, lacks
+    a label, mixes types, or is continuous."""
     if y is None:
         raise ValueError(
             "Learning requires y to be passed, but the target y is None. Give a label for each row "
@@ -153,9 +153,12 @@ def check_labels(y: Any) -> np.ndarray:
     # A column of a table has a dtype too.
     if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
         _refuse_lists(y)
+        _refuse_missing(y)
         _refuse_mixed(y)
     if type(y) is not np.ndarray or y.ndim != 1:
         y = column_or_1d(y, warn=True)
+    if y.dtype.kind == "f" and np.isnan(y).any():
+        _refuse_missing(y)
     if y.dtype.kind not in "biuUS":
         check_classification_targets(y)
     return y
@@ -172,6 +175,15 @@ def _refuse_lists(y: Any) -> None:
             raise ValueError(
                 f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
                 "each row."
+            )
+
+
+def _refuse_missing(y: Any) -> None:
+    for i, label in enumerate(y):
+        if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
+            raise ValueError(
+                f"y[{i}] is {'None' if label is None else 'NaN'}: this row has no label. Leave rows "
+                "without one out of X and y."
             )
 
 

@@ -60,6 +60,9 @@ def test_random_texts_against_reference():
         (b"1 7:1\n1 2147483649:1 8:2", Options(base=1, least=1)),
         (b"1 0:1 1:1 2:1 12345678901:1 9223372036854775807:1", Options(hash_bits=1)),
         (b"1 0:1 1:1 2:1 12345678901:1", Options(base=1, least=1, hash_bits=31)),
+        (b"1 goal:1 7:2 caf\xc3\xa9:0.5 1.0:3 goal:0.25", Options(hash_bits=20)),
+        (b"1 qid:7 qid:1 qidle:2\n1 qidle:1", Options(hash_bits=31, query_id=True)),
+        (b"2:1 goal:2\na,b goal:1", Options(hash_bits=8, multilabel=True)),
     ],
 )  # fmt: skip
 def test_texts_of_every_kind_against_reference(text, options):
@@ -121,6 +124,11 @@ def test_float32_is_the_double_rounded_or_refused():
         (b"1 9223372036854775808:1", {}, "index_too_large", 2, 21),
         (b"1 7:1 8:1", {"max_index": 7}, "index_too_large", 6, 3),
         (b"1 8:1 7:1", {"max_index": 7, "hash_bits": 5}, "index_too_large", 2, 3),
+        (b"1 goal:1", {}, "bad_index", 2, 6),
+        (b"1 goal:1 :1", {"hash_bits": 5}, "bad_index", 9, 2),
+        (b"1 -3:1", {"hash_bits": 5}, "negative_index", 2, 4),
+        (b"1 goal:a", {"hash_bits": 5}, "bad_value", 2, 6),
+        (b"1 goal\0:1", {"hash_bits": 5}, "nul", 6, 1),
         (b"1 1:2:3", {}, "bad_value", 2, 5),
         (b"1 1:-Infinity", {}, "not_finite", 2, 11),
         (b"1,inf 1:1", {"multilabel": True}, "not_finite", 2, 3),

@@ -293,6 +293,22 @@ def test_what_is_wrong_is_named_with_its_place(tmp_path, text, how, words):
     assert str(caught.value).startswith(str(path))
 
 
+def test_names_are_hashed_and_without_hashing_refused(tmp_path):
+    path = write(tmp_path, b"1 goal:0.5 7:2 goal:1\n-1 caf\xc3\xa9:3 8:1\n")
+    X, _ = load_svmlight(path, hash_bits=20)
+    numbers, _ = load_svmlight(write(tmp_path, b"1 7:2\n-1 8:1\n", "n.svm"), hash_bits=20)
+    # Numbers lie where they lie in a file without names.
+    assert X.shape == (2, 2**20)
+    assert X.sum() - numbers.sum() == 4.5
+    assert X[0, numbers.indices[0]] == 2
+    assert X[1, numbers.indices[1]] == 1
+    assert sorted(X.data) == [1, 1.5, 2, 3]
+    with pytest.raises(ValueError, match=r"line 1, column 3: 'goal:0.5' .* Pass hash_bits=20"):
+        load_svmlight(path)
+    with pytest.raises(ValueError, match=r"line 1, column 3: ':1' has nothing before its colon"):
+        load_svmlight(write(tmp_path, b"1 :1\n"), hash_bits=20)
+
+
 @pytest.mark.parametrize(("n_jobs", "pack"), [(1, bytes), (2, gzip.compress), (3, bytes)])
 def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n_jobs, pack):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 10_000)

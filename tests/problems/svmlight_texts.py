@@ -10,6 +10,7 @@ from references.svmlight import Options
 
 BLANKS = [b"\t", b"  ", b" \t ", b"\v", b"\f", b"\r", b" \r "]
 WORDS = [b"spam", b"ham", b"a-very-long-label", b"caf\xc3\xa9", b"\xff", b"1_", b"0x1p3", b"e5"]
+NAMES = [b"goal", b"caf\xc3\xa9", b"\xff", b"1.0", b"--3", b"qidx", b"a|b=c", b"x" * 40]
 OVERLONG = b"1" * 4301
 LIMITS = [2**63 - 1, 2**31 - 1, 10**9]
 BROKEN = [
@@ -103,7 +104,10 @@ def random_entries(random, options, wild):
         value = f"{random.uniform(0, 1):.6f}" if usual else random_number(random)
         odd = wild and random.random() < 0.1
         style = random.choice(["+{}", "{:07}", "{:_}", "{:020}", "+0_{}"]) if odd else "{}"
-        yield f"{style.format(index)}:{value}".encode()
+        name = style.format(index).encode()
+        if wild and options.hash_bits and random.random() < 0.2:
+            name = random.choice(NAMES)
+        yield name + f":{value}".encode()
 
 
 def random_label(random, wild):

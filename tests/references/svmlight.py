@@ -1,7 +1,8 @@
 """svmlight text read the slow, plain way: what the scanner is checked against.
 
 Written from the grammar alone. A line is `label index:value ...`; whitespace is that of
-bytes.split(); "#" starts a comment; numbers are what int() and float() take.
+bytes.split(); "#" starts a comment; numbers are what int() and float() take. Where
+indices are hashed they may be names.
 """
 
 import math
@@ -62,7 +63,7 @@ def read_line(line, offset, options, result):
     tokens = [(match[0], offset + match.start()) for match in TOKEN.finditer(content)]
     if tokens:
         result.labels.append(read_labels(tokens, options))
-        if tokens and tokens[0][0].startswith(b"qid"):
+        if tokens and tokens[0][0].startswith(b"qid:" if options.hash_bits else b"qid"):
             read_query_id(*tokens.pop(0), options, result)
         entries = [read_entry(*token, options, result) for token in tokens]
         result.rows.append(canonical(entries, options))
@@ -127,6 +128,8 @@ def read_entry(token, offset, options, result):
     """Return column and value, and the place."""
     before, after = split(token, offset)
     index, value = label_number(before, int), label_number(after)
+    if index is None and before and options.hash_bits:
+        index = number_of_name(before)
     refuse_if(index is None, "bad_index", offset, token)
     refuse_if(index < 0, "negative_index", offset, token)
     refuse_if(index > LARGEST_INT64, "index_too_large", offset, token)
@@ -142,6 +145,14 @@ def read_entry(token, offset, options, result):
 def is_finite(value, options):
     with np.errstate(over="ignore"):
         return np.isfinite(options.dtype(value))
+
+
+def number_of_name(name):
+    """Return the lower 63 bits of the FNV-1a hash of 64."""
+    number = 0xCBF29CE484222325
+    for byte in name:
+        number = (number ^ byte) * 0x100000001B3 % 2**64
+    return number % 2**63
 
 
 def mixed(z):

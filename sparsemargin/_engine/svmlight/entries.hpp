@@ -1,4 +1,4 @@
-// One entry of a row, "index:value".
+// One entry of a row, "index:value", or "name:value" where features are hashed.
 //
 // The usual one, digits and a colon and a decimal number within 32 bytes, is read without a branch
 // on its length; everything else goes by the plain way, one character after the other.
@@ -255,10 +255,21 @@ inline void check_no_nul(Token token) {
     if (const char *nul = find(token, '\0')) fail(Code::nul, {nul, nul + 1});
 }
 
-[[gnu::noinline]] inline int64_t read_index(Token index, Token token) {
+// The number that stands for a feature's name: the lower 63 bits of its bytes' FNV-1a hash of 64.
+inline int64_t number_of_name(Token name) {
+    uint64_t hash = 0xCBF29CE484222325;
+    for (const char *p = name.start; p < name.stop; ++p) {
+        hash = (hash ^ static_cast<unsigned char>(*p)) * 0x100000001B3;
+    }
+    return static_cast<int64_t>(hash & LARGEST_INT64);
+}
+
+[[gnu::noinline]] inline int64_t read_index(Token index, Token token, bool may_be_name) {
     int64_t value = 0;
     switch (read_integer(index, value)) {
-        case Integer::malformed: fail(Code::bad_index, token);
+        case Integer::malformed:
+            if (may_be_name && index.size()) return number_of_name(index);
+            fail(Code::bad_index, token);
         case Integer::too_small: fail(Code::negative_index, token);
         case Integer::too_large: fail(Code::index_too_large, token);
         case Integer::good: break;
@@ -289,10 +300,10 @@ bool is_finite(double value) {
 }
 
 template <class Value>
-[[gnu::noinline]] Parsed any_entry(const char *p) {
+[[gnu::noinline]] Parsed any_entry(const char *p, bool may_be_named) {
     const Token token = token_at(p);
     const Pair pair = split(token);
-    const int64_t index = read_index(pair.before, token);
+    const int64_t index = read_index(pair.before, token, may_be_named);
     double value;
     if (!read_real(pair.after, value)) fail(Code::bad_value, token);
     if (!is_finite<Value>(value)) fail(Code::not_finite, token);
@@ -301,11 +312,11 @@ template <class Value>
 
 // Reads the entry that starts at `p`, a character of a token.
 template <class Value>
-[[gnu::always_inline]] inline Parsed read_entry(const char *p) {
+[[gnu::always_inline]] inline Parsed read_entry(const char *p, bool may_be_named) {
     Parsed entry;
     if (likely(usual_entry(p, entry))) return entry;
     entry = long_entry(p);
-    return entry.stop ? entry : any_entry<Value>(p);
+    return entry.stop ? entry : any_entry<Value>(p, may_be_named);
 }
 
 }  // namespace sparsemargin

@@ -130,7 +130,8 @@ cdef class Scanner:
         Whether the numbers after "qid:" are wanted.
     hash_bits : int, default=0
         Above 0, up to 31: column = that many highest bits of the index's hash, the finaliser of
-        splitmix64, whatever `base` and `least` are.
+        splitmix64, whatever `base` and `least` are. Indices may then be names, too: what is no
+        integer stands for the lower 63 bits of its bytes' FNV-1a hash of 64.
     """
 
     cdef LineReader* reader

@@ -2,7 +2,7 @@
 //
 // What a token may be is what scikit-learn's load_svmlight_file makes of it: whitespace is that of
 // bytes.split(), numbers are those of int() and float(). Indices may come in any order and repeat;
-// labels may be words. Python has no part in this, so that a fuzzer can be built on it alone.
+// labels may be words, and so may indices that are hashed. Python has no part in this, so that a fuzzer can be built on it alone.
 #pragma once
 
 #include <algorithm>
@@ -127,7 +127,9 @@ class LineScanner {
 
     const char *scan_query_id(const char *p) {
         const Token token = token_at(p);
-        if (token.size() < 3 || std::memcmp(p, "qid", 3) != 0) return p;
+        // A feature's name may begin so, too.
+        const int64_t least = options_.hash_bits ? 4 : 3;
+        if (token.size() < least || std::memcmp(p, "qid:", least) != 0) return p;
         const Pair pair = split(token);
         if (options_.query_id) {
             int64_t id;
@@ -142,7 +144,7 @@ class LineScanner {
     const char *each_entry(const char *p, Take take) {
         p = skip_blanks(p);
         while (kind_of(p) == TOKEN) {
-            const Parsed entry = read_entry<Value>(p);
+            const Parsed entry = read_entry<Value>(p, options_.hash_bits);
             if (!take(entry.index, entry.value, p)) return nullptr;
             p = entry.stop + 1;
             if (!likely(*entry.stop == ' ' && kind_of(p) == TOKEN)) p = skip_blanks(entry.stop);
