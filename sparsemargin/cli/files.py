@@ -114,11 +114,18 @@ def check_dictionary(path: str) -> None:
         deque(dictionary_entries(path), maxlen=0)
 
 
-def feature_names(learner: Learner, dictionary: str | None) -> Sequence[str]:
-    """A name for each feature, by the dictionary or by the indices that files have."""
+def feature_names(
+    learner: Learner, dictionary: str | None, known: Sequence[str] | None = None
+) -> Sequence[str]:
+    """A name for each feature: by the dictionary, as it is `known`, as the model was fitted with it,
+    or by the index that files have."""
     n_features = learner.n_features_in_
     if dictionary is not None:
         return read_dictionary(dictionary, n_features)
+    if known is None:
+        known = getattr(learner, "feature_names_in_", None)
+    if known is not None:
+        return list(map(str, known))
     columns = columns_of(learner)
     hashed = columns.get("hash_bits") is not None
     return Indices(n_features, 0 if hashed or columns["zero_based"] else 1)

@@ -21,7 +21,7 @@ from sparsemargin.cli.display import (
 from sparsemargin.cli.files import feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
-from sparsemargin.io.model_files import load_learner, summarise
+from sparsemargin.io.model_files import load_with_names, summarise
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
 
@@ -44,11 +44,12 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
     """Tell a model's settings and its strongest features.
 
     And its certificate, where it has one: the margin it reached, and what none can exceed. Features
-    are called by their indices in the files, or by a dictionary. Of two classes, weights
-    above 0 speak for the second.
+    are called by a dictionary, by the names that the model was fitted with, those of a pipeline's
+    vectorizer included, or by their indices in the files. Of two classes, weights above 0 speak
+    for the second.
     """  # fmt: skip
-    learner = load_learner(model)
-    names = feature_names(learner, dictionary)
+    learner, known = load_with_names(model)
+    names = feature_names(learner, dictionary, known)
     figures = {
         "model": model,
         "bytes": os.path.getsize(model),

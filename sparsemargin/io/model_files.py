@@ -82,8 +82,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Of a pipeline the other steps may be scikit-learn's `CountVectorizer`, `TfidfVectorizer`,
     `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a
-    `FeatureUnion` of these, without functions among their parameters. The commands don't read such
-    a file, whose rows are not those of svmlight text.
+    `FeatureUnion` of these, without functions among their parameters. Of the commands, ``info`` and
+    ``inspect`` read such a file; the others don't, as its rows are not those of svmlight text.
 
     Of a classifier all is saved: parameters, weights, averages, the pool of a kernel, the logs that
     `hypothesis="vote"` and ``"random"`` are replayed from, certificates. Weights that are mostly 0
@@ -224,11 +224,25 @@ def load_learner(path: str | os.PathLike[str]) -> Learner:
     """`load_model` without scikit-learn: gives what the classifier learns by."""
     learner, _, steps = _load(path)
     if steps is not None:
+        kinds = [*pipelines.kinds_of(part(steps, "steps")), learner.classifier]
+        rows = "texts" if kinds[0].endswith("Vectorizer") else "X"
         raise ValueError(
-            f"{os.fspath(path)} holds a pipeline, whose rows are not those of svmlight text. Load "
-            "it by load_model."
+            f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which "
+            "takes other rows than those of svmlight text. Ask it in Python: sparsemargin."
+            f"load_model({os.fspath(path)!r}).predict({rows})."
         )
     return learner
+
+
+def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
+    """What a classifier, or the last step of a pipeline, learns by, without scikit-learn; and the
+    names that the steps before it give to its features, None where they give none."""
+    learner, _, steps = _load(path)
+    try:
+        names = steps and pipelines.names_after(part(steps, "steps"), learner.n_features_in_)
+    except ValueError as error:
+        raise ValueError(f"{os.fspath(path)}: {error}") from None
+    return learner, names
 
 
 def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:

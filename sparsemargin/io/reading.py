@@ -411,8 +411,7 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     if code == "index_too_large" and reading.n_features is not None:
         return Flaw(
             f"{{token}} has an index beyond n_features={reading.n_features}",
-            f"The largest may be {reading.max_index} here. "
-            "Raise n_features, or leave it out: X.resize(len(y), n_features) then cuts columns.",
+            f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
         )
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
         return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")

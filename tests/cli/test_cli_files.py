@@ -196,6 +196,19 @@ def test_inspect_names_features_by_a_dictionary():
         assert len(entry["against"]) == 3
 
 
+def test_inspect_names_features_as_the_model_was_fitted_with_them():
+    X, y = load_svmlight("train.svm")
+    model = PNormPerceptron(random_state=0).fit(X, y)
+    model.feature_names_in_ = np.array([f"w{i}" for i in range(X.shape[1])], dtype=object)
+    save_model(model, "a.model")
+    (entry,) = inspected("--top", "1")["strongest"]
+    assert entry["for"][0]["feature"] == f"w{model.coef_.argmax()}"
+    Path("words.txt").write_text("".join(f"v{i}\n" for i in range(X.shape[1])))
+    (entry,) = inspected("--dictionary", "words.txt")["strongest"]
+    assert entry["for"][0]["feature"] == f"v{model.coef_.argmax()}"
+    assert "\tw" in run("predict", "a.model", "test.svm", "--explain").stdout
+
+
 def test_inspect_tells_the_certificate_and_that_votes_have_no_weights():
     X, y = np.array([[1.0, 0.2], [-1.0, 0.3], [2.0, -1.0]]), np.array([1, -1, 1])
     model = MarginPerceptron(margin=5.0, tol=0.1).fit(X, y)

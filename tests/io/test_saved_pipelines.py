@@ -1,5 +1,7 @@
 """Pipelines in model files: they come back to the bit, and no file makes another step."""
 
+import json
+
 import numpy as np
 import pytest
 from sklearn.calibration import CalibratedClassifierCV
@@ -55,9 +57,27 @@ def test_pipelines_come_back(path, X, steps):
     if steps and "HashingVectorizer" not in repr(steps):
         names = [each[:-1].get_feature_names_out().tolist() for each in (loaded, model)]
         assert names[0] == names[1]
-    kinds = ", ".join(type(step).__name__ for step in steps)
-    assert kinds in run("info", path).stdout
-    assert "holds a pipeline" in run("inspect", path, code=1).stderr
+    kinds = [type(step).__name__ for step in steps]
+    assert ", ".join(kinds) in run("info", path).stdout
+    rows = "texts" if X is TEXTS else "X"
+    for command in "predict", "evaluate":
+        error = run(command, path, __file__, code=1).stderr
+        assert error.endswith(f"Ask it in Python: sparsemargin.load_model('{path}').predict({rows}).\n")
+        assert f" {' > '.join([*kinds, 'ALMAClassifier'])}, " in error
+
+
+def test_inspect_names_the_features_of_a_pipeline(path):
+    for steps, name in (
+        ([TfidfVectorizer(), MaxAbsScaler()], "money"),
+        ([CountVectorizer(vocabulary=["see", "money"]), TfidfTransformer()], "money"),
+        ([HashingVectorizer(n_features=64), StandardScaler(with_mean=False)], None),
+    ):
+        model = piped(*steps)
+        save_model(model, path)
+        (entry,) = json.loads(run("inspect", path, "--json", "--top", "1").stdout)["strongest"]
+        (strongest,) = entry["for"]
+        name = name or str(model[-1].coef_.argmax() + 1)
+        assert strongest == {"feature": name, "weight": model[-1].coef_.max()}
 
 
 def test_what_has_no_place_in_a_file_is_named(path):
