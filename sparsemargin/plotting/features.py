@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 _HATCH = "////"
 _LONGEST_NAME = 30
 _FEWEST_BARS = 3
+_MOST_PANELS = 12
 
 
 class FeatureWeights(NamedTuple):
@@ -107,7 +108,8 @@ class StrongestFeaturesDisplay(Display):
         top : int, default=10
             How many features of each class.
         classes : sequence, default=None
-            Which classes. None: all; of two, the second.
+            Which classes. None: all; of two, the second; in a new figure the 12 whose strongest
+            features weigh most, where there are more.
         $drawn
 
         Raises
@@ -126,11 +128,18 @@ class StrongestFeaturesDisplay(Display):
         # Of two classes there is one vector, for the second.
         known = list(estimator.classes_)[-coef.shape[0] :]
         labels, weights = chosen("classes", classes, known), {}
+        if classes is None and ax is None and len(labels) > _MOST_PANELS:
+            largest = np.array([np.abs(vector).max() for vector in vectors_of(coef)])
+            heaviest = np.argsort(-largest, kind="stable")[:_MOST_PANELS]
+            labels = [known[i] for i in sorted(heaviest)]
         for label, vector in zip(known, vectors_of(coef), strict=True):
             if label in labels:
                 places = strongest_features(vector, top)
                 weights[label] = FeatureWeights(_names_of(places, names), vector[places])
-        return cls({label: weights[label] for label in labels}).plot(ax, **kwargs)
+        display = cls({label: weights[label] for label in labels}).plot(ax, **kwargs)
+        if classes is None and len(labels) < len(known):
+            display.figure_.suptitle(f"{len(labels)} of {len(known)} classes")
+        return display
 
 
 class SelectionStabilityDisplay(Display):

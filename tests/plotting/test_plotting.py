@@ -47,6 +47,12 @@ def data():
 
 
 @pytest.fixture(scope="module")
+def many_classes():
+    X = np.random.RandomState(0).standard_normal((160, 9))
+    return PNormPerceptron(random_state=0).fit(X, np.arange(160) % 40)
+
+
+@pytest.fixture(scope="module")
 def three_classes():
     random = np.random.RandomState(0)
     return random.standard_normal((90, 12)), np.repeat(["a", "b", "c"], 30)
@@ -173,6 +179,20 @@ def test_features_are_drawn_as_weighted(data, three_classes):
         display = draw(fitted, top=3, classes=chosen)
         assert display.ax_.get_title() == "class 1"
         assert _texts(display.ax_.get_yticklabels()) == [f"feature {j}" for j in strongest]
+
+
+def test_of_many_classes_the_heaviest_are_drawn(many_classes):
+    draw = drawn.StrongestFeaturesDisplay.from_estimator
+    display = draw(many_classes)
+    assert max(display.figure_.get_size_inches()) < 15
+    heaviest = np.argsort(-np.abs(many_classes.coef_).max(axis=1))[:12]
+    titles = [axes.get_title() for axes in display.ax_]
+    assert titles == [f"class {k}" for k in sorted(heaviest)]
+    assert display.figure_.get_suptitle() == "12 of 40 classes"
+    # All that are asked for, and as many as there are axes.
+    assert len(draw(many_classes, top=1, classes=range(13)).bars_) == 13
+    axes = plt.figure().subplots(5, 8)
+    assert len(draw(many_classes, top=1, ax=axes).bars_) == 40
 
 
 def test_selections_are_drawn_as_counted(data):
