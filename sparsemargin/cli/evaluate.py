@@ -67,7 +67,8 @@ def command(
 
     Of a model of many labels subset accuracy is the share of rows with the very labels that were
     predicted, Hamming loss the share of wrong entries among all of rows and labels. Labels that it
-    has not learned are left out of all figures but the first.
+    has not learned are left out of all figures but the first. --threshold and --top-k are for such
+    models.
     """
     learner = load_learner(model)
     evaluation = _open(learner, text_sources(files), positive, n_threads=threads_for(n_jobs), **how)

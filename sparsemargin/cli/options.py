@@ -156,8 +156,7 @@ THRESHOLD = click.option(
 )  # fmt: skip
 TOP_K = click.option(
     "--top-k", type=click.IntRange(min=1), metavar="K",
-    help="Only the K labels of highest score of each row, the highest first, by a model of many "
-    "labels.",
+    help="Only the K labels of highest score of each row, the highest first.",
 )  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 

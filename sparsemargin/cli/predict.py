@@ -44,7 +44,7 @@ _EXAMPLES = """
 sparsemargin predict news.model test.svm -o labels.txt
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
-sparsemargin predict topics.model test.svm --top-k 3
+sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
@@ -76,6 +76,7 @@ def command(
     """Print a label for every row of svmlight files, one a line.
 
     A model of many labels tells all those of the row, separated by commas; none is an empty line.
+    Of one class a row, --top-k K tells the K most likely, likewise.
     Labels that the rows have don't matter, and may be missing. Features that the model has not
     learned count for nothing.
     """  # fmt: skip
@@ -87,7 +88,8 @@ def command(
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     learner = load_learner(model)
     predictor = Predictor(learner, sources, n_threads=threads_for(n_jobs), **how)
-    texts = _texts(learner, tabs=bool(scores or n_explained))
+    lists = learner._has_many_labels or how["top_k"] is not None
+    texts = _texts(learner, tabs=bool(scores or n_explained), lists=lists)
     header, lines = b"", _labels_of(texts)
     if scores:
         header, lines = _scores_header(learner, texts), _scores_of(texts)
@@ -106,14 +108,13 @@ def command(
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner, *, tabs: bool) -> list[bytes]:
+def _texts(learner: Learner, *, tabs: bool, lists: bool) -> list[bytes]:
     """The classes as training files wrote them, whatever their encoding; refused if a reader of
-    the predictions could not make out one of them."""
-    many = learner._has_many_labels
-    marks = "\n\r" + "\t" * tabs + "," * many
+    the predictions could not make out one of them, in lists of them if rows are told these."""
+    marks = "\n\r" + "\t" * tabs + "," * lists
     texts = []
     for text in map(label_text, learner.classes_.tolist()):
-        clear = set(marks).isdisjoint(text) and (text != "" or not many)
+        clear = set(marks).isdisjoint(text) and (text != "" or not lists)
         try:
             texts.append(text.encode("utf-8", "surrogateescape"))
             clear = clear and texts[-1].decode("utf-8", "surrogateescape") == text

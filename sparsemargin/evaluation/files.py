@@ -122,6 +122,11 @@ class ClassEvaluation(Evaluation):
                 f"positive={positive!r} needs a model of two classes; this one has "
                 f"{len(learner.classes_)}."
             )
+        if how.get("top_k") is not None:
+            raise ValueError(
+                "The model has learned one class a row, and is judged by the one that it predicts. "
+                f"Leave top_k={how['top_k']} out."
+            )
         super().__init__(learner, sources, multilabel=positive is not None, **how)
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         # Ids of labels that rows have: the table has those of the classes in any case.

@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of, located_output
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
@@ -26,7 +27,7 @@ class PredictedBlock(NamedTuple):
     """Some rows of a file and what a model makes of them, in arrays that are good until the next
     block is asked for.
 
-    `codes` are places in the learner's `classes_`, or labels where rows may have several; `outputs`
+    `codes` are places in the learner's `classes_`, or of several for each row; `outputs`
     are of shape (n_rows, n_labels), one label for two classes; `rows` lack the features that the
     model does not know; `block` is as read, a part where all outputs would be too large.
     """
@@ -42,7 +43,7 @@ class Predictor:
 
     `zero_based` is for a learner of matrices; those of files know how indices count. `table` takes
     in the labels, which are left alone otherwise; `n_threads` read ahead; `threshold` and `top_k`
-    are as for `Choice`.
+    are as for `predict_labels`.
     """
 
     def __init__(
@@ -58,12 +59,13 @@ class Predictor:
         top_k: int | None = None,
     ) -> None:
         self._choice: Choice | None = None
+        self._top_k = top_k
         if learner._has_many_labels:
             self._choice = learner._choice(threshold, top_k)
-        elif threshold is not None or top_k is not None:
+        elif threshold is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: a threshold and top_k "
-                "are for models of many labels."
+                "The model has learned one class a row, and predicts one: a threshold is for models "
+                "of many labels. Leave it out."
             )
         if zero_based != "auto" and hasattr(learner, "_reading"):
             raise ValueError(
@@ -104,9 +106,13 @@ class Predictor:
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
 
     def _codes_of(self, outputs: np.ndarray) -> Targets:
-        if self._choice is None:
+        if self._choice is not None:
+            return self._choice.labels(outputs)
+        if self._top_k is None:
             return self.learner._codes_of_outputs(outputs)
-        return self._choice.labels(outputs)
+        ranked = self.learner._ranked(outputs, self._top_k)
+        n_rows, n_told = ranked.shape
+        return Positives(np.arange(n_rows + 1) * n_told, ranked.ravel())
 
 
 def check_form(block: LabelledRows, name: str) -> None:

@@ -7,6 +7,7 @@ so that training from a file starts at once. The scikit-learn classes of
 
 from __future__ import annotations
 
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
@@ -18,6 +19,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparsemargin._checks import check_count
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import Positives, Space, Task, norm, part_of, warn_user
@@ -648,6 +650,16 @@ class Learner(SharedParameters):
         if threshold is None and top_k is None:
             threshold = np.where(self._at_zero(), 0.0, np.nextafter(0.0, 1.0))
         return Choice(len(self.classes_), threshold, top_k)
+
+    def _ranked(self, outputs: np.ndarray, top_k: Any) -> np.ndarray:
+        """Places of the `top_k` classes of largest output, the largest first; of equal ones the
+        predicted one, then those that come first; shape (n_rows, top_k), or fewer if there are."""
+        top_k = check_count("top_k", top_k, 1, sys.maxsize)
+        predicted = self._codes_of_outputs(outputs)
+        if outputs.shape[1] == 1:
+            outputs = np.hstack([-outputs, outputs])
+        others = np.arange(outputs.shape[1]) != predicted[:, np.newaxis]
+        return np.lexsort((others, -outputs), axis=1)[:, :top_k]
 
     def _choose_labels(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""

@@ -383,10 +383,10 @@ where rows may have several
         codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs)
         return self.classes_[np.concatenate(codes)]
 
-    @available_if(attrgetter("_takes_many_labels"))
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
-        """Labels of every row, by a model whose rows may have several.
+        """Labels of every row, by a model whose rows may have several; or the `top_k` most likely
+        classes, where rows have one each.
 
         Parameters
         ----------
@@ -401,19 +401,26 @@ where rows may have several
         Returns
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
-            In the form in which y was given to `fit`.
+            In the form in which y was given to `fit`. Where rows have one class each: ndarray of
+            shape (n_samples, top_k) of classes, that of largest output first, which `predict`
+            gives; fewer columns where there are fewer classes.
 
         Raises
         ------
         ValueError
-            If rows have one class each, or an argument can't be used.
+            If an argument can't be used; where rows have one class each, if `threshold` is given,
+            or `top_k` is not.
         """
         rows = self._check_test_rows(X)
         if not self._has_many_labels:
-            raise ValueError(
-                "predict_labels is of models fitted to any number of labels a row; this one has "
-                "learned one class a row. Call predict."
-            )
+            if threshold is not None or top_k is None:
+                raise ValueError(
+                    "The model has learned one class a row, of which predict_labels tells the "
+                    "top_k best, whatever their outputs. Pass top_k alone, or call predict."
+                )
+            return self.classes_[
+                np.concatenate(self._predicted(rows, partial(self._ranked, top_k=top_k)))
+            ]
         chosen = self._choose_labels(rows, self._choice(threshold, top_k))
         return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
 

@@ -63,6 +63,27 @@ def test_labels_and_scores_are_the_classifiers_to_the_bit(case):
         assert [line.split("\t") for line in other] == [header, *lines]
 
 
+def test_the_best_classes(case):
+    model, X, _ = loaded(*case)
+    best = [",".join(texts(row)) for row in model.predict_labels(X, top_k=2)]
+    assert predicted(*case, "--top-k", 2) == best
+    _, *scored = (line.split("\t") for line in predicted(*case, "--top-k", 2, "--scores"))
+    _, *plain = (line.split("\t") for line in predicted(*case, "--scores"))
+    assert [row[0] for row in scored] == best
+    assert [row[1:] for row in scored] == [row[1:] for row in plain]
+    _, *why = (line.split("\t") for line in predicted(*case, "--top-k", 2, "--explain", 1))
+    told = [row[1] for row in why if row[2] == "(output)"]
+    assert ",".join(told) == ",".join(best)
+
+
+def test_classes_with_commas_are_no_lists():
+    model = PNormPerceptron().fit([[1, 0], [0, 1]], ["a,b", "c"])
+    save(model, "a.model")
+    assert predicted("a.model", file("1:1\n")) == ["a,b"]
+    error = run("predict", "a.model", "few.svm", "--top-k", 1, code=1).stderr
+    assert "class 'a,b' can't be told" in error
+
+
 def test_output_to_a_file():
     assert run("predict", "a.model", "test.svm", "-o", "labels.txt").stdout == ""
     assert Path("labels.txt").read_text().splitlines() == predicted("a.model", "test.svm")

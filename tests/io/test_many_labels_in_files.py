@@ -134,8 +134,9 @@ def test_what_does_not_go_together_is_refused(text, model):
     assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr
     save_model(one, model)
     for command in "predict", "evaluate":
-        result = run(command, model, text, "--top-k", 2, code=1)
-        assert "a threshold and --top-k are for models of many labels" in result.stderr
+        result = run(command, model, text, "--threshold", 2, code=1)
+        assert "a threshold is for models of many labels" in result.stderr
+    assert "Leave --top-k 2 out" in run("evaluate", model, text, "--top-k", 2, code=1).stderr
 
 
 @pytest.fixture

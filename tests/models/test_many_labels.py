@@ -2,6 +2,7 @@
 
 import re
 import tracemalloc
+from functools import partial
 
 import numpy as np
 import pytest
@@ -353,13 +354,36 @@ def test_models_of_one_class_a_row_point_to_one_versus_rest_and_figures_of_it_ar
     for model in HigherOrderPerceptron(), ALMAClassifier(kernel="rbf"):
         with pytest.raises(ValueError, match="OneVsRestClassifier"):
             model.fit(X, Y)
-        assert not hasattr(model, "predict_labels")
     model = PNormPerceptron(hypothesis="vote").fit(X, Y)
     for call in (lambda: margins(model, X, Y), lambda: hypothesis_errors(model, X, Y, [1])):
         with pytest.raises(ValueError, match="several labels"):
             call()
-    with pytest.raises(ValueError, match="Call predict"):
-        PNormPerceptron().fit(X, Y[:, 0]).predict_labels(X)
+    model = PNormPerceptron().fit(X, Y[:, 0])
+    for wrong in {}, {"top_k": 1, "threshold": 0.0}, {"threshold": 0.0}:
+        with pytest.raises(ValueError, match="Pass top_k alone, or call predict"):
+            model.predict_labels(X, **wrong)
+    with pytest.raises(ValueError, match="top_k must be an integer from 1"):
+        model.predict_labels(X, top_k=0)
+
+
+@pytest.mark.parametrize("make", [
+    PNormPerceptron, HigherOrderPerceptron, partial(ALMAClassifier, multi_class="joint"),
+    partial(ALMAClassifier, kernel="rbf"), partial(PNormPerceptron, fit_intercept=False),
+])  # fmt: skip
+@pytest.mark.parametrize("classes", [["c", "a", "b"], ["b", "a"]])
+def test_the_best_classes_of_rows_of_one_each(make, classes):
+    X = sp.random(90, 20, density=0.3, format="csr", random_state=0)
+    X.data -= 0.5
+    X[::7] = 0  # equal outputs
+    model = make(random_state=0).fit(X, np.random.RandomState(0).choice(classes, 90))
+    best = model.predict_labels(X, top_k=9)
+    assert_array_equal(np.sort(best, axis=1), np.tile(sorted(classes), (90, 1)))
+    assert_array_equal(best[:, 0], model.predict(X))
+    assert_array_equal(best[:, :2], model.predict_labels(X, top_k=2))
+    if len(classes) == 3:
+        outputs = model.decision_function(X)
+        places = np.searchsorted(model.classes_, best)
+        assert (np.diff(np.take_along_axis(outputs, places, axis=1)) <= 0).all()
 
 
 @pytest.mark.parametrize("p", [2.0, 2.0001, 3.0])
