@@ -160,7 +160,7 @@ def fit_svmlight(
     dtype: Any = np.float64,
     offset: int = 0,
     length: int = -1,
-    cache: bool | str | os.PathLike[str] | None = None,
+    cache: bool | str | os.PathLike[str] = False,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
     n_jobs: int | None = None,
@@ -183,7 +183,7 @@ def fit_svmlight(
         As for `fit_csr`. None is ``"arow"``, whatever the rows, as they are not known yet; where
         parameters are passed that it has not, ``"alma"``.
     max_iter : int or None, default=1
-        Epochs. The first takes the rows in their order. Further ones read the row cache, its
+        Epochs. The first takes the rows in their order. Further ones read them from a cache, its
         blocks of some thousand rows and the rows of each in a new random order unless
         ``shuffle=False``. None: until an epoch makes no correction.
     classes : array-like, default=None
@@ -207,11 +207,12 @@ def fit_svmlight(
         Type of the values, and of the weights where p = 2.
     offset, length : int, default=0, -1
         The part of a single file to learn from, as for `load_svmlight`.
-    cache : bool or path, default=None
-        Where the rows are kept in binary for further epochs, and for further runs while the files
-        stay as they are. None: beside the first file, as ``FILE.smcache``, where there is more than
-        one epoch; True: there in any case. It stays, at some 12 bytes a nonzero, until it is
-        deleted, which may be done at any time.
+    cache : bool or path, default=False
+        Where the rows are kept in binary, at some 12 bytes a nonzero, for further epochs, and for
+        further runs while the files stay as they are, until it is deleted, which may be done at
+        any time. True: beside the first file, as ``FILE.smcache``. False: nowhere; for more than
+        one epoch in a file that is gone in the end, in the folder for temporary files, which the
+        environment's TMPDIR names.
     memory_limit : int, default=2**30
         Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
         before anything is allocated for it; of the pool, and of weights that are held sparsely,

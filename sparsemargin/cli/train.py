@@ -109,10 +109,10 @@ _Learn = Callable[..., Learner]
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
 @option(READING, "--cache", metavar="PATH", type=PATH,
-        help="Keep the rows in binary here, for further epochs and runs; beside the first file "
-        "where there is more than one epoch.")  # fmt: skip
+        help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
+        "epochs only, in a temporary file]")  # fmt: skip
 @option(READING, "--cache-beside", is_flag=True,
-        help="Keep them beside the first file in any case.")  # fmt: skip
+        help="Keep them beside the first file, as FILE.smcache.")  # fmt: skip
 @option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
         help="What the weights, or a kernel's rows, may take.")  # fmt: skip
 @N_JOBS
@@ -194,7 +194,7 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
         **(_new(algo, given) if init is None else _going_on(init, algo, given, options)),
         **options,
         "dtype": np.float32 if single else np.float64,
-        "cache": cache or beside or None,
+        "cache": cache or beside,
         "classes": None if classes is None else labels_given(classes.split(",")),
     }
 
@@ -232,8 +232,8 @@ def _check_files(
     """Refuse files that can't be made or read, or would replace each other; where the rows are to
     be kept, if anywhere."""
     # Without sources workers read the files, and make the caches.
-    cache = settings["cache"] if sources else None
-    is_beside = bool(sources) and _keeps_rows_beside(sources, settings)
+    cache = settings["cache"] or None if sources else None
+    is_beside = cache is True
     if is_beside:
         cache = str(default_cache_path([source.name for source in sources]))
     extra = [("--readable", readable), ("--cache", cache)]
@@ -249,14 +249,6 @@ def _check_files(
     if dictionary is not None:
         check_dictionary(dictionary)
     return cache
-
-
-def _keeps_rows_beside(sources: Sequence[Source], settings: dict[str, Any]) -> bool:
-    """Whether there is to be a cache beside the first file."""
-    cache = settings["cache"]
-    if isinstance(cache, str) or (cache is None and settings["max_iter"] == 1):
-        return False
-    return all(source.rereadable for source in sources)
 
 
 def _check_cache(path: str, *, is_beside: bool) -> None:
@@ -291,7 +283,7 @@ def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
 
-    settings["cache_dir"] = settings.pop("cache")
+    settings["cache_dir"] = settings.pop("cache") or None
     del settings["n_jobs"]
     if settings["mixing"] is None:
         del settings["mixing"]

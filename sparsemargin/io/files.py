@@ -50,6 +50,19 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     _sync_folder(target.parent)
 
 
+@contextmanager
+def unnamed() -> Iterator[BinaryIO]:
+    """A new binary file, in the folder for temporary files, that has no name: whatever happens, it
+    is gone once it is closed and no longer mapped. An OSError names the folder."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            yield file
+    except OSError as error:
+        if error.filename is None:
+            raise naming(error, tempfile.gettempdir()) from None
+        raise
+
+
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The same error, of the file at `path`."""
     return type(error)(error.errno, error.strerror, os.fspath(path))

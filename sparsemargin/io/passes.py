@@ -35,17 +35,17 @@ class Passes:
 
     def first(self) -> Generator[LabelledRows]:
         """All rows in their order; where a cache is wanted it is made, or read if it is there."""
-        path = self.corpus.cache
         scanned = self.corpus.scan(self.table, self.max_index)
-        with closing(scanned if path is None else self._cached(path)) as blocks:
+        with closing(self._cached() if self.corpus.cache else scanned) as blocks:
             for block in blocks:
                 self.lowest = min(self.lowest, block.lowest)
                 self.highest = max(self.highest, block.highest)
                 yield block
 
-    def _cached(self, path: Path) -> Generator[LabelledRows]:
-        identity = self.corpus.identity()
-        self.cache = find_cache(path, identity)
+    def _cached(self) -> Generator[LabelledRows]:
+        identity, kept = self.corpus.identity(), self.corpus.cache
+        path = kept if isinstance(kept, Path) else None
+        self.cache = None if path is None else find_cache(path, identity)
         if self.cache is None:
             reading = self.corpus.reading
             # A scan that an error's traceback kept would wait for its threads when that goes.

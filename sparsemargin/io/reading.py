@@ -144,12 +144,12 @@ def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[
 @dataclass
 class Corpus:
     """The files, how they are read, by how many threads and what for; rows are kept for further
-    epochs and runs in `cache`, if anywhere."""
+    epochs and runs in `cache`, if anywhere, or, True, for further epochs alone."""
 
     sources: list[Source]
     reading: Reading
     n_threads: int
-    cache: Path | None = None
+    cache: Path | bool = False
     purpose: Literal["loading", "learning", "predicting"] = "loading"
 
     @property

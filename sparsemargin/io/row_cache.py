@@ -45,7 +45,7 @@ from sparsemargin.io.archive import (
     ArchiveWriter,
     begins_with,
 )
-from sparsemargin.io.files import replacing
+from sparsemargin.io.files import replacing, unnamed
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import CACHE_SUFFIX
 from sparsemargin.models.labels import LabelTable
@@ -137,7 +137,7 @@ def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
 
 
 def write_cache(
-    path: str | os.PathLike[str],
+    path: str | os.PathLike[str] | None,
     identity: dict[str, Any],
     dtype: DTypeLike,
     multilabel: bool,
@@ -148,10 +148,11 @@ def write_cache(
     `RowCache`, open whatever takes its place later.
 
     The table has the labels of all rows in the end. The file appears at `path` with the last block;
-    an error, or a consumer who takes no more, leaves what was there. Memory does not depend on the
-    number of rows, but for some kB a block.
+    an error, or a consumer who takes no more, leaves what was there; path None: it has no name, and
+    is gone with the `RowCache`. Memory does not depend on the number of rows, but for some kB a
+    block.
     """
-    with replacing(path) as file:
+    with unnamed() if path is None else replacing(path) as file:
         with ArchiveWriter(file) as archive:
             archive.document(CACHE_DOCUMENT, {
                 "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
@@ -177,7 +178,7 @@ def write_cache(
             })  # fmt: skip
         file.flush()
         file.seek(0)
-        return RowCache.read(os.fsdecode(path), file)
+        return RowCache.read("(temporary)" if path is None else os.fsdecode(path), file)
 
 
 class RowCache:

@@ -106,7 +106,7 @@ def learn_svmlight(
     dtype: Any = np.float64,
     offset: int = 0,
     length: int = -1,
-    cache: bool | PathLike | None = None,
+    cache: bool | PathLike = False,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
     n_jobs: int | None = None,
@@ -153,7 +153,7 @@ def learn_svmlight(
         reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
         # The caller's thread reads and learns.
         n_threads = threads_for(n_jobs, beside=1)
-        kept = _cache_path(cache, sources, max_iter)
+        kept = _cache_of(cache, sources, max_iter)
         corpus = Corpus(sources, reading, n_threads, kept, purpose="learning")
         encoder = told_encoder(classes, positive, reading.multilabel)
     try:
@@ -202,23 +202,19 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
     return learner
 
 
-def _cache_path(
-    cache: bool | PathLike | None, sources: list[Source], max_iter: int | None
-) -> Path | None:
-    if not isinstance(cache, bool) and cache is not None:
+def _cache_of(
+    cache: bool | PathLike, sources: list[Source], max_iter: int | None
+) -> Path | bool:
+    """Where the rows are kept, as `Corpus` says."""
+    if not cache:
+        return max_iter != 1
+    if not isinstance(cache, bool):
         return Path(cache)
-    if cache is False and max_iter != 1:
-        raise ValueError(
-            f"max_iter={max_iter} epochs read the rows from a cache. Pass cache=PATH, or leave "
-            "cache out: it is then made beside the file."
-        )
-    if not cache and max_iter == 1:
-        return None
     once = [source.name for source in sources if not source.rereadable]
     if once:
         raise ValueError(
-            f"{once[0]} can be read only once. Pass cache=PATH for a file that keeps its rows for "
-            f"max_iter={max_iter} epochs."
+            f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH for a "
+            "file that keeps its rows."
         )
     return default_cache_path([source.part_name for source in sources])
 

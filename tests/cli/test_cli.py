@@ -75,7 +75,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train train.svm -o m --kernel rbf --gamma auto", "--max-support none keeps every row"),
     ("train train.svm -o m --kernel rbf --gamma auto", "gamma auto needs the number of features"),
     ("train train.svm -o m --multilabel --positive 1", "--positive 1 is told from all other"),
-    ("train - -o m --epochs 2", "Pass --cache PATH for a file that keeps its rows"),
+    ("train - -o m --cache-beside", "Pass --cache PATH for a file that keeps its rows"),
     ("convert a.svm b.xyz", "Pass --to svmlight, --to npz or --to cache"),
     ("convert a.svm - --to npz", "Name a file"),
     ("convert train.svm x.svm.gz", "would be written uncompressed; name it x.svm."),

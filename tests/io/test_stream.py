@@ -4,6 +4,7 @@ import inspect
 import io
 import os
 import re
+import tempfile
 from pathlib import Path
 from traceback import walk_tb
 from unittest.mock import Mock
@@ -22,6 +23,7 @@ from sparsemargin.io import archive, sources, stream
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import Moment, learn_svmlight
+from sparsemargin.models.classifiers import as_classifier
 
 LINES = "1 1:1\n-1 2:1\n" * 20
 ALGORITHMS = [
@@ -228,7 +230,6 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
         (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=100"),
         (LINES, {"algo": "ho", "max_updates": 9, "solver": "primal"}, "needs the number"),
         (LINES, {"algo": "maxmargin"}, "'maxmargin' keeps a number for every row"),
-        (LINES, {"max_iter": 2, "cache": False}, "Pass cache=PATH"),
     ],
 )
 def test_what_cannot_stream_is_refused_with_the_way_out(lines, settings, told):
@@ -263,14 +264,14 @@ def test_a_label_that_may_be_misspelt_is_told_of_early(monkeypatch):
         assert fit_svmlight(late, positive="C51").n_features_in_ == 3
     # At the end of the first epoch there is no more to wait for; of a cache all labels are known.
     text, told = file(lines), r"no row has the label positive='C51'"
-    for params in {}, {"max_iter": 5}:
+    for params in {}, {"max_iter": 5, "cache": True}:
         report = Mock()
         with pytest.warns(match="none of the first"), pytest.raises(ValueError, match=told):
             learn_svmlight(text, positive="C51", report=report, **params)
         assert report.call_args[0][0].epoch == 1
     report = Mock()
     with pytest.raises(ValueError, match=told):
-        learn_svmlight(text, positive="C51", max_iter=2, report=report)
+        learn_svmlight(text, positive="C51", cache=True, report=report)
     report.assert_not_called()
 
 
@@ -278,16 +279,35 @@ def test_epochs_in_order_equal_those_of_a_fit(text, three_classes):
     for path, algo in (text, "alma"), (three_classes, "pnorm"):
         expected = of_loaded(path, algo, max_iter=4)
         for _ in "makes the cache", "reads it":
-            same(fit_svmlight(path, algo, max_iter=4, shuffle=False), expected)
+            same(fit_svmlight(path, algo, max_iter=4, shuffle=False, cache=True), expected)
             assert path.with_name(path.name + ".smcache").exists()
     # It is made anew when the file changes.
     text.write_text("".join(text.read_text().splitlines(keepends=True)[:300]))
-    same(fit_svmlight(text, "alma", max_iter=2, shuffle=False), of_loaded(text, max_iter=2))
+    model = fit_svmlight(text, "alma", max_iter=2, shuffle=False, cache=True)
+    same(model, of_loaded(text, max_iter=2))
     # The last epoch is that without a correction.
     path = file("1 1:1 2:0.5\n-1 2:1\n1 1:1 3:1\n")
     for settings in {"max_iter": None, "hypothesis": "last"}, {"max_iter": 50}:
         model = fit_svmlight(path, "perceptron", shuffle=False, **settings)
         same(model, of_loaded(path, "perceptron", **settings))
+
+
+def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    expected, before = of_loaded(text, max_iter=3), sorted(tmp_path.iterdir())
+    # What can be read once, too.
+    for source in text, text.open("rb"):
+        report = Mock(side_effect=lambda moment: found.update(tmp_path.rglob("*")))
+        found: set[Path] = set()
+        learner = learn_svmlight(source, "alma", max_iter=3, shuffle=False, report=report)
+        same(as_classifier(learner), expected)
+        assert sorted(tmp_path.iterdir()) == before
+        # Nor would a process that is killed leave it.
+        assert sorted(found) == before
+    monkeypatch.setattr(ArchiveWriter, "array", Mock(side_effect=OSError(28, "full")))
+    with pytest.raises(OSError, match="full: .*temporary"):
+        fit_svmlight(text, max_iter=2)
 
 
 def test_an_error_in_writing_the_cache_ends_the_scan(text, monkeypatch):
@@ -300,7 +320,7 @@ def test_an_error_in_writing_the_cache_ends_the_scan(text, monkeypatch):
 
 
 def test_shuffled_epochs_depend_on_the_seed_alone(text, tmp_path):
-    def fit(seed, n_jobs, path=text, cache=None):
+    def fit(seed, n_jobs, path=text, cache=False):
         settings = {"max_iter": 3, "random_state": seed, "n_jobs": n_jobs, "cache": cache}
         return fit_svmlight(path, "alma", **settings)
 
@@ -429,15 +449,15 @@ def test_open_files_and_parts_are_learned_from(text):
     whole = of_loaded(text, random_state=0)
     for source in text.open("rb"), io.BytesIO(text.read_bytes()), os.open(text, os.O_RDONLY):
         same(fit_svmlight(source, "alma", random_state=0), whole)
-    with pytest.raises(ValueError, match=r"can be read only once. Pass cache=PATH"):
-        fit_svmlight(text.open("rb"), max_iter=2)
+    with pytest.raises(ValueError, match=r"can be read only once, .* Pass cache=PATH"):
+        fit_svmlight(text.open("rb"), cache=True)
     with pytest.raises(ValueError, match=r"it can't be read twice. Pass all labels"):
         fit_svmlight(io.BytesIO(b"1 1:1\n" * 2000 + b"2 1:1\n"))
     # Parts in turn, each by epochs over a cache of its own.
     models, half = [], text.stat().st_size // 2
     for offset, length in (0, half), (half, -1):
         settings = {"offset": offset, "length": length, "random_state": 0, "max_iter": 2}
-        model = fit_svmlight(text, "alma", shuffle=False, **settings)
+        model = fit_svmlight(text, "alma", shuffle=False, cache=True, **settings)
         X, y = load_svmlight(text, offset=offset, length=length)
         models.append(fit_csr(X, y, "alma", max_iter=2, shuffle=False, random_state=0))
         same(model, models[-1])
@@ -465,7 +485,7 @@ def test_a_text_that_changes_in_its_middle_alone_is_read_again(tmp_path):
         middle = "".join(f"{half} {1 + i % 2}:1\n" for i in range(2000))
         (tmp_path / half).write_text("".join(lines) + middle + "".join(lines))
     text = tmp_path / "a"
-    settings = {"algo": "alma", "max_iter": 2, "random_state": 0}
+    settings = {"algo": "alma", "max_iter": 2, "random_state": 0, "cache": True}
     first, expected = (fit_svmlight(tmp_path / half, **settings) for half in "ab")
     before = text.stat()
     text.write_bytes((tmp_path / "b").read_bytes())
@@ -493,9 +513,9 @@ def test_pipes_are_read_once(text, tmp_path):
     with one_class, pytest.raises(ValueError, match="Pass all labels there will be as classes"):
         fit_svmlight("-", "alma")
     os.mkfifo(tmp_path / "pipe")
-    told = re.escape(f"{tmp_path / 'pipe'} can be read only once. Pass cache=PATH")
+    told = re.escape(f"{tmp_path / 'pipe'} can be read only once, ") + ".*Pass cache=PATH"
     with pytest.raises(ValueError, match=told):
-        fit_svmlight([text, tmp_path / "pipe"], max_iter=2)
+        fit_svmlight([text, tmp_path / "pipe"], cache=True)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
