@@ -225,7 +225,8 @@ def fit_svmlight(
     verbose : int, default=0
         Whether lines on standard error tell how far it has come.
     **params
-        Parameters of the estimator. Refused, with what to do instead, are those that would need
+        Parameters of the estimator. ``class_weight="balanced"`` counts the rows of each class in a
+        pass before the first. Refused, with what to do instead, are those that would need
         memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`,
         Higher- and Second-order Perceptrons with ``max_updates=None``, and a kernel without
         `max_support`. A kernel's rows are kept sparse unless `n_features` or `hash_bits` tells how

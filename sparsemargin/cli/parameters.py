@@ -25,6 +25,8 @@ _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 # correction.
 _WORDS = {("max_iter", "until"): 1000}
 
+_BALANCED = "balanced"
+
 # Narrower in streams, which can't end within an epoch.
 _RANGES = {"max_iter": "a whole number from 1"}
 
@@ -33,7 +35,7 @@ DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
 # What a stream makes of a parameter.
 _IN_STREAMS = {
-    "class_weight": "may be repeated",
+    "class_weight": "may be repeated; balanced: read twice, by the rows of each label",
     "gamma": "scale is refused, as it needs all rows",
     "hypothesis": "random and vote are refused, as they keep a log of all corrections",
     "kernel": "needs --max-support",
@@ -104,7 +106,7 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
     limits = {limit.words: limit for each in owners.values() for limit in each.limits}
     settings: dict[str, Any] = {"metavar": _metavar(parameter, limits.values())}
     if parameter == "class_weight":
-        settings = {"multiple": True, "metavar": "LABEL=WEIGHT"}
+        settings = {"multiple": True, "metavar": f"LABEL=WEIGHT|{_BALANCED}"}
     elif list(limits.values()) == [FLAG]:
         names, settings = [f"{name}/--no-{name[2:]}"], {"is_flag": True, "default": None}
     return option("Learning", *names, parameter, help=_help(parameter, owners), **settings)
@@ -185,15 +187,17 @@ def _readings(parameter: str, text: Any) -> Iterator[Any]:
     yield text
 
 
-def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float]:
+def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
+    if pairs == (_BALANCED,):
+        return _BALANCED
     weights: dict[str, float] = {}
     for pair in pairs:
         label, _, text = pair.rpartition("=")
         weight = number_of(text)
         if not label or isnan(weight):
             raise click.BadParameter(
-                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. Balanced are 1 / the rows of each "
-                "label, which `sparsemargin info` counts: only ratios matter.",
+                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their rows "
+                f"with {_BALANCED} alone.",
                 param_hint="--class-weight",
             )
         weights[label] = weight

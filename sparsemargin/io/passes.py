@@ -34,7 +34,7 @@ class Passes:
         return self.cache is None and self.corpus.rereadable
 
     def first(self) -> Generator[LabelledRows]:
-        """All rows in their order; where a cache is wanted it is made, or read if it is there."""
+        """All rows in their order; where a cache is wanted it is made, or read once it is there."""
         scanned = self.corpus.scan(self.table, self.max_index)
         with closing(self._cached() if self.corpus.cache else scanned) as blocks:
             for block in blocks:
@@ -45,7 +45,8 @@ class Passes:
     def _cached(self) -> Generator[LabelledRows]:
         identity, kept = self.corpus.identity(), self.corpus.cache
         path = kept if isinstance(kept, Path) else None
-        self.cache = None if path is None else find_cache(path, identity)
+        if self.cache is None and path is not None:
+            self.cache = find_cache(path, identity)
         if self.cache is None:
             reading = self.corpus.reading
             # A scan that an error's traceback kept would wait for its threads when that goes.

@@ -198,6 +198,7 @@ class Corpus:
         free: list[bytearray] = []
         scanners = range(self.n_threads + 1)
         idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
+        table.forget_scanners()
         under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
         pool = ThreadPoolExecutor(self.n_threads)
         source: Source | None = None

@@ -49,6 +49,7 @@ from sparsemargin.models.labels import (
     UnknownLabelError,
     encoder_of,
     first_labels,
+    label_sets,
     told_encoder,
 )
 from sparsemargin.models.rows import Rows, refusing
@@ -155,6 +156,12 @@ def learn_svmlight(
         n_threads = threads_for(n_jobs, beside=1)
         kept = _cache_of(cache, sources, max_iter)
         corpus = Corpus(sources, reading, n_threads, kept, purpose="learning")
+        if params.get("class_weight") == "balanced" and not (kept or corpus.rereadable):
+            raise ValueError(
+                f"class_weight='balanced' counts the rows of each class first, and {corpus.names} "
+                "can be read only once. Pass cache=PATH, which keeps the rows, or the weights "
+                "themselves."
+            )
         encoder = told_encoder(classes, positive, reading.multilabel)
     try:
         return _Stream(corpus, make, encoder, memory_limit, report).run()
@@ -246,6 +253,8 @@ class _Stream:
         self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
+        # As of `rows_by_class`, where class weights need them.
+        self.counts: np.ndarray | None = None
         # Some of the rows of the first block, and of those after it that have another class.
         self.samples: list[SampledRows] = []
 
@@ -271,11 +280,38 @@ class _Stream:
         return learner
 
     def _make_epochs(self) -> None:
+        learner = self.make_learner()
+        if learner.class_weight == "balanced" and not hasattr(learner, "classes_"):
+            self._count_rows()
         with closing(self.passes.first()) as blocks:
             going_on = self._make_epoch((block, None) for block in self._begun(blocks))
         self._check_positive()
         while going_on:
             going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+
+    def _count_rows(self) -> None:
+        """Count the rows of each class, in a pass of their own, by which all classes are known."""
+        table, n_rows, by_id = self.passes.table, 0, np.zeros(0, dtype=np.int64)
+        with closing(self.passes.first()) as blocks:
+            for block in blocks:
+                ids, n_rows, n_ids = block.labels, n_rows + block.n_rows, len(table.texts)
+                if block.label_start is not None:
+                    ids = label_sets(ids, block.label_start, n_ids).labels
+                by_id = np.append(by_id, np.zeros(n_ids - len(by_id), dtype=np.int64))
+                by_id += np.bincount(ids, minlength=n_ids)
+        if not n_rows:
+            return  # of which learning tells
+        if not self.told_classes:
+            self.encoder = encoder_of(table.values(), self.corpus.names, self.reading.multilabel)
+            self.told_classes = True
+        self._check_positive()
+        # One that no row has is found at the end.
+        by_id, positive = np.append(by_id, 0), self.encoder.positive
+        labels = self.encoder.classes.tolist() if positive is None else [positive]
+        counts = by_id[[table.find(label) for label in labels]]
+        if positive is not None:
+            counts = np.append(n_rows - counts, counts)
+        self.counts = np.vstack([n_rows - counts, counts])
 
     def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
         """All blocks; the first ones wait until there are the rows that a model measures."""
@@ -375,6 +411,7 @@ class _Stream:
                 beginning=[
                     each.with_columns(rows.n_features) for each in (block, *self.beginning)
                 ],
+                counts=self.counts,
             )  # fmt: skip
         self.first_row = learner._space.first_new_row
         self.opened = True

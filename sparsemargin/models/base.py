@@ -235,9 +235,9 @@ class Learner(SharedParameters):
         """What multiplies the steps of rows of that weight."""
         return np.cbrt(weight)
 
-    def _expand_class_weight(self, targets: Targets | None) -> np.ndarray:
+    def _expand_class_weight(self, counts: np.ndarray | None) -> np.ndarray:
         """What multiplies the steps of each label's negative and positive rows, shape (2,
-        n_labels); targets is None in a stream.
+        n_labels); counts as of `rows_by_class`, None where they are not known.
 
         With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest; where
         rows may have many, "balanced" makes its two sides weigh the same.
@@ -248,10 +248,8 @@ class Learner(SharedParameters):
         if self.class_weight != "balanced":
             weight = _checked(_named(self.class_weight, classes))
             weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
-        elif isinstance(targets, Positives):
-            weight = _balanced_sides(targets, len(classes))
-        elif targets is not None:
-            weight = _balanced(targets, classes)
+        elif counts is not None:
+            weight = _balanced_sides(counts) if many else _balanced(counts[1], classes)
         else:
             raise ValueError(
                 "class_weight='balanced' needs all labels at once and can't be used with "
@@ -366,7 +364,9 @@ class Learner(SharedParameters):
             self._trials_before = self._space.trials
             if start:
                 self._begin_at(start)
-            self._class_weight = self._expand_class_weight(targets)
+            balanced = self.class_weight == "balanced"
+            counts = rows_by_class(targets, len(self.classes_)) if balanced else None
+            self._class_weight = self._expand_class_weight(counts)
             self.__dict__.pop("_typical_weight", None)
             task = self._stream_task(
                 rows, targets, weights, check=check,
@@ -527,12 +527,13 @@ class Learner(SharedParameters):
 
     def _open_stream(
         self, rows: Rows, classes: np.ndarray, slice_seed: int, *, grows: bool = False,
-        beginning: Sequence[Rows] = (),
+        beginning: Sequence[Rows] = (), counts: np.ndarray | None = None,
     ) -> None:  # fmt: skip
         """Get ready for a stream that begins with these rows; grows: their number of features may
-        turn out larger; beginning: blocks of rows, these first, if more are known."""
+        turn out larger; beginning: blocks of rows, these first, if more are known; counts: those of
+        `rows_by_class`, if all rows are."""
         self.classes_ = classes
-        self._class_weight = self._expand_class_weight(None)
+        self._class_weight = self._expand_class_weight(counts)
         self._grows, self._beginning = grows, beginning
         try:
             self._open(rows)
@@ -814,9 +815,16 @@ class Learner(SharedParameters):
         return {**self.__dict__, "_coef": None} if "_coef" in self.__dict__ else self.__dict__
 
 
-def _balanced(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Weights with which all classes weigh the same."""
-    counts = np.bincount(codes, minlength=len(classes))
+def rows_by_class(targets: Targets, n_classes: int) -> np.ndarray:
+    """Rows that don't have each class, and those that do, shape (2, n_classes)."""
+    many = isinstance(targets, Positives)
+    n_rows = len(targets.starts) - 1 if many else len(targets)
+    counts = np.bincount(targets.labels if many else targets, minlength=n_classes)
+    return np.vstack([n_rows - counts, counts])
+
+
+def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Weights with which all classes weigh the same, by the rows of each."""
     if not counts.all():
         missing = classes[counts == 0].tolist()
         raise ValueError(
@@ -825,14 +833,11 @@ def _balanced(codes: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return counts.sum() / (len(classes) * counts)
 
 
-def _balanced_sides(targets: Positives, n_labels: int) -> np.ndarray:
+def _balanced_sides(counts: np.ndarray) -> np.ndarray:
     """Weights with which each label's positive rows weigh as much as its negative ones; 1 where it
     has no others."""
-    n_rows = len(targets.starts) - 1
-    positive = np.bincount(targets.labels, minlength=n_labels)
-    counts = np.vstack([n_rows - positive, positive])
     weights = np.ones(counts.shape)
-    return np.divide(n_rows, 2 * counts, out=weights, where=counts.all(axis=0))
+    return np.divide(counts.sum(axis=0), 2 * counts, out=weights, where=counts.all(axis=0))
 
 
 def _to_scale(weight: np.ndarray) -> np.ndarray:

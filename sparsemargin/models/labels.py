@@ -120,6 +120,10 @@ class LabelTable:
                 self.numbers.append(number)
         return ids
 
+    def forget_scanners(self) -> None:
+        """Let others come, whose numbering begins anew."""
+        self._ids_by_scanner.clear()
+
     def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
         """The table's ids of what a scanner, whose own numbering goes on, has numbered so."""
         known = self._ids_by_scanner.get(id(scanner), np.empty(0, dtype=np.int32))

@@ -58,7 +58,11 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none|until, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
-    ("train train.svm -o m --class-weight balanced", "Balanced are 1 / the rows of each label"),
+    ("train train.svm -o m --class-weight balanced --class-weight 1=2",
+     "balanced is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their rows with "
+     "balanced alone."),
+    ("train - -o m --class-weight balanced", "--class-weight balanced counts the rows of each class "
+     "first, and <standard input> can be read only once. Pass --cache PATH, which"),
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),
     ("train train.svm -o m --hash-bits 8 --n-features 9",
      "--n-features 9 and --hash-bits 8 exclude each other"),

@@ -55,6 +55,7 @@ def error_of(options, code=1):
     ("--positive 1 --class-weight 1=2 --class-weight -1=0.5", None,
      {"positive": "1", "class_weight": {1.0: 2.0, -1.0: 0.5}}),
     ("--classes -1,1,2", None, {"classes": [-1, 1, 2]}),
+    ("--class-weight balanced", None, {"class_weight": "balanced"}),
 ])  # fmt: skip
 def test_the_model_is_that_of_fit_svmlight(options, algo, params):
     expected = fit_svmlight("train.svm", algo, **{"random_state": 0, **params})

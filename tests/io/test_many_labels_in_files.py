@@ -14,6 +14,7 @@ from problems.models import assert_same
 from problems.sources import standard_input
 from sparsemargin import (
     PNormPerceptron,
+    fit_csr,
     fit_svmlight,
     load_model,
     load_svmlight,
@@ -67,6 +68,24 @@ def test_a_stream_learns_what_a_fit_does(text, tmp_path, p, hypothesis):
             np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert model.predict(X) == whole.predict(X)
     assert 0 < model.score(X, y) < 1
+
+
+def test_balanced_weights_are_those_of_a_fit(text, tmp_path):
+    repeated = tmp_path / "repeated.svm"
+    repeated.write_text(re.sub(r"(?m)^(\d)", r"\1,\1", text.read_text()))
+    X, y = load_svmlight(text, multilabel=True)
+    params = {"class_weight": "balanced", "max_iter": 1, "shuffle": False}
+    whole = PNormPerceptron(**params).fit(X, y)
+    for path in text, repeated:
+        model = fit_svmlight(path, "pnorm", multilabel=True, **params)
+        np.testing.assert_array_equal(model.coef_, whole.coef_)
+    assert not np.array_equal(fit_svmlight(text, "pnorm", multilabel=True).coef_, whole.coef_)
+    # Of rows with several labels, one against the rest.
+    is_0 = np.array([0 in labels for labels in y])
+    expected = fit_csr(X, np.where(is_0, 1.0, -1.0), "alma", **params)
+    for path in text, repeated:
+        model = fit_svmlight(path, "alma", positive=0, **params)
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
 def test_classes_may_be_told(text):

@@ -207,6 +207,33 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
     same(fit_svmlight(path, "perceptron", **weighted), of_loaded(path, "perceptron", **weighted))
 
 
+@pytest.mark.parametrize("algo", ["arow", "alma", "pnorm"])
+def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo):
+    X, y = load_svmlight(three_classes)
+    rare = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))
+    # The classes come one after the other.
+    rare = rare[np.argsort(-y[rare], kind="stable")]
+    path, balanced = write(tmp_path / "rare.svm", X[rare], y[rare]), {"class_weight": "balanced"}
+    for source in path, text:
+        expected = of_loaded(source, algo, **balanced)
+        same(fit_svmlight(source, algo, **balanced), expected)
+        # By the cache, which the first run makes, too; what can be read once is counted in it.
+        for _ in "made", "read":
+            same(fit_svmlight(source, algo, cache=tmp_path / "rows", **balanced), expected)
+        with standard_input(source.read_bytes()):
+            same(fit_svmlight("-", algo, cache=tmp_path / "other", **balanced), expected)
+        unbalanced = of_loaded(source, algo)
+        assert not np.array_equal(expected.coef_, unbalanced.coef_)
+    epochs = {"max_iter": 2, "shuffle": False, **balanced}
+    same(fit_svmlight(path, algo, **epochs), of_loaded(path, algo, max_iter=2, **balanced))
+    model = fit_svmlight(path, algo, positive=2, **balanced)
+    y = np.where(load_svmlight(path)[1] == 2, 1.0, -1.0)
+    X, _ = load_svmlight(path)
+    same(model, fit_csr(X, y, algo, max_iter=1, shuffle=False, **balanced))
+    with standard_input(b"1 1:1\n2 2:1\n"), pytest.raises(ValueError, match="Pass cache=PATH"):
+        fit_svmlight("-", algo, **balanced)
+
+
 @pytest.mark.parametrize(
     ("lines", "settings", "told"),
     [
@@ -226,7 +253,9 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
         (LINES, {"max_iter": 0.5}, "max_iter=0.5 ends within rows not yet counted"),
         (LINES, {"algo": "pnorm", "p": "log"}, "p='log' needs the number of features"),
         (LINES, {"algo": "alma", "normalize": "max"}, "normalize='running'"),
-        (LINES, {"class_weight": "balanced"}, "Pass the weights as a dict"),
+        (LINES, {"class_weight": "balanced", "algo": "alma", "classes": [-1, 1, 2]},
+         r"needs rows of every class; there are none of \[2.0\]"),
+        (LINES, {"class_weight": "balanced", "algo": "alma", "positive": 7}, "no row has the label"),
         (LINES, {"algo": "ho", "max_updates": None}, "keeps the rows.*max_updates=100"),
         (LINES, {"algo": "ho", "max_updates": 9, "solver": "primal"}, "needs the number"),
         (LINES, {"algo": "maxmargin"}, "'maxmargin' keeps a number for every row"),
