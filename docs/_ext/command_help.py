@@ -12,14 +12,16 @@ _WIDTH = 80  # columns
 
 
 class CommandHelp(Directive):
-    """``.. command-help:: train``; with no argument the help of the command line itself."""
+    """``.. command-help:: predict``; with no argument the help of the command line itself.
+    ``.. command-help:: train --help-all`` has all options of a command whose --help has some."""
 
-    optional_arguments = 1
+    optional_arguments = 2
 
     def run(self) -> list[nodes.Node]:
         """Return the help as a literal block; a command that fails is an error of the build."""
+        arguments = [*self.arguments, "--help"][: max(2, len(self.arguments))]
         outcome = CliRunner().invoke(
-            main, [*self.arguments, "--help"], prog_name="sparsemargin", terminal_width=_WIDTH
+            main, arguments, prog_name="sparsemargin", terminal_width=_WIDTH
         )
         if outcome.exit_code:
             raise self.error(f"sparsemargin {' '.join(self.arguments)}: {outcome.output}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import click
@@ -11,6 +11,7 @@ import click
 # Where the commands' context keeps what the options of all of them say.
 QUIET = "sparsemargin.quiet"
 TRACEBACK = "sparsemargin.traceback"
+_ALL = "sparsemargin.help_all"
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -26,7 +27,18 @@ class Option(click.Option):
 
 
 class Command(click.Command):
-    """A command whose --help has sections, and whose errors name its options."""
+    """A command whose --help has sections, and whose errors name its options. Where options are
+    many, --help lists those in `brief`, by parameter, and --help-all all of them."""
+
+    def __init__(self, *args: Any, brief: Container[str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.brief = brief
+        if brief is not None:
+            n_options = sum(isinstance(param, click.Option) for param in self.params)
+            self.params.append(click.Option(
+                ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
+                callback=_show_all, help=f"Show all {n_options} options and exit.",
+            ))  # fmt: skip
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
@@ -60,11 +72,20 @@ class Command(click.Command):
             record = param.get_help_record(ctx)
             if isinstance(param, click.Option) and record is not None:
                 section = getattr(param, "section", "General")
-                sections.setdefault(section, []).append(record)
+                told = self.brief is None or section == "General" or _ALL in ctx.meta
+                if told or param.name in self.brief:
+                    sections.setdefault(section, []).append(record)
         general = sections.pop("General")
         for section, records in [*sections.items(), ("General", general)]:
             with formatter.section(section):
                 formatter.write_dl(records)
+
+
+def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        ctx.meta[_ALL] = True
+        click.echo(ctx.get_help())
+        ctx.exit()
 
 
 class Size(click.ParamType):
@@ -132,14 +153,17 @@ _GENERAL = (
 )  # fmt: skip
 
 
-def make_command(name: str, examples: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command, with the options that all of them have."""
+def make_command(
+    name: str, examples: str, brief: Container[str] | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, with the options that all of them have; brief: as for `Command`."""
     indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         for general in _GENERAL:
             function = general(function)
-        return click.command(name, cls=Command, epilog=f"\b\nExamples:\n{indented}")(function)
+        epilog = f"\b\nExamples:\n{indented}"
+        return click.command(name, cls=Command, epilog=epilog, brief=brief)(function)
 
     return decorate
 

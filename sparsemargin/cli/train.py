@@ -70,13 +70,17 @@ from sparsemargin.models.labels import label_text
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
-zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20 --float32
-sparsemargin train train.svm -o news.model --kernel rbf --gamma 0.1 --max-support 5000
+zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
-sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache-beside
+sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
 sparsemargin train more.svm -o news.model --init news.model
-sparsemargin train part-*.svm -o news.model --dask tcp://host:8786 --algo alma
 """
+
+# What --help lists; the rest is left to --help-all.
+_BRIEF = {
+    "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
+    "hash_bits", "positive", "multilabel", "cache",
+}  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 
@@ -89,7 +93,7 @@ _NOT_ON_DASK = {
 _Learn = Callable[..., Learner]
 
 
-@make_command("train", _EXAMPLES)
+@make_command("train", _EXAMPLES, _BRIEF)
 @FILES
 @option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=PATH,
         help="Where the model goes; one that is there is replaced.")  # fmt: skip

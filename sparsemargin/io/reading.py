@@ -395,7 +395,9 @@ def _start_of_row(block: TextBlock, row: int) -> int:
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
     flaw = _FLAWS[code]
     if code == "bad_index" and reading.hash_bits is not None:
-        return Flaw("{token} has nothing before its colon", "Put the feature's number or name there.")
+        return Flaw(
+            "{token} has nothing before its colon", "Put the feature's number or name there."
+        )
     if code == "missing_colon" and token.startswith(b"|"):
         return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
     if _JSON.match(line):

@@ -209,9 +209,7 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
     return learner
 
 
-def _cache_of(
-    cache: bool | PathLike, sources: list[Source], max_iter: int | None
-) -> Path | bool:
+def _cache_of(cache: bool | PathLike, sources: list[Source], max_iter: int | None) -> Path | bool:
     """Where the rows are kept, as `Corpus` says."""
     if not cache:
         return max_iter != 1

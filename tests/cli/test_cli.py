@@ -30,7 +30,7 @@ def test_help_lists_the_commands_whose_examples_use_their_options():
 
 
 def test_every_parameter_is_an_option_and_help_names_no_other():
-    help_text = run("train", "--help").stdout.split("Examples:")[0]
+    help_text = run("train", "--help-all").stdout.split("Examples:")[0]
     text = re.sub(r"\s+", " ", help_text)
     for algorithm in ALGORITHMS:
         for parameter in parameters_of(algorithm):
@@ -45,6 +45,21 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     offered = re.findall(r"^ {2}(-.*?)(?:  |$)", help_text, re.MULTILINE)
     offered = set(re.findall(r"--[a-z][\w-]*", " ".join(offered).lower()))
     assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.lower())) <= offered
+
+
+def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
+    def listed(option):
+        text = run("train", option).stdout.split("Examples:")[0]
+        return text, re.findall(r"^ {2}(?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+
+    (text, brief), (_, whole) = listed("--help"), listed("--help-all")
+    assert len(brief) <= 17
+    assert len(text.splitlines()) < 80
+    assert set(brief) < set(whole)
+    for option in "--algo", "--max-iter", "--class-weight", "--help-all":
+        assert option in brief
+    assert f"Show all {len(whole) - 2} options and exit." in text
+    assert "--help-all" not in run("predict", "--help").stdout
 
 
 @pytest.mark.parametrize(("command", "words"), [

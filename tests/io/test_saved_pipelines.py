@@ -62,7 +62,9 @@ def test_pipelines_come_back(path, X, steps):
     rows = "texts" if X is TEXTS else "X"
     for command in "predict", "evaluate":
         error = run(command, path, __file__, code=1).stderr
-        assert error.endswith(f"Ask it in Python: sparsemargin.load_model('{path}').predict({rows}).\n")
+        assert error.endswith(
+            f"Ask it in Python: sparsemargin.load_model('{path}').predict({rows}).\n"
+        )
         assert f" {' > '.join([*kinds, 'ALMAClassifier'])}, " in error
 
 
