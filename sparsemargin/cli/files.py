@@ -117,8 +117,8 @@ def check_dictionary(path: str) -> None:
 def feature_names(
     learner: Learner, dictionary: str | None, known: Sequence[str] | None = None
 ) -> Sequence[str]:
-    """A name for each feature: by the dictionary, as it is `known`, as the model was fitted with it,
-    or by the index that files have."""
+    """A name for each feature: by the dictionary, as it is `known`, as the model was fitted with
+    it, or by the index that files have."""
     n_features = learner.n_features_in_
     if dictionary is not None:
         return read_dictionary(dictionary, n_features)

@@ -30,10 +30,10 @@ class Command(click.Command):
     """A command whose --help has sections, and whose errors name its options. Where options are
     many, --help lists those in `brief`, by parameter, and --help-all all of them."""
 
-    def __init__(self, *args: Any, brief: Container[str] | None = None, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, brief: Container[str | None] = (), **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.brief = brief
-        if brief is not None:
+        if brief:
             n_options = sum(isinstance(param, click.Option) for param in self.params)
             self.params.append(click.Option(
                 ["--help-all"], is_flag=True, is_eager=True, expose_value=False,
@@ -72,8 +72,8 @@ class Command(click.Command):
             record = param.get_help_record(ctx)
             if isinstance(param, click.Option) and record is not None:
                 section = getattr(param, "section", "General")
-                told = self.brief is None or section == "General" or _ALL in ctx.meta
-                if told or param.name in self.brief:
+                whole = not self.brief or _ALL in ctx.meta
+                if whole or section == "General" or param.name in self.brief:
                     sections.setdefault(section, []).append(record)
         general = sections.pop("General")
         for section, records in [*sections.items(), ("General", general)]:
@@ -154,9 +154,10 @@ _GENERAL = (
 
 
 def make_command(
-    name: str, examples: str, brief: Container[str] | None = None
+    name: str, examples: str, brief: Container[str | None] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command, with the options that all of them have; brief: as for `Command`."""
+    """Make a function a command, with the options that all of them have; `brief` as for
+    `Command`."""
     indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
 
     def decorate(function: Callable[..., Any]) -> click.Command:

@@ -196,8 +196,8 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
         weight = number_of(text)
         if not label or isnan(weight):
             raise click.BadParameter(
-                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their rows "
-                f"with {_BALANCED} alone.",
+                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their "
+                f"rows with {_BALANCED} alone.",
                 param_hint="--class-weight",
             )
         weights[label] = weight

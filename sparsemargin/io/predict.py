@@ -64,8 +64,8 @@ class Predictor:
             self._choice = learner._choice(threshold, top_k)
         elif threshold is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: a threshold is for models "
-                "of many labels. Leave it out."
+                "The model has learned one class a row, and predicts one: a threshold is for "
+                "models of many labels. Leave it out."
             )
         if zero_based != "auto" and hasattr(learner, "_reading"):
             raise ValueError(

@@ -817,9 +817,11 @@ class Learner(SharedParameters):
 
 def rows_by_class(targets: Targets, n_classes: int) -> np.ndarray:
     """Rows that don't have each class, and those that do, shape (2, n_classes)."""
-    many = isinstance(targets, Positives)
-    n_rows = len(targets.starts) - 1 if many else len(targets)
-    counts = np.bincount(targets.labels if many else targets, minlength=n_classes)
+    if isinstance(targets, Positives):
+        n_rows, labels = len(targets.starts) - 1, targets.labels
+    else:
+        n_rows, labels = len(targets), targets
+    counts = np.bincount(labels, minlength=n_classes)
     return np.vstack([n_rows - counts, counts])
 
 

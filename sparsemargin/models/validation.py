@@ -182,8 +182,8 @@ def _refuse_missing(y: Any) -> None:
     for i, label in enumerate(y):
         if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
             raise ValueError(
-                f"y[{i}] is {'None' if label is None else 'NaN'}: this row has no label. Leave rows "
-                "without one out of X and y."
+                f"y[{i}] is {'None' if label is None else 'NaN'}: this row has no label. Leave "
+                "rows without one out of X and y."
             )
 
 

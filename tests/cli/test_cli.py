@@ -76,8 +76,8 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
     ("train train.svm -o m --class-weight balanced --class-weight 1=2",
      "balanced is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their rows with "
      "balanced alone."),
-    ("train - -o m --class-weight balanced", "--class-weight balanced counts the rows of each class "
-     "first, and <standard input> can be read only once. Pass --cache PATH, which"),
+    ("train - -o m --class-weight balanced", "--class-weight balanced counts the rows of each "
+     "class first, and <standard input> can be read only once. Pass --cache PATH, which"),
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),
     ("train train.svm -o m --hash-bits 8 --n-features 9",
      "--n-features 9 and --hash-bits 8 exclude each other"),
@@ -134,8 +134,8 @@ def test_sizes():
     ("train train.svn -o m", "no such file. Did you mean train.svm?"),
     ("predict zzz test.svm", "zzz: no such model. It was looked for in /"),
     ("inspect b.model", "b.model: no such model. Did you mean a.model?"),
-    ("train train.svm -o m --n-features 1", "The largest may be 1 here. Raise --n-features, or leave "
-     "it out."),
+    ("train train.svm -o m --n-features 1", "The largest may be 1 here. Raise --n-features, or "
+     "leave it out."),
     ("inspect folder", "Is a directory"),
     ("inspect empty.svm", "is not a model file"),
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),

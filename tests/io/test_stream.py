@@ -334,15 +334,15 @@ def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
     expected, before = of_loaded(text, max_iter=3), sorted(tmp_path.iterdir())
     # What can be read once, too.
     for source in text, text.open("rb"):
-        report = Mock(side_effect=lambda moment: found.update(tmp_path.rglob("*")))
         found: set[Path] = set()
+        report = Mock(side_effect=lambda moment, found=found: found.update(tmp_path.rglob("*")))
         learner = learn_svmlight(source, "alma", max_iter=3, shuffle=False, report=report)
         same(as_classifier(learner), expected)
         assert sorted(tmp_path.iterdir()) == before
         # Nor would a process that is killed leave it.
         assert sorted(found) == before
     monkeypatch.setattr(ArchiveWriter, "array", Mock(side_effect=OSError(28, "full")))
-    with pytest.raises(OSError, match="full: .*temporary"):
+    with pytest.raises(OSError, match=r"full: .*temporary"):
         fit_svmlight(text, max_iter=2)
 
 
