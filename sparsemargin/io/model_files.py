@@ -52,6 +52,7 @@ from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.base import count_labels
 from sparsemargin.models.in_use import asks
 from sparsemargin.models.labels import FORMS
+from sparsemargin.models.pipelines import names_out_of
 
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
@@ -235,14 +236,10 @@ def load_learner(path: str | os.PathLike[str]) -> Learner:
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """What a classifier, or the last step of a pipeline, learns by, without scikit-learn; and the
-    names that the steps before it give to its features, None where they give none."""
+    """What a classifier, or the last step of a pipeline, learns by; and the names that the steps
+    before it give to its features, None where they give none."""
     learner, _, steps = _load(path)
-    try:
-        names = steps and pipelines.names_after(part(steps, "steps"), learner.n_features_in_)
-    except ValueError as error:
-        raise ValueError(f"{os.fspath(path)}: {error}") from None
-    return learner, names
+    return learner, steps and names_out_of(_as_pipeline(path, learner, steps)[:-1])
 
 
 def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:

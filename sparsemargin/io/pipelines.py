@@ -80,17 +80,6 @@ def kinds_of(steps: Any) -> list[str]:
     return kinds
 
 
-def names_after(steps: Any, n_features: int) -> Any:
-    """Names of the columns that steps make, by what was kept of them: none of them but a vectorizer
-    makes others than it takes. None: they have none."""
-    for each in steps:
-        learned = part(each, "learned")
-        for key in ("words", "feature_names_in_"):
-            if key in learned:
-                return array_of(learned, key, object, (n_features,))
-    return None
-
-
 def decoded(steps: Any, n_features: int) -> list[tuple[str, Any]]:
     """The steps again, of what was kept of them; a ValueError where no pipeline has that before a
     classifier of so many features."""

@@ -154,7 +154,7 @@ def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypat
 
 def test_the_default_is_arow_or_what_may_have_the_parameters(text):
     model = fit_svmlight(text)
-    assert model.intercept_scaling_ == pytest.approx(0.1, rel=0.1)
+    assert model.intercept_scaling_ == pytest.approx(1 / 3, rel=0.1)
     same(model, of_loaded(text, "arow"))
     same(fit_svmlight(text, p=3), of_loaded(text, "alma", p=3))
     # Beside a kernel there is none.
