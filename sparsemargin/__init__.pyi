@@ -9,6 +9,7 @@ from .io.model_files import load_model as load_model
 from .io.model_files import save_model as save_model
 from .io.readable import write_readable as write_readable
 from .io.svmlight import load_svmlight as load_svmlight
+from .models.auto import AutoClassifier as AutoClassifier
 from .models.classifiers import ALMAClassifier as ALMAClassifier
 from .models.classifiers import AROWClassifier as AROWClassifier
 from .models.classifiers import CRAMMAClassifier as CRAMMAClassifier

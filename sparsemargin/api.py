@@ -11,10 +11,10 @@ import numpy as np
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
-from sparsemargin.models import Algorithm, default_algorithm, find_algorithm, takes
+from sparsemargin.models import Algorithm, find_algorithm
+from sparsemargin.models.auto import fit_default
 from sparsemargin.models.classifiers import Classifier, as_classifier
-from sparsemargin.models.labels import may_have_several
-from sparsemargin.models.validation import check_sparse, refuse_other_data
+from sparsemargin.models.validation import refuse_other_data
 
 
 def fit_csr(
@@ -32,13 +32,9 @@ def fit_csr(
     algo : {"perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
 "romma", "maxmargin"}, default=None
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
-        ``p=2`` on rows as they are. None is ``"arow"``, for an epoch, or two where there are more
-        than two labels or fewer than 500 rows of the rarer one, three where these are fewer than
-        100, or as many as make 1,000 trials: chosen on RCV1 topics and microarrays. But where more
-        than 15 % of the entries are not 0, and features are fewer than 1,000 or all rows point
-        almost one way, as logarithms of intensities do, None is ``"ho"`` for five epochs, or as
-        many as make 3,000 trials; and where rows have several labels, or parameters are passed that
-        these have not, ``"alma"`` for two, or as many.
+        ``p=2`` on rows as they are. None: that which `AutoClassifier` takes, which is AROW unless
+        another errs less one step ahead; where parameters are passed that not all of these have,
+        AROW, or ALMA where it alone takes them. To spell a default changes nothing.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
@@ -68,9 +64,7 @@ def fit_csr(
     """
     refuse_other_data(X)  # before its shape is asked for
     if algo is None:
-        find_algorithm(None, params)  # refuses what none has
-        algo, max_iter = _choose(X, y, params)
-        params = {"max_iter": max_iter, **params}
+        return fit_default(X, y, sample_weight, params)
     learner, params = find_algorithm(algo, params)
     model = as_classifier(learner(**params))
     if sample_weight is None:
@@ -80,70 +74,6 @@ def fit_csr(
             f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
         )
     return model.fit(X, y, sample_weight)
-
-
-# With so many features, or so few entries, a variance for each feature serves; and unit-length rows
-# whose mean is so long (squared; the raw microarrays: 0.02 to 0.88, their logarithms: 0.97 to 1)
-# have a part in common that only a matrix takes out.
-_MANY_FEATURES, _DENSE, _PARALLEL = 1000, 0.15, 0.95
-_RARE = 500, 100  # rows of the rarer class, each of which asks for an epoch more
-
-
-def _choose(X: Any, y: Any, params: dict[str, Any]) -> tuple[Algorithm, int]:
-    """The default algorithm and number of epochs for rows like these."""
-    # What is no matrix, or has no rows, is refused by the fit.
-    shape = np.shape(X)
-    n_rows = max((1, *shape[:1]))
-    many = may_have_several(y)
-    algo = default_algorithm(params)
-    if algo == "arow" and len(shape) == 2 and _are_dense(X, *shape):
-        fitting: tuple[Algorithm, ...] = ("alma",) if many else ("ho", "alma")
-        algo = next((name for name in fitting if takes(name, params)), algo)
-    least = {"arow": 2 if many else _epochs_for(y), "alma": 2, "ho": 5}[algo]
-    trials = 3000 if algo == "ho" else 1000
-    return algo, max(least, -(-trials // n_rows))
-
-
-def _are_dense(X: Any, n_rows: int, n_features: int) -> bool:
-    """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
-    by a hundred of them, spread evenly."""
-    n_entries = n_rows * n_features
-    try:
-        if getattr(X, "nnz", n_entries) < _DENSE * n_entries:
-            return False
-        check_sparse(X)  # before scipy slices it
-        rows = X.tocsr() if hasattr(X, "tocsr") else X
-        rows = rows[:: max(1, n_rows // 100)][:100]
-        rows = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows)
-        rows = rows.astype(np.float64) if rows.dtype.kind != "c" else rows[:0]
-    except (AttributeError, IndexError, TypeError, ValueError):
-        return False  # the fit tells
-    if np.count_nonzero(rows) < _DENSE * rows.size:
-        return False
-    return n_features < _MANY_FEATURES or _are_parallel(rows)
-
-
-def _are_parallel(rows: np.ndarray) -> bool:
-    """Whether rows point almost one way, but for those of zeros."""
-    rows = rows[rows.any(axis=1)]
-    with np.errstate(all="ignore"):
-        rows = rows / np.abs(rows).max(axis=1, keepdims=True)
-        unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        mean = unit.sum(axis=0) / max(1, len(rows))
-        return bool(mean @ mean > _PARALLEL)
-
-
-def _epochs_for(y: Any) -> int:
-    """How many pay: more where there are more than two labels, or one of two is rare."""
-    try:
-        labels = np.ravel(y)
-    except ValueError:
-        return 1  # of lists among labels, too, the fit tells
-    others = labels[labels != labels[:1]]
-    if (others != others[:1]).any():
-        return 2
-    rarer = min(len(others), len(labels) - len(others))
-    return 1 + sum(rarer < rare for rare in _RARE)
 
 
 def fit_svmlight(

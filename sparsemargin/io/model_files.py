@@ -52,7 +52,7 @@ from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.base import count_labels
 from sparsemargin.models.in_use import asks
 from sparsemargin.models.labels import FORMS
-from sparsemargin.models.pipelines import names_out_of
+from sparsemargin.models.pipelines import names_out_of, taken
 
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
@@ -79,7 +79,7 @@ def _is_ours(model: Any) -> bool:
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted classifier of this library, so that `load_model` gives it back to the bit; or a
-    pipeline that ends in one.
+    pipeline that ends in one. Of an `AutoClassifier`, or a search, it is `best_estimator_`.
 
     Of a pipeline the other steps may be scikit-learn's `CountVectorizer`, `TfidfVectorizer`,
     `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a
@@ -109,16 +109,17 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         If another thread fits the model.
     """
     steps: list[tuple[str, Any]] = []
+    model = taken(model)
     if not _is_ours(model):
         steps = pipelines.steps_of(model)
-        model = steps[-1][1] if steps else model
+        model = taken(steps[-1][1]) if steps else model
     name = type(model).__name__
     if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
-            " Of a search save best_estimator_; of CalibratedClassifierCV the classifier within, "
-            "fitted to all rows, and calibrate what load_model gives, in a FrozenEstimator; or "
-            "keep the whole of it by joblib.dump or skops."
+            " Of CalibratedClassifierCV save the classifier within, fitted to all rows, and "
+            "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
+            "joblib.dump or skops."
         )
     if not hasattr(model, "classes_"):
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")

@@ -3,8 +3,11 @@
 `ALGORITHMS` is the one list of them.
 """
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any, Literal
+
+import numpy as np
 
 from sparsemargin._checks import did_you_mean
 from sparsemargin.models.alma import ALMA
@@ -53,16 +56,30 @@ _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
 
 
-def takes(algo: Algorithm, params: Iterable[str]) -> bool:
-    """Whether all of these are parameters of that algorithm."""
-    learner, fixed = ALGORITHMS[algo]
-    return (declarations(learner).keys() - fixed.keys()).issuperset(params)
+# What AROW does unless it is told otherwise, some of it for good; but the number of its epochs.
+_IMPLIED = {each.name: each.default for each in fields(AROW) if each.name != "max_iter"}
 
 
-def default_algorithm(params: Iterable[str]) -> Algorithm:
-    """What ``algo=None`` means where these parameters are given: AROW, or where that has not all of
-    them, ALMA, which may."""
-    return "arow" if takes("arow", params) else "alma"
+def without_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The parameters but for those that say what AROW, the default, does anyway."""
+    return {
+        name: value for name, value in params.items()
+        if name not in _IMPLIED or np.ndim(value) or value != _IMPLIED[name]
+    }  # fmt: skip
+
+
+def default_algorithm(params: Mapping[str, Any]) -> Algorithm:
+    """What ``algo=None`` means where these parameters are given: AROW, or ALMA where that takes a
+    value that AROW does not."""
+    return "alma" if any(
+        not _takes(AROW, name, value) and _takes(ALMA, name, value)
+        for name, value in params.items()
+    ) else "arow"  # fmt: skip
+
+
+def _takes(learner: type[Learner], name: str, value: Any) -> bool:
+    known = declarations(learner)
+    return name in known and any(limit.allows(value) for limit in known[name].limits)
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
@@ -70,6 +87,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     the name fixes."""
     given = name
     if name is None:
+        params = without_defaults(params)
         name = default_algorithm(params)
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(

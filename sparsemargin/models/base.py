@@ -37,7 +37,7 @@ from sparsemargin.io.shown import shown
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import Choice, Form, joined, label_text
 from sparsemargin.models.parameters import SharedParameters, declarations
-from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing, rows_at
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1
@@ -413,12 +413,7 @@ class Learner(SharedParameters):
         if not len(chosen):
             return None
         chosen = chosen if counted is None else counted[chosen]
-        starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
-        indptr = np.zeros(len(chosen) + 1, dtype=rows.indptr.dtype)
-        np.cumsum(ends - starts, out=indptr[1:])
-        entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
-        some = Rows(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
-        return check_rows(some), targets[chosen]
+        return check_rows(rows_at(rows, chosen)), targets[chosen]
 
     def _warn_of_one_class(self, samples: list[SampledRows]) -> None:
         """Say so where a model predicts one class for rows it has learned from."""

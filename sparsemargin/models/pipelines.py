@@ -8,12 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 
+def taken(estimator: Any) -> Any:
+    """What a fitted `AutoClassifier`, or a search, has taken; anything else as it is."""
+    return getattr(estimator, "best_estimator_", estimator)
+
+
 def parts_of(estimator: Any) -> tuple[Any, Any]:
     """The steps before the last of a pipeline, None where there are none, and the last; what is no
     pipeline is its own last step."""
+    estimator = taken(estimator)
     if not hasattr(estimator, "steps"):
         return None, estimator
-    return estimator[:-1] if len(estimator) > 1 else None, estimator[-1]
+    return estimator[:-1] if len(estimator) > 1 else None, taken(estimator[-1])
 
 
 def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:

@@ -26,7 +26,7 @@ from sparsemargin import (
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.io.sources import BLOCK_BYTES
-from sparsemargin.models import ALGORITHMS
+from sparsemargin.models import ALGORITHMS, auto
 
 
 @pytest.fixture
@@ -44,18 +44,18 @@ def problem():
     (None, {"alpha": 0.8, "intercept_scaling": 0.1},
      ALMAClassifier(alpha=0.8, max_iter=13, intercept_scaling=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},
-     HigherOrderPerceptron(max_iter=3, fit_intercept=False)),
-    (None, {"normalize": False}, ALMAClassifier(max_iter=13, normalize=False)),
+     SecondOrderPerceptron(max_iter=3, fit_intercept=False)),
+    (None, {"r": 0.1, "max_iter": 3}, AROWClassifier(r=0.1, max_iter=3)),
+    (None, {"hypothesis": "vote"}, ALMAClassifier(hypothesis="vote", max_iter=13)),
 ])  # fmt: skip
-def test_names_stand_for_estimators(problem, algo, params, estimator):
+def test_names_and_parameters_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
     weights = np.arange(len(y)) % 2.0
     model = fit_csr(X, y, algo, sample_weight=weights, random_state=0, **params)
     expected = estimator.set_params(random_state=0).fit(X, y, sample_weight=weights)
     assert type(model) is type(expected)
     assert model.get_params() == expected.get_params()
-    assert_array_equal(model.coef_, expected.coef_)
-    assert_array_equal(model.predict(X), expected.predict(X))
+    assert_array_equal(model.decision_function(X), expected.decision_function(X))
 
 
 @pytest.mark.parametrize("as_given", [
@@ -77,7 +77,8 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     (["a", "b", "b", "c"] * 500, 2), (np.tile([0.0, 1.0, 2.0, 0.0], 500), 2),
     ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
 ])  # fmt: skip
-def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, epochs):
+def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, epochs, monkeypatch):
+    monkeypatch.setattr(auto, "_ENOUGH_TRIALS", 0)
     X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
     model = fit_csr(X, y)
     assert (type(model), model.max_iter) == (AROWClassifier, epochs)
@@ -87,8 +88,8 @@ def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, e
     np.asarray, np.float32, sp.csr_array, np.ndarray.tolist, sp.coo_matrix, sp.bsr_array,
 ])  # fmt: skip
 @pytest.mark.parametrize(("shift", "n_features", "chosen"), [
-    (0, 1000, "AROWClassifier"), (0, 999, "HigherOrderPerceptron"),
-    (2, 1000, "AROWClassifier"), (30, 1000, "HigherOrderPerceptron"),
+    (0, 1000, "AROWClassifier"), (0, 999, "SecondOrderPerceptron"),
+    (2, 1000, "AROWClassifier"), (30, 1000, "SecondOrderPerceptron"),
 ])  # fmt: skip
 def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
     as_given, shift, n_features, chosen
@@ -115,7 +116,7 @@ def test_the_default_learns_any_number_of_labels_from_dense_rows(problem, rows_a
         for i, row in enumerate(of):
             y[i] = row
     model = fit_csr(X, y)
-    assert (type(model).__name__, model.classes_.tolist()) == ("ALMAClassifier", ["a", "b"])
+    assert (type(model).__name__, model.classes_.tolist()) == ("AROWClassifier", ["a", "b"])
 
 
 def test_the_default_depends_on_neither_the_format_nor_the_order_of_rows():
@@ -129,7 +130,7 @@ def test_the_default_depends_on_neither_the_format_nor_the_order_of_rows():
         assert type(fit_csr(given, y)) is AROWClassifier
     X[:200] = 0
     for given in X, X[::-1]:
-        assert type(fit_csr(given, y)) is HigherOrderPerceptron
+        assert type(fit_csr(given, y)) is SecondOrderPerceptron
 
 
 @pytest.mark.filterwarnings("error")
@@ -148,7 +149,7 @@ def test_what_is_no_matrix_of_numbers_is_told_as_by_named_algorithms(X, words):
 def test_the_default_learns_from_a_column_of_labels(problem):
     X, _ = problem
     with pytest.warns(DataConversionWarning):
-        assert type(fit_csr(X, np.arange(80)[:, np.newaxis] % 2)) is HigherOrderPerceptron
+        assert type(fit_csr(X, np.arange(80)[:, np.newaxis] % 2)) is SecondOrderPerceptron
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -185,7 +186,7 @@ def test_the_default_leaves_what_is_no_matrix_of_numbers_to_fit(X):
     with pytest.raises((ValueError, TypeError)) as by_default:
         fit_csr(X, [1])
     with pytest.raises(type(by_default.value)) as by_fit:
-        HigherOrderPerceptron().fit(X, [1])
+        AROWClassifier().fit(X, [1])
     assert str(by_default.value) == str(by_fit.value)
 
 

@@ -1,0 +1,214 @@
+"""The classifier that chooses its learner by the rows: what `fit_csr(X, y)` fits."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin.models import find_algorithm, without_defaults
+from sparsemargin.models import validation as given
+from sparsemargin.models.base import Targets, rows_by_class
+from sparsemargin.models.classifiers import AROWClassifier, Classifier, as_classifier
+from sparsemargin.models.rows import open_rows
+from sparsemargin.models.selection import Candidate, select, settled
+
+# A model of AROW that has read fewer rows, and errs on more of those it has read, has not learned
+# them yet.
+_ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
+
+
+def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
+    """Fit what these parameters settle, or rows like these are learned by."""
+    params = without_defaults(params)
+    if params.get("max_iter", "auto") == "auto":
+        params.pop("max_iter", None)
+    find_algorithm(None, params)  # refuses what none has
+    reader = AROWClassifier()
+    rows, labels = reader._check_input(X, y, None, reset=True)
+    weights = given.check_weights(sample_weight, rows.shape[0])
+    targets = reader._find_targets(labels)
+    chosen = settled(params) or _selected(rows, targets, reader.classes_, params, weights)
+    epochs_left_open = "max_iter" not in params
+    if epochs_left_open:
+        params["max_iter"] = chosen.epochs_for(targets, len(reader.classes_))
+    model = as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
+    epochs = ceil(_ENOUGH_TRIALS / rows.shape[0])
+    if (
+        epochs_left_open and chosen.algorithm == "arow" and epochs > params["max_iter"]
+        and isinstance(labels, np.ndarray) and np.mean(model.predict(X) != labels) > _UNLEARNED
+    ):  # fmt: skip
+        model = model.set_params(max_iter=epochs).fit(X, y, sample_weight)
+    return model
+
+
+def _selected(
+    X: Any, targets: Targets, classes: np.ndarray, params: dict[str, Any], weights: Any
+) -> Candidate:
+    """What rows like a random sample of these are learned by."""
+    rows = open_rows(X)
+    trials = rows.n_rows if weights is None else np.flatnonzero(weights)
+    # Of one seed: which learner it is, is to depend on the rows alone.
+    order = np.random.RandomState(0).permutation(trials)
+    counts = rows_by_class(targets, len(classes))
+    return select(rows, order, targets, classes, params, weights, counts)
+
+
+class AutoClassifier(ClassifierMixin, BaseEstimator):
+    """The learner that predicts the rows best, one step ahead: what ``fit_csr(X, y)`` fits.
+
+    It is AROW, unless one of four others errs less by two standard errors of the difference where
+    each predicts at most 10,000 of the rows, in random order, just before it learns them: AROW with
+    ``r=1, max_loss=0.5``, the Second-order Perceptron, the Higher-order Perceptron with ``p=7``,
+    and the p-norm Perceptron with ``p="log"``. Fewer than 500 rows can't tell: there it is the
+    Second-order Perceptron where more than 15 % of the entries are not 0 and there are fewer than
+    1,000 features or rows point almost one way, else AROW. So it is where rows have several labels.
+
+    Parameters
+    ----------
+    max_iter : float, None or "auto", default="auto"
+        Epochs, as of the classifiers. "auto": for AROW one, or two where there are more than two
+        labels or fewer than 500 rows of the rarer one, three where these are fewer than 100, or as
+        many as make 1,000 trials; 3,000 where it errs then on more than a tenth of the rows it has
+        learned from. For the others five, or as many as make 3,000 trials.
+    fit_intercept, intercept_scaling, class_weight, shuffle, n_jobs, verbose
+        As of `AROWClassifier`. Errors count for the weight of their class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling. Which learner is taken does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : classifier
+        The one it has taken, fitted: what `save_model`, `explain_row` and the like take, too.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features_in_,)
+        Only where X had names.
+
+    See Also
+    --------
+    AROWClassifier : What it mostly is.
+
+    References
+    ----------
+    A. Blum, A. Kalai and J. Langford. Beating the hold-out: bounds for k-fold and progressive
+    cross-validation. COLT 1999.
+
+    Examples
+    --------
+    >>> from sparsemargin import AutoClassifier
+    >>> from sparsemargin.datasets import make_zipf_text
+    >>> X, y = make_zipf_text(1000, random_state=0)
+    >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
+    AROWClassifier(random_state=0)
+    """
+
+    def __init__(
+        self,
+        *,
+        max_iter: float | Literal["auto"] | None = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float | Literal["auto"] = "auto",
+        class_weight: Any = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a learner, and fit it.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or of labels a row
+            As for `AROWClassifier`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `AROWClassifier`; errors count for it, too.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument can't be used; the model is then as it was.
+        """
+        return self._keep(fit_default(X, y, sample_weight, self.get_params()))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows, once, in the given order; those of the first call choose the learner.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will ever be; needed in the first call.
+
+        Returns
+        -------
+        self : object
+        """
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_.partial_fit(X, y, classes, sample_weight)
+            return self
+        params = without_defaults(self.get_params() | {"max_iter": 1})
+        reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
+        rows, labels = reader._check_input(X, y, None, reset=False)
+        targets = reader._targets_among(labels, reader.classes_)
+        weights = given.check_weights(sample_weight, rows.shape[0])
+        chosen = _selected(rows, targets, reader.classes_, params, weights)
+        if chosen.algorithm == "arow" and not chosen.settings:
+            return self._keep(reader)
+        model = as_classifier(chosen.learner(params))
+        return self._keep(model.partial_fit(X, y, classes, sample_weight))
+
+    def _keep(self, model: Classifier) -> Self:
+        self.best_estimator_ = model
+        for name in ("classes_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(model, name):
+                setattr(self, name, getattr(model, name))
+        if self.verbose:
+            print(f"AutoClassifier has taken {model!r}")
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels of rows, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Outputs for rows, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    @property
+    def coef_(self) -> Any:
+        """Weights, shape (1, n_features) or (n_classes, n_features)."""
+        return self.best_estimator_.coef_
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercepts, shape (1,) or (n_classes,)."""
+        return self.best_estimator_.intercept_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,221 @@
+"""Which learner `fit_csr(X, y)` takes: the one that errs least one step ahead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from math import ceil, log, sqrt
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
+from sparsemargin.models.base import Targets
+from sparsemargin.models.rows import Rows, check_rows, rows_at
+
+#: From fewer rows errors tell nothing; more are not tried.
+LEAST_ROWS, MOST_ROWS = 500, 10_000
+
+#: What leaves the choice of the learner open.
+OPEN_PARAMETERS = frozenset({
+    "class_weight", "fit_intercept", "intercept_scaling", "max_iter", "n_jobs", "random_state",
+    "shuffle", "verbose",
+})  # fmt: skip
+
+# How far ahead of the first candidate another has to be, and how far behind it another algorithm is
+# given up, in standard errors of the difference.
+_AHEAD, _BEHIND = 2.0, -1.0
+
+# The rows before the first look, and how many there are by the end of each further stretch for one
+# before it.
+_FIRST, _GROWTH = 100, 1.5
+
+# Rows point one way if their mean, each divided by its length, is so long (squared; raw
+# microarrays: 0.02 to 0.88, their logarithms 0.97 to 1).
+_DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
+
+# Rows of the rarer class, each of which asks for an epoch more.
+_RARE = 500, 100
+
+
+class Candidate(NamedTuple):
+    """An algorithm, what is not its default, and how long it learns where that is left open: for
+    so many epochs, or as many as make so many trials."""
+
+    algorithm: Algorithm
+    settings: dict[str, Any]
+    epochs: int
+    trials: int
+
+    def learner(self, params: Mapping[str, Any]) -> Learner:
+        """One with these parameters too."""
+        kind, fixed = ALGORITHMS[self.algorithm]
+        return kind(**{**fixed, **self.settings, **params})
+
+    def epochs_for(self, targets: Targets, n_classes: int) -> int:
+        """How many pay: for AROW more where there are more than two classes, or one is rare."""
+        many, n_rows = isinstance(targets, Positives), _count(targets)
+        least = self.epochs
+        if self.algorithm == "arow" and (many or n_classes > 2):
+            least += 1
+        elif self.algorithm == "arow":
+            least += sum(int(np.bincount(targets).min()) < rare for rare in _RARE)
+        return max(least, ceil(self.trials / n_rows))
+
+
+_AROW = Candidate("arow", {}, 1, 1000)
+_SECOND_ORDER = Candidate("so", {}, 5, 3000)
+_ALMA = Candidate("alma", {}, 2, 1000)
+
+
+def candidates(n_features: int) -> list[Candidate]:
+    """The default, and what may take its place."""
+    log_p = float(max(2.0, 2 * log(max(2, n_features))))
+    return [
+        _AROW,
+        # Where many labels are wrong, or can't be told apart.
+        Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
+        # Where features are correlated.
+        _SECOND_ORDER,
+        Candidate("ho", {"p": 7.0}, 5, 3000),
+        # Where few of very many features tell anything.
+        Candidate("pnorm", {"p": log_p}, 5, 3000),
+    ]
+
+
+def settled(params: Mapping[str, Any]) -> Candidate | None:
+    """What parameters ask for that not every candidate has; None: they leave it open."""
+    if OPEN_PARAMETERS.issuperset(params):
+        return None
+    return _AROW if default_algorithm(params) == "arow" else _ALMA
+
+
+def select(
+    rows: Rows, order: np.ndarray, targets: Targets, classes: np.ndarray,
+    params: Mapping[str, Any], weights: np.ndarray | None = None,
+    counts: np.ndarray | None = None,
+) -> Candidate:  # fmt: skip
+    """What rows like these are learned by.
+
+    It is AROW unless another candidate errs less by two standard errors of the difference, by
+    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts a stretch of rows
+    with what it has learned of those before, and then learns them. Fewer than 500 rows tell
+    nothing: there it is the Second-order Perceptron where rows are dense and have few features or
+    almost one direction, else AROW; which it is, too, where rows may have several labels.
+
+    Parameters
+    ----------
+    rows : Rows
+        They need not be checked.
+    order : ndarray of int
+        Of the rows, at random; at most 10,000 are tried.
+    params : Mapping
+        Of `OPEN_PARAMETERS`: every candidate gets them.
+    weights : ndarray of shape (n_rows,), default=None
+        Of the rows. An error counts for the weight of the row and of its class, and for the rows
+        before it, as later ones tell more of the model to come.
+    counts : ndarray of shape (2, n_classes), default=None
+        As of `rows_by_class`, of all rows there are, for balanced weights.
+    """
+    if isinstance(targets, Positives):
+        return _AROW
+    if len(order) < LEAST_ROWS:
+        return _SECOND_ORDER if _are_dense(rows) else _AROW
+    order = order[:MOST_ROWS]
+    codes, weights = targets[order], None if weights is None else weights[order]
+    of_race = {"max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
+    running = [
+        _Entrant(each, {**params, **of_race}, len(order)) for each in candidates(rows.n_features)
+    ]
+    share = np.arange(len(order)) * _class_weights(params, codes, classes, counts)
+    share = share if weights is None else share * weights
+    for where in _stretches(len(order)):
+        some = check_rows(rows_at(rows, order[where]))
+        for each in running:
+            if where.start:
+                each.predict(some, codes, where)
+            else:
+                each.learner._open_stream(some, classes, 0, counts=counts)
+            each.learn(some, codes, weights, where)
+        if where.stop >= LEAST_ROWS:
+            leads = [each.lead(running[0], share[: where.stop]) for each in running]
+            best = running[int(np.argmax(leads))]
+            # The two of AROW part late: the one learns wrong labels as time goes by.
+            running = [
+                each for each, lead in zip(running, leads, strict=True)
+                if lead > _BEHIND or each.candidate.algorithm == "arow"
+            ]  # fmt: skip
+    return best.candidate
+
+
+class _Entrant:
+    """A candidate in a race, and which rows it has predicted wrongly."""
+
+    def __init__(self, candidate: Candidate, params: dict[str, Any], n_rows: int) -> None:
+        self.candidate, self.learner = candidate, candidate.learner(params)
+        self.wrong = np.zeros(n_rows, dtype=bool)
+
+    def predict(self, rows: Rows, codes: np.ndarray, where: slice) -> None:
+        outputs = self.learner._finite_outputs(rows)
+        self.wrong[where] = self.learner._codes_of_outputs(outputs) != codes[where]
+
+    def learn(
+        self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice
+    ) -> None:
+        some = None if weights is None else weights[where]
+        self.learner._learn_stream(self.learner._stream_task(rows, codes[where], some))
+
+    def lead(self, first: _Entrant, share: np.ndarray) -> float:
+        """By how many standard errors its errors are fewer than those of the first; of that itself
+        what another has to have."""
+        if self is first:
+            return _AHEAD
+        n_rows = len(share)
+        fewer = share * (first.wrong[:n_rows].astype(float) - self.wrong[:n_rows])
+        spread = sqrt(float(fewer @ fewer))
+        return float(fewer.sum()) / spread if spread else 0.0
+
+
+def _stretches(n_rows: int) -> Iterator[slice]:
+    """All rows, in stretches that grow with those before them."""
+    where = slice(0, _FIRST)
+    while where.start < n_rows:
+        yield where
+        where = slice(where.stop, min(n_rows, int(_GROWTH * where.stop)))
+
+
+def _class_weights(
+    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray | None
+) -> Any:
+    """What the class of each row weighs."""
+    weight = params.get("class_weight")
+    if isinstance(weight, Mapping):
+        return np.array([weight.get(label, 1.0) for label in classes.tolist()])[codes]
+    return 1.0 if weight is None or counts is None else 1.0 / counts[1][codes]
+
+
+def _count(targets: Targets) -> int:
+    return len(targets.starts) - 1 if isinstance(targets, Positives) else len(targets)
+
+
+def _are_dense(rows: Rows) -> bool:
+    """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
+    by a hundred of them, spread evenly."""
+    n_rows, n_features = rows.n_rows, rows.n_features
+    if len(rows.data) < _DENSE * n_rows * n_features:
+        return False
+    some = check_rows(rows_at(rows, np.arange(0, n_rows, max(1, n_rows // 100))[:100]))
+    entries = csr_array(some.arrays, shape=(some.n_rows, n_features)).toarray()
+    if np.count_nonzero(entries) < _DENSE * entries.size:
+        return False
+    return n_features < _FEW_FEATURES or _are_parallel(entries)
+
+
+def _are_parallel(rows: np.ndarray) -> bool:
+    """Whether rows point almost one way, but for those of zeros."""
+    rows = rows[rows.any(axis=1)].astype(np.float64)
+    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
+    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    mean = unit.sum(axis=0) / max(1, len(rows))
+    return bool(mean @ mean > _PARALLEL)

@@ -1,0 +1,163 @@
+"""The default: which learner it takes, and that it is the same however it is asked for."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.datasets import load_digits
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler
+
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    AutoClassifier,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+    fit_csr,
+    load_model,
+    save_model,
+)
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.models import ALGORITHMS, auto, selection
+
+DIGITS = load_digits(return_X_y=True)
+TEXT = make_zipf_text(1500, 4000, random_state=0)
+
+
+def few_of_many(n_rows=1500, n_features=20_000, random_state=0):
+    """Rows of 0, 1 and 2, where ten features of very many tell the label."""
+    random = np.random.RandomState(random_state)
+    X = random.binomial(2, 0.15, (n_rows, n_features)).astype(float)
+    score = X[:, :10].sum(axis=1)
+    return sp.csr_matrix(X), score > np.median(score)
+
+
+def wrong_labels():
+    X, y = make_zipf_text(6000, random_state=1)
+    return X, y ^ (np.random.RandomState(0).rand(len(y)) < 0.25)
+
+
+@pytest.mark.parametrize(("problem", "taken"), [
+    (TEXT, AROWClassifier()), (DIGITS, SecondOrderPerceptron()),
+    (few_of_many(), PNormPerceptron(p=2 * np.log(20_000), max_iter=5)),
+    (wrong_labels(), AROWClassifier(r=1.0, max_loss=0.5)),
+])  # fmt: skip
+def test_what_errs_less_one_step_ahead_is_taken(problem, taken):
+    for random_state in 0, 1:
+        model = fit_csr(*problem, random_state=random_state)
+        expected = taken.set_params(random_state=random_state)
+        assert model.get_params() | {"max_iter": None} == expected.get_params() | {"max_iter": None}
+
+
+@pytest.mark.parametrize("of_default", [
+    {"p": 2}, {"p": np.float32(2)}, {"tol": None}, {"kernel": "linear"}, {"soft_margin": 0.0},
+    {"r": 0.5, "max_loss": 1}, {"hypothesis": "last"}, {"normalize": True}, {"shuffle": True},
+    {"multi_class": "ovr"}, {"max_iter": "auto"}, {"degree": 3, "gamma": "scale", "coef0": 0},
+    {"keep_history": False}, {"class_weight": None}, {"early_stopping": False},
+])  # fmt: skip
+@pytest.mark.parametrize("problem", [TEXT, DIGITS])
+def test_to_spell_a_default_changes_nothing(of_default, problem):
+    X, y = problem
+    spelt, plain = fit_csr(X, y, random_state=0, **of_default), fit_csr(X, y, random_state=0)
+    assert repr(spelt) == repr(plain)
+    assert_array_equal(spelt.coef_, plain.coef_)
+
+
+@pytest.mark.parametrize("problem", [TEXT, DIGITS, (DIGITS[0][:80], DIGITS[1][:80])])
+@pytest.mark.parametrize("params", [{}, {"class_weight": "balanced"}, {"max_iter": 3}])
+def test_the_estimator_is_the_call(problem, params, tmp_path):
+    X, y = problem
+    params = {"random_state": 0, **params}
+    model, called = AutoClassifier(**params).fit(X, y), fit_csr(X, y, **params)
+    assert repr(model.best_estimator_) == repr(called)
+    piped = make_pipeline(MaxAbsScaler(), clone(model)).fit(X, y)
+    scaled = fit_csr(MaxAbsScaler().fit_transform(X), y, **params)
+    outputs = scaled.decision_function(piped[0].transform(X))
+    assert_array_equal(piped.decision_function(X), outputs)
+    for each in model, GridSearchCV(clone(model), {"fit_intercept": [True]}, cv=2).fit(X, y):
+        assert_array_equal(each.predict(X), called.predict(X))
+        assert_array_equal(each.decision_function(X), called.decision_function(X))
+    assert_array_equal(model.coef_, called.coef_)
+    for saved in model, piped:
+        save_model(saved, tmp_path / "a.model")
+        loaded = load_model(tmp_path / "a.model")
+        assert_array_equal(loaded.decision_function(X), saved.decision_function(X))
+
+
+def test_rows_and_classes_count_for_their_weights():
+    X, y = DIGITS
+    text, labels = TEXT
+    text = sp.csr_matrix((text.data, text.indices, text.indptr), shape=(text.shape[0], 4000))
+    both = sp.vstack([sp.csr_matrix((len(y), 4000)), text]).tolil()
+    both[: len(y), :64] = X
+    both, y = both.tocsr(), np.r_[y % 2, labels > 0]
+    of_digits = np.arange(len(y)) < len(DIGITS[1])
+    for weight, kind in (of_digits, SecondOrderPerceptron), (~of_digits, AROWClassifier):
+        assert type(fit_csr(both, y, sample_weight=weight.astype(float))) is kind
+
+
+@pytest.mark.parametrize("problem", [TEXT, DIGITS])
+def test_the_first_call_of_partial_fit_chooses(problem):
+    X, y = problem
+    model = AutoClassifier(random_state=0).partial_fit(X[:800], y[:800], np.unique(y))
+    kind = type(model.best_estimator_)
+    assert kind is type(fit_csr(X[:800], y[:800]))
+    model.partial_fit(X[800:], y[800:])
+    expected = kind(random_state=0).partial_fit(X[:800], y[:800], np.unique(y))
+    expected.partial_fit(X[800:], y[800:])
+    assert_array_equal(model.coef_, expected.coef_)
+
+
+def test_rows_that_were_not_learned_are_learned_for_longer():
+    random = np.random.RandomState(0)
+    X = sp.csr_matrix(random.randn(100, 3000) * (random.rand(100, 3000) < 0.1))
+    y = random.rand(100) < 0.5
+    assert fit_csr(X, y, random_state=0).max_iter == 10
+    for _ in range(2):
+        X, y = sp.vstack([X, X]), np.r_[y, random.rand(len(y)) < 0.5]
+    assert AROWClassifier(max_iter=3, random_state=0).fit(X, y).score(X, y) < 0.9
+    assert fit_csr(X, y, random_state=0).max_iter == 8
+    assert fit_csr(X, y, max_iter=3, random_state=0).max_iter == 3
+
+
+def test_no_more_rows_are_tried_than_tell(monkeypatch):
+    tried = []
+    check = selection.check_rows
+    counted = lambda rows: tried.append(rows.n_rows) or check(rows)  # noqa: E731
+    monkeypatch.setattr(selection, "check_rows", counted)
+    X, y = few_of_many(3000, 500)
+    monkeypatch.setattr(selection, "MOST_ROWS", 700)
+    fit_csr(X, y)
+    assert sum(tried) <= 700
+
+
+@pytest.mark.parametrize("algo", ALGORITHMS)
+def test_every_candidate_has_the_parameters_that_leave_the_choice_open(algo):
+    learner, _ = ALGORITHMS[algo]
+    if algo in {each.algorithm for each in selection.candidates(10)}:
+        assert set(learner.parameter_names()) >= selection.OPEN_PARAMETERS
+    assert set(AutoClassifier().get_params()) == selection.OPEN_PARAMETERS
+
+
+@pytest.mark.parametrize(("params", "kind"), [
+    ({"p": 7}, ALMAClassifier), ({"kernel": "rbf"}, ALMAClassifier), ({"r": 2}, AROWClassifier),
+    ({"hypothesis": "vote"}, ALMAClassifier), ({"hypothesis": "average"}, AROWClassifier),
+    ({"early_stopping": True}, AROWClassifier),
+])  # fmt: skip
+def test_values_and_not_names_settle_the_learner(params, kind):
+    assert type(fit_csr(*TEXT, **params)) is kind
+
+
+def test_what_it_has_taken_is_told(capsys):
+    AutoClassifier(verbose=1, random_state=0).fit(*TEXT)
+    assert "AutoClassifier has taken AROWClassifier(" in capsys.readouterr().out
+
+
+def test_a_wrong_parameter_is_told_of():
+    with pytest.raises(ValueError, match="max_iter"):
+        AutoClassifier(max_iter=-1).fit(*TEXT)
+    assert auto.AutoClassifier is AutoClassifier
+    assert cross_val_score(AutoClassifier(random_state=0), *TEXT, cv=3).mean() > 0.8
