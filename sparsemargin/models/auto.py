@@ -60,12 +60,13 @@ def _selected(
 class AutoClassifier(ClassifierMixin, BaseEstimator):
     """The learner that predicts the rows best, one step ahead: what ``fit_csr(X, y)`` fits.
 
-    It is AROW, unless one of four others errs less by two standard errors of the difference where
+    It is AROW, unless one of three others errs less by two standard errors of the difference where
     each predicts at most 10,000 of the rows, in random order, just before it learns them: AROW with
-    ``r=1, max_loss=0.5``, the Second-order Perceptron, the Higher-order Perceptron with ``p=7``,
-    and the p-norm Perceptron with ``p="log"``. Fewer than 500 rows can't tell: there it is the
-    Second-order Perceptron where more than 15 % of the entries are not 0 and there are fewer than
-    1,000 features or rows point almost one way, else AROW. So it is where rows have several labels.
+    ``r=1, max_loss=0.5``, for labels that are wrong; the Second-order Perceptron, for features that
+    go together; and the p-norm Perceptron with p = 2 ln n_features, for few that tell among very
+    many. Fewer than 500 rows can't tell: there it is the Second-order Perceptron where more than 15
+    % of the entries are not 0 and there are fewer than 1,000 features or rows point almost one way,
+    else AROW. So it is where rows have several labels.
 
     Parameters
     ----------

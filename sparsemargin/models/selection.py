@@ -25,7 +25,7 @@ OPEN_PARAMETERS = frozenset({
 
 # How far ahead of the first candidate another has to be, and how far behind it another algorithm is
 # given up, in standard errors of the difference.
-_AHEAD, _BEHIND = 2.0, -1.0
+_AHEAD, _BEHIND = 2.0, -0.5
 
 # The rows before the first look, and how many there are by the end of each further stretch for one
 # before it.
@@ -78,7 +78,6 @@ def candidates(n_features: int) -> list[Candidate]:
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
         # Where features are correlated.
         _SECOND_ORDER,
-        Candidate("ho", {"p": 7.0}, 5, 3000),
         # Where few of very many features tell anything.
         Candidate("pnorm", {"p": log_p}, 5, 3000),
     ]

@@ -27,22 +27,22 @@ DIGITS = load_digits(return_X_y=True)
 TEXT = make_zipf_text(1500, 4000, random_state=0)
 
 
-def few_of_many(n_rows=1500, n_features=20_000, random_state=0):
+def few_of_many(n_rows=1500, n_features=4000, random_state=0):
     """Rows of 0, 1 and 2, where ten features of very many tell the label."""
     random = np.random.RandomState(random_state)
-    X = random.binomial(2, 0.15, (n_rows, n_features)).astype(float)
+    X = random.binomial(2, 0.3, (n_rows, n_features)).astype(float)
     score = X[:, :10].sum(axis=1)
     return sp.csr_matrix(X), score > np.median(score)
 
 
 def wrong_labels():
-    X, y = make_zipf_text(6000, random_state=1)
-    return X, y ^ (np.random.RandomState(0).rand(len(y)) < 0.25)
+    X, y = make_zipf_text(10_000, random_state=1)
+    return X, np.where(np.random.RandomState(0).rand(len(y)) < 0.25, -y, y)
 
 
 @pytest.mark.parametrize(("problem", "taken"), [
     (TEXT, AROWClassifier()), (DIGITS, SecondOrderPerceptron()),
-    (few_of_many(), PNormPerceptron(p=2 * np.log(20_000), max_iter=5)),
+    (few_of_many(), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
     (wrong_labels(), AROWClassifier(r=1.0, max_loss=0.5)),
 ])  # fmt: skip
 def test_what_errs_less_one_step_ahead_is_taken(problem, taken):
