@@ -348,6 +348,7 @@ class Learner(SharedParameters):
         """Fit, in a space of its own, which begins at `start`, or, all rows checked, in the one
         there is."""
         rows, check = open_rows(X), afresh and self._checks_on_the_way
+        check = check and (weights is None or bool(weights.all()))
         if self._needs_exact_products:
             rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:

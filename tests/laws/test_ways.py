@@ -15,6 +15,7 @@ from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
 from sparsemargin.io import sources
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.models.parameters import declarations
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -64,6 +65,47 @@ def test_parts_are_one_pass(algo, n_classes):
     how = {"shuffle": False, "intercept_scaling": 1.0, "max_iter": 1}
     whole = in_parts(classifier(algo, **how), X, y, 60)
     assert_alike(in_parts(classifier(algo, **how), X, y, 7), whole, X)
+
+
+WEIGHED = [algo for algo, (each, _) in ALGORITHMS.items() if each.weighs_steps()]
+KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declarations(each)]
+
+
+@pytest.mark.parametrize(
+    ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
+)
+def test_a_fit_ends_with_the_trial_that_makes_the_last_correction(algo, n_classes, limit):
+    X, y = rows(60, 20, n_classes, 8)
+    weigh = {"sample_weight": np.arange(60) % 3} if algo in WEIGHED and n_classes == 2 else {}
+    n_trials = 40 if weigh else 60
+    kernels = ["linear", "rbf"] if algo in KERNELS else ["linear"]
+    for kernel in kernels:
+        how = {"shuffle": False, "max_corrections": 7}
+        if kernel != "linear":
+            how |= {"kernel": kernel, "gamma": 1.0}
+        with lowered([limit] if limit else []):
+            ended = classifier(algo, max_iter=100, n_jobs=2, **how).fit(X, y, **weigh)
+            assert np.all(ended.n_corrections_ == 7)
+            made = ended.n_iter_ * n_trials
+            assert made == round(made) == ended.t_ - 1
+            whole = classifier(algo, max_iter=made / n_trials, **how).fit(X, y, **weigh)
+            short = classifier(algo, max_iter=(made - 1) / n_trials, **how).fit(X, y, **weigh)
+        assert_alike(whole, ended, X)
+        assert np.sum(short.n_corrections_) < np.sum(ended.n_corrections_)
+
+
+@pytest.mark.parametrize("algo", WEIGHED)
+@pytest.mark.parametrize("shuffle", [False, True])
+@of_classes
+def test_rows_of_weight_0_might_as_well_not_be_there(algo, shuffle, n_classes):
+    X, y = rows(60, 20, n_classes, 9)
+    counts = np.arange(60) % 3 > 0
+    for kernel in ["linear", "rbf"] if algo in KERNELS else ["linear"]:
+        how = {"max_iter": 12.3, "intercept_scaling": 1.0, "shuffle": shuffle}
+        how |= {"kernel": kernel, "gamma": 1.0} if kernel != "linear" else {}
+        weighted = classifier(algo, **how).fit(X, y, sample_weight=counts.astype(float))
+        without = classifier(algo, **how).fit(X[counts], y[counts])
+        assert_alike(weighted, without, X, tolerance=1e-12)
 
 
 @each_algorithm

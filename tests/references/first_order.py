@@ -445,7 +445,7 @@ def run_reference(
     ----------
     n_epochs : float or None
         All are run, whether or not a pass makes a correction, the last in part if it is a
-        fraction, which rows of weight 0 are a part of, too; None: until one makes none.
+        fraction; None: until one makes none.
     max_corrections : int
         The trial that makes the last of so many ends the run.
     tol : float, optional
@@ -495,11 +495,12 @@ def run_trials(run, rule, norms, weight, trials, max_corrections):
 def trials_of_epochs(run, counts, n_epochs, tol=None):
     """Yield the row of each trial, until what `run_reference` says; of the rows of an epoch those
     are trials, and rows of the run, for which `counts` holds."""
-    left = np.inf if n_epochs is None else max(1, round(n_epochs * len(counts)))
+    n_trials = np.count_nonzero(counts)
+    left = np.inf if n_epochs is None else max(1, round(n_epochs * n_trials))
     while left > 0:
         before = run.n_corrections
-        yield from range(np.count_nonzero(counts[: min(len(counts), left)]))
-        left -= len(counts)
+        yield from range(min(n_trials, left))
+        left -= n_trials
         if n_epochs is None and run.n_corrections == before:
             return
         if tol is not None and run.theta.any():

@@ -69,18 +69,16 @@ def run_joint(
     classes, codes = np.unique(labels, return_inverse=True)
     rows = augment(X, rho=rho, dtype=dtype)
     of_rows = step_factors(np.ones(len(rows)) if sample_weight is None else sample_weight)
-    trial, weight = of_rows > 0, of_rows * class_factors(class_weight, labels)[codes]
+    trials, weight = np.flatnonzero(of_rows), of_rows * class_factors(class_weight, labels)[codes]
     p = resolve_p(p, X.shape[1])
     first = np.zeros((1, len(classes) * rows.shape[1]), dtype)
     run = JointRun(p, X.shape[1], rho, 0.0, dtype, first, n_classes=len(classes))
     norms = [p_norm(place(x, 0, 1, len(classes)), p) for x in rows]
-    scale = {"running": 0, "max": max(np.array(norms)[trial])}.get(rule.normalize, 1)
-    for visited in range(round(n_epochs * len(rows))):
-        i = visited % len(rows)
+    scale = {"running": 0, "max": max(np.array(norms)[trials])}.get(rule.normalize, 1)
+    for visited in range(round(n_epochs * len(trials))):
+        i = trials[visited % len(trials)]
         if run.n_corrections == max_corrections:
             return run
-        if not trial[i]:
-            continue
         if norms[i] > 0 and weight[i] > 0:
             step_scale = max(scale, norms[i]) if rule.normalize == "running" else scale
             x = rows[i] / norms[i] if rule.normalize is True else rows[i]

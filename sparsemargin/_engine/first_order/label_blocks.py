@@ -99,8 +99,6 @@ class BlockLoop(LinearLoop):
                     learning, _, converged = loop.run(order, seed, stop, 1, False)
                     ends.append((learning, dense.trials, converged))
             space.count_trials(max(trials for _, trials, _ in ends))
-            self.part = stop / n_rows
-        self.part = 0.0
         return any(learning for learning, *_ in ends), 1, all(same for *_, same in ends)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin._engine.first_order.trials import Job
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.task import Loop
-from sparsemargin._engine.fitting.threads import run_together, threads_worth
+from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
 from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
@@ -74,8 +74,7 @@ class LinearLoop(Loop):
     def run(self, order, seed, stop, n_passes, check):
         if n_passes == 1:
             return super().run(order, seed, stop, 1, check)
-        learning, passes, converged = self._call(order, seed, 0, stop, n_passes, check)
-        return learning, passes if learning else passes + 1, converged
+        return self._call(order, seed, 0, stop, n_passes, check)
 
     def run_span(self, order, start, stop, end, check):
         return self._call(order, None, start, stop, 1, check)[0]
@@ -89,8 +88,10 @@ class LinearLoop(Loop):
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
         ]
-        ends = run_together(calls, len(slices))
-        self.space.count_trials(max(end.trials for end in ends))
+        # All labels have then made the same trials, which are counted.
+        with uninterrupted():
+            ends = run_together(calls, len(slices))
+            self.space.count_trials(max(end.trials for end in ends))
         self.n_mistakes += ends[0].mistakes
         # Of threads that stop at different rows, the one that stops first tells.
         for end in sorted(ends, key=lambda end: end.trials):

@@ -17,7 +17,7 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderRule, FirstOrderSpace, Label, Space, answer, next_threshold, refit, scaled_step, settle,
+    FirstOrderRule, FirstOrderSpace, Space, answer, next_threshold, refit, scaled_step, settle,
     tighten, trial_of, unit
 )
 from sparsemargin._engine.first_order.linear cimport (
@@ -79,8 +79,8 @@ cdef class Job:
     rows : Csr
     task : Task
         Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
-        `positives`: where it is among the row's. Its `weights` multiply the step; 0: the row is no
-        trial. Its `class_weight` multiplies the step of each label's negative and positive rows.
+        `positives`: where it is among the row's. Its `weights` multiply the step. Its
+        `class_weight` multiplies the step of each label's negative and positive rows.
     distinct : bool
         Whether no row has a column twice.
     """
@@ -241,7 +241,7 @@ cdef int learn_by_types(Job job, Call call, const Coordinates[state_t]& at) exce
 
 cdef int make_passes(Job job, Call call, const Coordinates[state_t]& at,
                      const Rows[value_t, index_t]& rows) except -1 nogil:
-    cdef int status = OK
+    cdef int status = ALL_STOPPED if call.limited and not is_learning(job, call) else OK
     cdef int64_t before
     while call.passes < call.n_passes and not call.converged and status == OK:
         if call.passes > 0 and call.shuffles:
@@ -260,8 +260,6 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
     cdef int status = OK
     cdef Row[value_t, index_t] row
     for i in range(call.start, call.stop):
-        if call.limited and not is_learning(job, call):
-            return ALL_STOPPED
         call.row = call.order[i] if call.order != NULL else i
         next_row, later_row = min(i + 1, call.stop - 1), min(i + AHEAD, call.stop - 1)
         if call.order != NULL:
@@ -272,8 +270,6 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
-        if job.weights != NULL and job.weights[call.row] == 0.0:
-            continue
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:
@@ -281,6 +277,8 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         if status != OK:
             return status
         call.trials += 1
+        if call.limited and not is_learning(job, call):
+            return ALL_STOPPED
     return OK
 
 

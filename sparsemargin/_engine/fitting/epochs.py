@@ -38,7 +38,9 @@ def learn_once(opened, order=None):
         Rows whose class was predicted wrongly just before they were learned from, where known.
     """
     with opened as loop:
-        loop.run(order, None, len(loop.task.codes), 1, False)
+        if loop.task.n_trials:
+            order = loop.task.order() if order is None else order
+            loop.run(order, None, loop.task.n_trials, 1, False)
         return loop.mistakes
 
 
@@ -151,12 +153,14 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         try:
             fit.run()
         except KeyboardInterrupt:
-            fit.trials += round(loop.part * fit.n_rows)
+            fit.count()
             fit.result.interrupted = True
             warn_user(
                 f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned."
             )
         fit.result.n_iter = fit.epochs
+        if fit.settled and stopping.max_iter is not None:
+            fit.space.count_trials(fit.space.trials + fit.trials_left)
         # Interrupted in the first epoch, some rows have not even been checked.
         if stopping.certified and not (loop.task.check and fit.epochs < 1):
             fit.certify()
@@ -169,12 +173,13 @@ class _Fit:
     def __init__(self, loop, stopping, seed, verbose):
         self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
-        self.n_rows = self.n_active = len(self.task.codes)
-        self.max_trials = self.trials_left = count_trials(stopping.max_iter, self.n_rows)
-        self.order = None if seed is None else np.arange(self.n_rows)
+        self.n_trials = self.n_active = self.task.n_trials  # of a pass over all rows
+        self.max_trials = count_trials(stopping.max_iter, self.n_trials)
+        self.order = self.task.order(shuffled=seed is not None)
         self.first_corrections = loop.corrections
-        self.trials = 0  # made, those of rows without weight among them
-        self.passes = 0
+        self.trials_before = self.space.trials_per_label
+        self.trials = self.passes = 0  # made
+        self.settled = False  # whether all trials left would make no correction
         self.gram = None  # the `GramLoop`, while it makes the passes
         self.next_choice = np.inf
         self.certificate = None
@@ -188,7 +193,16 @@ class _Fit:
     @property
     def epochs(self):
         """Made, those over some rows in part."""
-        return self.trials / self.n_rows
+        return self.trials / self.n_trials
+
+    @property
+    def trials_left(self):
+        """Of those that there may be."""
+        return self.max_trials - self.trials
+
+    def count(self):
+        """Take note of the trials made: those of the label that has learned longest."""
+        self.trials = int((self.space.trials_per_label - self.trials_before).max())
 
     @property
     def rate(self):
@@ -211,10 +225,10 @@ class _Fit:
                 self.progress.tell(self.epochs, self.loop.corrections)
             proven = self.stopping.certified and self._certify_on_the_way()
             if learning and converged:
-                self._count_the_rest()
+                self.settled = True
                 self.result.converged = not self.space.exhausted().any()
             # Not all rows make a pass while some are left out.
-            whole = self.n_active == self.n_rows
+            whole = self.n_active == self.n_trials
             patience, made = self.stopping.patience, self.loop.corrections - before
             if converged or proven or (patience and whole and patience.is_over(made)):
                 break
@@ -223,9 +237,9 @@ class _Fit:
         """Make passes over the rows that the boolean array holds for; None: over all."""
         if active is not None:
             self.order = np.flatnonzero(active)
-        elif self.n_active < self.n_rows:
-            self.order = None if self.seed is None else np.arange(self.n_rows)
-        self.n_active = self.n_rows if active is None else len(self.order)
+        elif self.n_active < self.n_trials:
+            self.order = self.task.order(shuffled=self.seed is not None)
+        self.n_active = self.n_trials if active is None else len(self.order)
 
     def _advance(self):
         """Some passes; whether any label is learning, and whether the last, over all rows, made
@@ -235,15 +249,14 @@ class _Fit:
         n_passes = self._passes_per_call() if several else 1
         seed = self._shuffle()
         check = self.task.check and self.epochs == 0
-        loop = self.gram if self.gram is not None and stop == self.n_rows else self.loop
+        loop = self.gram if self.gram is not None and stop == self.n_trials else self.loop
         learning, passes, converged = loop.run(self.order, seed, stop, n_passes, check)
-        self.passes += int(passes)
-        self.trials += round(passes * stop)
-        self.trials_left = self.max_trials - self.trials
-        if converged and self.n_active < self.n_rows:
+        self.passes += passes
+        self.count()
+        if converged and self.n_active < self.n_trials:
             self._take_rows(None)
             return learning, False
-        return learning, converged and stop == self.n_rows
+        return learning, converged and stop == self.n_trials
 
     def _shuffle(self):
         """Bring the rows into the order of the next pass; its seed, None where they keep theirs."""
@@ -260,19 +273,20 @@ class _Fit:
             return 1
         cost = self.loop.products
         if self.gram is not None:
-            cost = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
+            cost = GramLoop.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
         epochs = min(
-            PRODUCTS_PER_CALL / cost, self.trials_left / self.n_rows, self.next_choice - self.epochs
-        )
+            PRODUCTS_PER_CALL / cost, self.trials_left / self.n_trials,
+            self.next_choice - self.epochs,
+        )  # fmt: skip
         if self.stopping.tol is not None:
             epochs = min(epochs, self.next_certificate - self.epochs)
-        return max(1, int(epochs * self.n_rows / self.n_active))
+        return max(1, int(epochs * self.n_trials / self.n_active))
 
     def _choose_loop(self):
         """Take the loop that costs less at this rate of corrections, for as long again."""
         rate = self.rate / self.space.n_labels
-        plain = self.loop.products * (1 + 2 * rate / self.n_rows)
-        by_gram = GramLoop.cost_of_pass(self.n_rows, self.space.n_labels, self.rate)
+        plain = self.loop.products * (1 + 2 * rate / self.n_trials)
+        by_gram = GramLoop.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
         if by_gram >= plain:
             self.gram = None
         elif self.gram is None:
@@ -280,27 +294,6 @@ class _Fit:
             self.gram = GramLoop(self.space, self.loop.rule, self.task)
             self._take_rows(None)
         self.next_choice = self.epochs + max(self.first_choice, self.epochs)
-
-    def _count_the_rest(self):
-        """Count the trials that would have followed without a correction."""
-        if self.stopping.max_iter is None:
-            return
-        passes, rows = divmod(self.trials_left, self.n_rows)
-        trials = passes * self.task.n_trials + self._trials_in_part(passes, rows)
-        self.space.count_trials(self.space.trials + trials)
-
-    def _trials_in_part(self, passes, rows):
-        """Trials among so many rows, with which a pass begins once so many have been made."""
-        if rows == 0 or self.task.n_trials == self.n_rows:
-            return rows
-        weights = self.task.weights
-        if self.seed is not None:
-            # Each order is a shuffle of the last.
-            for _ in range(passes + 1):
-                self._shuffle()
-                self.passes += 1
-            weights = weights[self.order]
-        return int(np.count_nonzero(weights[:rows]))
 
     def _certify_on_the_way(self):
         """Whether all labels have come within `tol`."""

@@ -112,6 +112,12 @@ class Task:
         """Trials in a pass over the rows: those of weight 0 are none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
+    def order(self, *, shuffled=False):
+        """The rows of a pass, to be shuffled perhaps; None: all, as they come."""
+        if self.weights is not None and self.n_trials < len(self.codes):
+            return np.flatnonzero(self.weights)
+        return np.arange(len(self.codes)) if shuffled else None
+
     def slots(self, n_support):
         """The rows' slots in the support set, -1 for none: those of the last fit, which may come
         from a file."""
@@ -149,8 +155,8 @@ class Task:
 class Space:
     """What is learned, in whatever form; base of the spaces, which models ask alike.
 
-    Beside what stands here, spaces have counts `per_label`, `count_trials`, `exhausted`, `resume`,
-    `resize`, and what they need to be saved.
+    Beside what stands here, spaces have counts `per_label`, `trials_per_label`, `count_trials`,
+    `exhausted`, `resume`, `resize`, and what they need to be saved.
     """
 
     if TYPE_CHECKING:
@@ -267,8 +273,6 @@ class Loop:
     ----------
     span : int
         Trials between two moments at which Ctrl-C is heard.
-    part : float
-        Of the pass under way, what has been made.
     """
 
     # Whether the passes may be made by `GramLoop` too; whether one call can make several.
@@ -278,7 +282,6 @@ class Loop:
     def __init__(self, space, task):
         self.space, self.task = space, task
         self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
-        self.part = 0.0
 
     @property
     def products(self):
@@ -297,8 +300,8 @@ class Loop:
         -------
         learning : bool
             Whether any label has not used up its corrections.
-        passes : float
-            Those made.
+        passes : int
+            Those begun.
         converged : bool
             Whether the last made no correction.
         """
@@ -306,9 +309,7 @@ class Loop:
         while done < stop and learning:
             start, done = done, min(done + self.span, stop)
             learning = self.run_span(order, start, done, stop, check)
-            self.part = done / len(self.task.codes)
-        self.part = 0.0
-        return learning, done / stop, self.corrections == before
+        return learning, 1, self.corrections == before
 
     def run_span(self, order, start, stop, end, check):
         """Make the trials of a pass from start to before stop, those before `end` being all of it;

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import add_rows
-from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.products import fill_gram, learn_label
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import OK, BadRow
@@ -102,7 +102,7 @@ class StoredProducts:
     def learn(self, label, order, seed, n_passes):
         """Passes for one label."""
         order = None if order is None else order.copy()
-        return End(*learn_label(self, label, order, seed or 0, n_passes), order)
+        return End(*learn_label(self, label, order, seed, n_passes), order)
 
     def make_passes(self, order, seed, n_passes, n_threads):
         """Passes for all labels that are learning; an `End` of each."""
@@ -158,9 +158,7 @@ class GramLoop(StoredProducts):
         m = len(task.codes)
         return (
             space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged
-            and 8 * m * m <= MEMORY
-            and (task.weights is None or task.weights.all())
-            and _within_range(task.rows.data)
+            and 8 * m * m <= MEMORY and _within_range(task.rows.data)
         )  # fmt: skip
 
     @staticmethod
@@ -191,9 +189,10 @@ class GramLoop(StoredProducts):
         return end
 
     def run(self, order, seed, stop, n_passes, check):
-        """Make passes over all rows."""
-        ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
-        return self.conclude(ends, order, stop)
+        """Make passes over all rows; what they add to the space's vectors is added as a whole."""
+        with uninterrupted():
+            ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
+            return self.conclude(ends, order, stop)
 
 
 def _within_range(values):

@@ -60,10 +60,7 @@ class KernelLoop(Loop):
         self.visited = []  # rows of a block, and the moves their scores know of
         self.lengths = np.full(m, np.nan)
         self.mistakes = 0  # rows predicted wrongly just before they were learned from
-        self.passes = 0
-        self.repeats = bool(
-            8 * m * m <= MEMORY and space.free >= m and (task.weights is None or task.weights.all())
-        )
+        self.repeats = bool(8 * m * m <= MEMORY and space.free >= m)
         self.n_threads = 1 if space.log is not None else task.n_threads
         self.only_block = KernelBlock(self, np.arange(m)) if self.repeats else None
         if space.n_support:
@@ -109,10 +106,7 @@ class KernelLoop(Loop):
                 if order is None and stop < len(self.task.codes):
                     order = np.arange(len(self.task.codes))
                 part = None if order is None else order[:stop]
-                learning, passes, converged = self._learn(self.only_block, part, seed, n_passes)
-                self.part = passes * stop / len(self.task.codes)
-            self.part = 0.0
-            return learning, passes, converged
+                return self._learn(self.only_block, part, seed, n_passes)
 
     def _run_blocks(self, order, stop):
         before = self.space.per_label("corrections").sum()
@@ -124,18 +118,12 @@ class KernelLoop(Loop):
             room = self.space.free if self.space.free > 0 else BLOCK
             n = int(min(BLOCK, room, stop - done))
             rows = order[done : done + n].copy()  # the order is shuffled where it lies
-            if self.task.weights is not None:
-                rows = rows[self.task.weights[rows] > 0]
             with uninterrupted():
-                if len(rows):
-                    self._learn(KernelBlock(self, rows), None, None, 1)
-                done += n
-                self.part = done / len(self.task.codes)
+                self._learn(KernelBlock(self, rows), None, None, 1)
+            done += n
             learning = self._is_learning()
-        self.part = 0.0
-        self.passes += 1
         converged = bool(self.space.per_label("corrections").sum() == before)
-        return learning, done / stop, converged
+        return learning, 1, converged
 
     def _is_learning(self) -> bool:
         return bool((self.space.per_label("stopped") < 0).any())

@@ -454,8 +454,7 @@ cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) n
             or (S > 0.0 and not 1.0 / window < S < window))
 
 
-def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
-                Py_ssize_t n_passes):
+def learn_label(stored, Py_ssize_t label, int64_t[::1] order, seed, Py_ssize_t n_passes):
     """Passes over the rows of a block for one label, until one makes no correction.
 
     Parameters
@@ -464,9 +463,10 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
         Counts no trials: ``stored.space.trials`` are those before the call.
     label : int
     order : ndarray of shape (n_trials,) or None
-        Row of each trial, shuffled before every pass but the first; None: as they come.
-    seed : int
-        Of the shuffling, the number of passes before it added.
+        Row of each trial; None: as they come.
+    seed : int or None
+        Plus the number of passes before it, of the shuffling of the order before every pass but
+        the first; None: it stays.
     n_passes : int
 
     Returns
@@ -483,12 +483,13 @@ def learn_label(stored, Py_ssize_t label, int64_t[::1] order, uint64_t seed,
     cdef Py_ssize_t i, j = -1, passes = 0, n = block.n_rows if order is None else order.shape[0]
     cdef int64_t before, refreshed = c.labels[label].corrections, passed_over = 0
     cdef int64_t* rows = &order[0] if order is not None else NULL
+    cdef uint64_t first_seed = seed or 0
     cdef int status = OK
-    cdef bint converged = False
+    cdef bint converged = False, shuffles = seed is not None
     with nogil:
         while passes < n_passes and not converged and status == OK and c.labels[label].stopped < 0:
-            if passes > 0 and rows != NULL:
-                shuffle_rows(rows, n, seed + passes)
+            if passes > 0 and shuffles:
+                shuffle_rows(rows, n, first_seed + passes)
             before = c.labels[label].corrections
             status = start(&block, &rule.rule, c, rows, n, space.trials, log)
             i = next_due(&block, c, rows, 0, n)

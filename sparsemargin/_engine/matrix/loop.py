@@ -97,12 +97,8 @@ class MatrixLoop(Loop):
     def run_span(self, order, start, stop, end, check):
         if self.forecast is not None and start == 0:
             self.forecast.begin()
-        weights = self.task.weights
         which = np.arange(start, stop) if order is None else order[start:stop].copy()
-        if weights is not None:
-            which = which[weights[which] > 0]
-        self.part = stop / len(self.task.codes)  # Ctrl-C is heard when all labels have done so much
-        products = self._learn(which) if len(which) else 0.0
+        products = self._learn(which)
         if self.forecast is not None:
             self.forecast.tell(stop / end)
         # Mistakes get dearer as they get more, but not by more than the rows double. By counts

@@ -85,8 +85,12 @@ class SpacePerLabel(NumberedRows):
         return any(space.full for space in self.spaces)
 
     @property
+    def trials_per_label(self) -> np.ndarray:
+        return self.per_label("trials")
+
+    @property
     def trials(self) -> int:
-        return max(space.trials for space in self.spaces)
+        return int(self.trials_per_label.max())
 
     @abstractmethod
     def test_points(self, rows: Csr, n_threads: int) -> FeaturePoints | SupportPoints:
