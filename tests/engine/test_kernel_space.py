@@ -60,6 +60,7 @@ from references.kernels import Kernel, feature_vectors
 from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.kernel import loop
+from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin.evaluation import margins
 from sparsemargin.models.base import LARGEST_SEED
 
@@ -436,3 +437,12 @@ def test_threads_change_no_bit(form, hypothesis):
     )
     assert_array_equal(alone.n_corrections_, shared.n_corrections_)
     assert_same_outputs(shared, alone, machine.given(problem.X_test, problem), 0)
+
+
+@pytest.mark.parametrize("first", [-1, 1])
+def test_dense_rows_of_a_pool_move_with_their_features(first):
+    pool = SupportSet()
+    pool.extend(Points(np.array([[0.0, 2.0, 9.0]]), np.ones(1), np.ones(1)))
+    pool.resize(2, 3, first)
+    expected = [[0.0, 0.0, 2.0, 9.0]] if first < 0 else [[2.0, 0.0, 0.0, 9.0]]
+    assert_array_equal(pool.points.matrix, expected)

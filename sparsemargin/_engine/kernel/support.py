@@ -122,7 +122,8 @@ class SupportSet:
         self.columns[name], self.sizes[name] = column, size
 
     def resize(self, n_before: int, n_features: int, first: int) -> None:
-        """Keep the features from `first` on, of n_before, and let them be n_features.
+        """Keep the features from `first` on, of n_before, and let them be n_features; those before
+        feature 0 are new.
 
         Columns of a dense matrix beyond the features stay its last.
         """
@@ -132,8 +133,9 @@ class SupportSet:
         elif self.columns:
             old = self.filled["matrix"]
             matrix = np.zeros((len(old), n_features + old.shape[1] - n_before), dtype=old.dtype)
-            n_kept = min(n_features, n_before - first)
-            matrix[:, :n_kept] = old[:, first : first + n_kept]
+            dropped, added = max(first, 0), max(-first, 0)
+            n_kept = min(n_features - added, n_before - dropped)
+            matrix[:, added : added + n_kept] = old[:, dropped : dropped + n_kept]
             matrix[:, n_features:] = old[:, n_before:]
             self.columns["matrix"] = matrix
 
