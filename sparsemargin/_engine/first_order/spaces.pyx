@@ -5,7 +5,7 @@ change by in `trials`.
 """
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
-from libc.stdint cimport int32_t, int64_t, uint16_t
+from libc.stdint cimport int64_t, uint16_t
 
 import copyreg
 import sys
