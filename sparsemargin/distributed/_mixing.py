@@ -31,6 +31,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._schema import Mixture
+from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.models import Learner
 
 Mixing = Literal["uniform", "errors"]
@@ -49,6 +50,7 @@ class Update:
     corrections: np.ndarray  # of this epoch, shape (n_labels,)
     mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
     seen: np.ndarray  # rows without and with each class, shape (2, n_classes)
+    label_order: LabelOrder  # of the rows, as far as they were not shuffled
 
 
 class SingleEpoch:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._checkpoints import Checkpoint
@@ -30,6 +31,7 @@ from sparsemargin.distributed._mixing import (
 )
 from sparsemargin.distributed._schema import Mixture, Schema
 from sparsemargin.distributed._shards import Shard, Survey
+from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
@@ -70,13 +72,16 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
     space = epoch.space
     corrections, trials = space.per_label("corrections").copy(), space.trials
     mistakes: int | None = 0
+    label_order = LabelOrder()
     for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
+        label_order.see(targets, order)
         task = learner._stream_task(rows, targets, None, first_row=first_row)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, learner._learn_stream(task, order))
         epoch.note(task)
     made = space.per_label("corrections") - corrections
-    return Update(epoch.learned(), space.trials - trials, made, mistakes, learner._seen)
+    trials = space.trials - trials
+    return Update(epoch.learned(), trials, made, mistakes, learner._seen, label_order)
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -184,6 +189,8 @@ class Rounds:
         mixing = time.perf_counter()
         # To the end, even where Ctrl-C comes meanwhile, which is heard after.
         thread.submit(self._mix, epoch, updates).result()
+        if epoch == 1:
+            _warn_of_order([update.label_order for update in updates])
         ended = time.perf_counter()
         if self.on_round is not None:
             made = tuple(int(update.corrections.sum()) for update in updates)
@@ -232,6 +239,15 @@ class Rounds:
         if self.converged and max_iter is not None:
             trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
             space.count_trials(max(trials, space.trials))
+
+
+def _warn_of_order(orders: list[LabelOrder]) -> None:
+    """Say so where the rows of shards are sorted by their labels."""
+    are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
+    if are_sorted:
+        first, more = are_sorted[0], len(are_sorted) - 1
+        names = f"Shard {first}" + f", and {more} more like it" * bool(more)
+        warn_user(orders[first].warning(names))
 
 
 def n_bytes(message: Any) -> int:

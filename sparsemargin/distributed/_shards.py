@@ -191,12 +191,7 @@ class FileShard:
                 f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
             ) from None
         passes = Passes(Corpus(sources, self.reading, 1, path, purpose="learning"), self.max_index)
-        for _ in passes.first():
-            # One that was found is not read for nothing.
-            if passes.cache is not None:
-                break
-        assert passes.cache is not None
-        return passes, passes.cache
+        return passes, passes.keep()
 
     def survey(self) -> Survey:
         passes, cache = self._passes()

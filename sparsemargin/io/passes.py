@@ -10,14 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from sparsemargin.io.reading import Corpus
-from sparsemargin.io.row_cache import RowCache, find_cache, shuffled, write_cache
+from sparsemargin.io.row_cache import RowCache, find_cache, mixed, shuffled, write_cache
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.models.labels import LabelTable
 
 
 class Passes:
     """Passes over a corpus; all but the first need its cache. Larger indices than `max_index` are
-    refused; `table` has the labels met so far, `lowest` and `highest` the indices, as written."""
+    refused; `table` has the labels met so far, `lowest` and `highest` the indices, as written.
+    Shuffled passes mix the rows of many blocks by the seed `mixing`, unless that is None."""
+
+    mixing: int | None = None
 
     def __init__(self, corpus: Corpus, max_index: int) -> None:
         self.corpus, self.max_index = corpus, max_index
@@ -36,7 +39,8 @@ class Passes:
     def first(self) -> Generator[LabelledRows]:
         """All rows in their order; where a cache is wanted it is made, or read once it is there."""
         scanned = self.corpus.scan(self.table, self.max_index)
-        with closing(self._cached() if self.corpus.cache else scanned) as blocks:
+        cached = self.corpus.cache or self.mixing is not None
+        with closing(self._cached() if cached else scanned) as blocks:
             for block in blocks:
                 self.lowest = min(self.lowest, block.lowest)
                 self.highest = max(self.highest, block.highest)
@@ -60,6 +64,15 @@ class Passes:
             for rows, _ in self.again(None, 1):
                 yield rows
 
+    def keep(self) -> RowCache:
+        """The cache, which is made first where there is none."""
+        for _ in self.first():
+            # One that was found is not read for nothing.
+            if self.cache is not None:
+                break
+        assert self.cache is not None
+        return self.cache
+
     def again(
         self, seed: int | None, epoch: int
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
@@ -69,12 +82,14 @@ class Passes:
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
         blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
+        starts = cache.first_rows.tolist()
         if seed is None:
-            blocks = ((i, rows, None) for i, rows in enumerate(cache.blocks()))
+            blocks = ((starts[i], rows, None) for i, rows in enumerate(cache.blocks()))
+        elif self.mixing is not None:
+            blocks = mixed(cache, self.mixing, epoch)
         else:
-            blocks = shuffled(cache, seed, epoch)
-        for i, rows, order in blocks:
-            first = int(cache.first_rows[i])
+            blocks = ((starts[i], *rest) for i, *rest in shuffled(cache, seed, epoch))
+        for first, rows, order in blocks:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:

@@ -22,6 +22,7 @@ import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from hashlib import blake2b
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -46,7 +47,7 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing, unnamed
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, joined
 from sparsemargin.io.sources import CACHE_SUFFIX
 from sparsemargin.models.labels import LabelTable
 
@@ -58,6 +59,8 @@ _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
 _LINE_END = ord("\n")
+# Blocks of about so many bytes are in memory together while their rows are mixed.
+_MIXED_BYTES = 1 << 26
 
 
 class UnusableCacheError(ValueError):
@@ -184,8 +187,9 @@ def write_cache(
 class RowCache:
     """A row cache, open for reading; a context manager. Any number of threads may read it.
 
-    `first_rows` are the numbers of the blocks' first rows, `n_columns` is greater by 1 than the
-    highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
+    `block_rows` are the blocks' numbers of rows, `first_rows` the numbers of their first ones,
+    `bounds` where they begin in the file, and the last one ends; `n_columns` is greater by 1 than
+    the highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
     indices as written, `checksum` is of the rows and their labels.
     """
 
@@ -199,9 +203,9 @@ class RowCache:
         texts = bytes(told[_TEXTS]).decode("utf-8", "surrogateescape")
         self.label_texts: list[str] = texts.split("\n")[:-1]
         self.label_numbers: list[float] = told[_NUMBERS].tolist()
-        self._n_rows = told["rows"]
-        self.n_rows, self.n_blocks = sum(self._n_rows), len(self._n_rows)
-        self.first_rows = np.cumsum([0, *self._n_rows], dtype=np.int64)[:-1]
+        self.block_rows = told["rows"]
+        self.n_rows, self.n_blocks = sum(self.block_rows), len(self.block_rows)
+        self.first_rows = np.cumsum([0, *self.block_rows], dtype=np.int64)[:-1]
         self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
         names = [name for i in range(self.n_blocks) for name in _names(i, self.multilabel)]
         members = [archive.members[f"{name}.npy"] for name in names]
@@ -209,7 +213,7 @@ class RowCache:
         crcs = np.array([member.CRC for member in members], dtype=np.uint32)
         self.checksum = zlib.crc32(crcs.tobytes())
         offsets = [member.header_offset for member in members]
-        self._bounds = offsets[:: 5 if self.multilabel else 4]
+        self.bounds = offsets[:: 5 if self.multilabel else 4]
         if offsets != sorted(offsets):
             raise ValueError("its blocks are in another order")
 
@@ -276,7 +280,7 @@ class RowCache:
                 )
                 rows = LabelledRows(data, indices, indptr, labels, start[0] if start else None)
                 wrong = _fault(rows, self.dtype, self.n_columns, len(self.label_texts))
-                if rows.n_rows != self._n_rows[i]:
+                if rows.n_rows != self.block_rows[i]:
                     wrong = wrong or "it has other rows"
             except ValueError as error:
                 wrong = str(error)
@@ -312,8 +316,8 @@ class RowCache:
 
     def _advise(self, i: int, what: int) -> None:
         """Tell the system what becomes of the pages of a block."""
-        start = self._bounds[i] // _REACH * _REACH
-        self._opened().map.madvise(what, start, self._bounds[i + 1] - start)
+        start = self.bounds[i] // _REACH * _REACH
+        self._opened().map.madvise(what, start, self.bounds[i + 1] - start)
 
 
 def _damaged(path: str, trouble: str) -> UnusableCacheError:
@@ -383,7 +387,29 @@ def shuffled(
         yield int(i), rows, block_order(rows.n_rows, _seed(seed, epoch, i))
 
 
-def _seed(*key: int) -> int:
+def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
+    """The rows of a cache in blocks into which those of many of its own are dealt at random, for
+    rows of which neighbours are alike; each with the number of its first row and a random order.
+
+    Which rows a block has, and their numbers, depend on `seed` alone, the orders on `epoch`, too.
+    """
+    numbers = block_order(cache.n_blocks, _seed(seed))
+    share = np.cumsum(np.diff(cache.bounds)[numbers]) // _MIXED_BYTES
+    groups = np.split(numbers, np.flatnonzero(np.diff(share)) + 1)
+    order = block_order(len(groups), _seed(seed, epoch))
+    blocks = cache.blocks(np.concatenate([groups[g] for g in order]))
+    sizes = [sum(cache.block_rows[i] for i in group) for group in groups]
+    first_rows = np.cumsum([0, *sizes])
+    for g in order:
+        rows = joined(list(islice(blocks, len(groups[g]))))
+        dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
+        starts = np.cumsum([first_rows[g], *map(len, dealt)])
+        for i in block_order(len(dealt), _seed(seed, epoch, g)):
+            own_order = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
+            yield int(starts[i]), rows.taken(dealt[i]), own_order
+
+
+def _seed(*key: Any) -> int:
     """A seed for each key, without any pattern among them."""
     digest = blake2b(" ".join(map(str, key)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

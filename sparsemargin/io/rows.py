@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
 
 import numpy as np
@@ -58,9 +59,49 @@ class LabelledRows:
             query_ids=None if queries is None else queries[first:stop],
         )  # fmt: skip
 
+    def taken(self, rows: np.ndarray) -> LabelledRows:
+        """A copy of the rows with these numbers, in their order."""
+        indptr, entries = _gathered(self.indptr, rows)
+        start, labels = self.label_start, rows
+        if start is not None:
+            start, labels = _gathered(start, rows)
+        return replace(
+            self, data=self.data[entries], indices=self.indices[entries], indptr=indptr,
+            labels=self.labels[labels], label_start=start,
+        )  # fmt: skip
+
     def copied(self) -> LabelledRows:
         """A copy, which stays good."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: value.copy() for name, value in values.items() if hasattr(value, "copy")}
         text = self.text and replace(self.text, buffer=self.text.buffer[:])
         return replace(self, **{**arrays, "text": text})
+
+
+def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
+    """The rows of blocks without queries, one block's after the other's, in copies."""
+    data, indices, labels = (
+        np.concatenate([getattr(block, name) for block in blocks])
+        for name in ("data", "indices", "labels")
+    )
+    lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
+    starts = [np.diff(block.label_start) for block in blocks if block.label_start is not None]
+    return LabelledRows(
+        data, indices, _pointers(lengths, indices.dtype), labels,
+        _pointers(np.concatenate(starts), np.dtype(np.int64)) if starts else None,
+    )  # fmt: skip
+
+
+def _pointers(lengths: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Where parts of these lengths begin, and the last one ends."""
+    pointers = np.zeros(len(lengths) + 1, dtype=dtype)
+    np.cumsum(lengths, out=pointers[1:])
+    return pointers
+
+
+def _gathered(pointers: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Pointers of these parts, one after the other, and the places of what they hold."""
+    begins = pointers[parts]
+    lengths = pointers[parts + 1] - begins
+    fresh = _pointers(lengths, pointers.dtype)
+    return fresh, np.arange(fresh[-1]) + np.repeat(begins - fresh[:-1], lengths)

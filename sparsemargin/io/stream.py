@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 import time
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
@@ -18,7 +17,9 @@ import numpy as np
 
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
+from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
     FORM,
@@ -94,6 +95,14 @@ class _NewClass(Exception):
     """A label turned up that is none of those the rows before it had."""
 
 
+class _SortedRows(Exception):
+    """The rows came sorted by their labels, and can be mixed by the seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.seed = seed
+
+
 def learn_svmlight(
     path: File | Iterable[File],
     algo: Algorithm | None = None,
@@ -134,7 +143,8 @@ def learn_svmlight(
                     "init_model goes on with its own algorithm, parameters and features: pass none "
                     "with it."
                 )
-            earlier = _copy(init_model, max_iter)
+            make = partial(_copy, init_model, max_iter)
+            earlier = make()
             if multilabel and not earlier._has_many_labels:
                 raise ValueError(
                     "init_model has learned one class a row, and can't go on with multilabel=True. "
@@ -142,10 +152,7 @@ def learn_svmlight(
                 )
             multilabel = earlier._has_many_labels
             features = columns_of(earlier, zero_based)
-
-            def make() -> Learner:
-                return earlier
-
+            del earlier
         if multilabel and positive is not None:
             raise ValueError(
                 f"positive={positive!r} is told from all other labels, and a model of many labels "
@@ -163,14 +170,26 @@ def learn_svmlight(
                 "themselves."
             )
         encoder = told_encoder(classes, positive, reading.multilabel)
-    try:
-        return _Stream(corpus, make, encoder, memory_limit, report).run()
-    except _NewClass:
-        # What has been learned by then was for too few classes.
-        with interruptible():
-            labels = corpus.all_labels()
-        encoder = encoder_of(labels, corpus.names, reading.multilabel)
-        return _Stream(corpus, make, encoder, memory_limit, report).run()
+    return _run(corpus, make, encoder, memory_limit, report)
+
+
+def _run(
+    corpus: Corpus, make: MakeLearner, encoder: LabelEncoder | None, memory_limit: int,
+    report: Callable[[Moment], None] | None,
+) -> Learner:  # fmt: skip
+    """Learn, again from the beginning where that was begun in a wrong way."""
+    # Until the number of labels is known, the weights of one bound the indices.
+    passes = Passes(corpus, memory_limit // _LEAST_PER_FEATURE)
+    while True:
+        try:
+            return _Stream(passes, make, encoder, memory_limit, report).run()
+        except _NewClass:
+            # What has been learned by then was for too few classes.
+            with interruptible():
+                labels = corpus.all_labels()
+            encoder = encoder_of(labels, corpus.names, corpus.reading.multilabel)
+        except _SortedRows as found:
+            passes.mixing = found.seed
 
 
 @contextmanager
@@ -233,16 +252,15 @@ class _Stream:
 
     def __init__(
         self,
-        corpus: Corpus,
+        passes: Passes,
         make_learner: MakeLearner,
         encoder: LabelEncoder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
     ) -> None:
-        self.corpus, self.reading = corpus, corpus.reading
+        self.passes, self.corpus, self.reading = passes, passes.corpus, passes.corpus.reading
         self.make_learner, self.memory_limit, self.report = make_learner, memory_limit, report
-        # Until the number of labels is known, the weights of one bound the indices.
-        self.passes = Passes(corpus, memory_limit // _LEAST_PER_FEATURE)
+        self.label_order = LabelOrder()
         self.told_classes = encoder is not None
         if encoder is not None:
             self.encoder = encoder
@@ -269,23 +287,46 @@ class _Stream:
             learner = self._finish()
             if interrupted or held:
                 held.clear()
-                warnings.warn(
+                warn_user(
                     f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
                     "what it had learned.",
                     Interruption,
-                    stacklevel=4,
                 )
         return learner
 
     def _make_epochs(self) -> None:
-        learner = self.make_learner()
-        if learner.class_weight == "balanced" and not hasattr(learner, "classes_"):
+        if self._is_balanced():
             self._count_rows()
-        with closing(self.passes.first()) as blocks:
-            going_on = self._make_epoch((block, None) for block in self._begun(blocks))
-        self._check_positive()
+        if self.passes.mixing is None:
+            with closing(self.passes.first()) as blocks:
+                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+            self._check_positive()
+            self._check_order()
+        else:
+            self.passes.keep()
+            going_on = self._make_epoch(self.passes.again(self.passes.mixing, 1))
         while going_on:
             going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+
+    def _check_order(self) -> None:
+        """Learn anew from rows that were sorted by their labels, in random order, or say that it
+        must be done."""
+        order, names = self.label_order, self.corpus.names
+        if not order.is_sorted:
+            return
+        if self.seed is None or not (self.passes.cache or self.corpus.rereadable):
+            warn_user(order.warning(names))
+            return
+        warn_user(
+            f"{order.told(names)} So they are learned from anew in random order, by way of a row "
+            "cache; shuffle=False keeps the order of the file."
+        )
+        raise _SortedRows(self.seed)
+
+    def _is_balanced(self) -> bool:
+        """Whether the weights of the classes are to be those of all rows."""
+        learner = self.make_learner()
+        return learner.class_weight == "balanced" and not hasattr(learner, "classes_")
 
     def _count_rows(self) -> None:
         """Count the rows of each class, in a pass of their own, by which all classes are known."""
@@ -360,6 +401,7 @@ class _Stream:
                 raise _NewClass from None
             known = self.encoder.classes.tolist()
             raise located_label(error.row, error.label, block.text, known) from None
+        self.label_order.see(targets, order)
         self._make_room(block)
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
@@ -529,10 +571,9 @@ class _Stream:
         text, n_bytes = block.text, self.corpus.size
         whole = text is not None and n_bytes is not None and text.consumed >= n_bytes
         if self._lacks_positive() and not whole:
-            warnings.warn(
+            warn_user(
                 f"{self.corpus.names}: none of the first {block.n_rows:,} rows "
-                f"{self._about_positive()}",
-                stacklevel=6,
+                f"{self._about_positive()}"
             )
 
     def _lacks_positive(self) -> bool:

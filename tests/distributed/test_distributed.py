@@ -397,6 +397,24 @@ def test_bad_files_are_named(text, how, kind, words, tmp_path):
             fit_distributed([path], algo="alma")
 
 
+def test_shards_sorted_by_label_are_told_of_once(tmp_path):
+    X, y = make_data(n_classes=3)
+    order = np.argsort(y, kind="stable")
+    shards = [(X, y), *((X[order], y[order]) for _ in range(2))]
+    told = r"Shard 1, and 1 more like it: the rows are sorted.* change 2 times in 240 rows"
+    for form, how in (write_each(tmp_path, shards), {}), (shards, {"shuffle": False}):
+        with pytest.warns(UserWarning, match=told) as warned:
+            fit_distributed(form, algo="alma", **how)
+        assert len(warned) == 1
+
+
+@pytest.mark.filterwarnings("error")
+def test_shards_whose_rows_are_shuffled_may_be_sorted():
+    X, y = make_data()
+    order = np.argsort(y, kind="stable")
+    fit_distributed([(X[order], y[order])] * 2, algo="alma")
+
+
 def test_a_file_that_changes_between_epochs_is_told(tmp_path):
     X, y = make_data()
     paths = write_each(tmp_path, cut(X, y, 2))

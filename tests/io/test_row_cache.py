@@ -21,11 +21,13 @@ from problems.cached_rows import (
     write_cache,
     writing,
 )
+from sparsemargin.io import row_cache
 from sparsemargin.io.row_cache import (
     RowCache,
     block_order,
     default_cache_path,
     find_cache,
+    mixed,
     shuffled,
 )
 
@@ -214,6 +216,44 @@ def test_orders_are_permutations_that_the_seed_decides():
         assert order.dtype == np.int64
         assert sorted(order) == list(range(n))
     assert len({tuple(block_order(20, seed)) for seed in range(50)}) == 50
+
+
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_rows_of_many_blocks_are_mixed_a_few_blocks_being_in_memory(path, multilabel, monkeypatch):
+    rng = np.random.RandomState(0)
+    kinds = rng.choice(["i4", "i8"], 12)
+    blocks = [random_block(rng, 40, 6, "f8", kind, multilabel) for kind in kinds]
+    write_cache(path, blocks, multilabel=multilabel)
+    monkeypatch.setattr(row_cache, "_MIXED_BYTES", path.stat().st_size // 3)
+
+    def row(rows, i):
+        data, indices, _, *labels = rows.part(i, i + 1).arrays
+        return data.tobytes(), tuple(indices), *(tuple(array) for array in labels)
+
+    with RowCache.open(path) as cache:
+        origin = {row(rows, i): b for b, rows in enumerate(cache.blocks()) for i in range(40)}
+        expected = sorted(row(rows, i) for rows in cache.blocks() for i in range(40))
+
+        def epoch(seed, number):
+            passed = list(mixed(cache, seed, number))
+            assert all(sorted(order) == list(range(rows.n_rows)) for _, rows, order in passed)
+            rows = {
+                first + i: row(rows, i) for first, rows, _ in passed for i in range(rows.n_rows)
+            }
+            assert sorted(rows) == list(range(480))
+            assert sorted(rows.values()) == expected
+            # No block comes from a few of the cache's alone.
+            for _, each, _ in passed:
+                assert len({origin[row(each, i)] for i in range(each.n_rows)}) >= 3
+            return rows, [(first, order.tolist()) for first, _, order in passed]
+
+        rows, first = epoch(5, 1)
+        assert epoch(np.int64(5), 1) == (rows, first)
+        # The next epoch has another order, and the same rows under the same numbers.
+        again, second = epoch(5, 2)
+        assert again == rows
+        assert [number for number, _ in second] != [number for number, _ in first]
+        assert epoch(6, 1)[0] != rows
 
 
 def test_epochs_are_shuffled_by_blocks_and_rows_alike_for_the_same_seed(path):

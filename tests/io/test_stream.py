@@ -19,7 +19,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import archive, sources, stream
+from sparsemargin.io import archive, row_cache, sources, stream
 from sparsemargin.io.archive import ArchiveWriter
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import Moment, learn_svmlight
@@ -200,38 +200,111 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
     X, y = load_svmlight(three_classes)
     order = np.argsort(y, kind="stable")
     path = write(tmp_path / "sorted.svm", X[order], y[order])
-    same(fit_svmlight(path, "alma"), of_loaded(path))
-    same(fit_svmlight(path, "alma", classes=[0, 1, 2]), of_loaded(path))
+    for classes in None, [0, 1, 2]:
+        with pytest.warns(UserWarning, match="sorted by their labels"):
+            same(fit_svmlight(path, "alma", classes=classes, shuffle=False), of_loaded(path))
     # So does one that only has a weight yet.
     path, weighted = file("1 1:1\n-1 2:1\n" * 1000 + "2 3:1\n"), {"class_weight": {2: 5.0}}
     same(fit_svmlight(path, "perceptron", **weighted), of_loaded(path, "perceptron", **weighted))
 
 
+@pytest.mark.filterwarnings("ignore:.*sorted by their labels")
 @pytest.mark.parametrize("algo", ["arow", "alma", "pnorm"])
 def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo):
     X, y = load_svmlight(three_classes)
     rare = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))
     # The classes come one after the other.
     rare = rare[np.argsort(-y[rare], kind="stable")]
-    path, balanced = write(tmp_path / "rare.svm", X[rare], y[rare]), {"class_weight": "balanced"}
+    path = write(tmp_path / "rare.svm", X[rare], y[rare])
+    balanced = {"class_weight": "balanced"}
+    settings = {"shuffle": False, **balanced}
     for source in path, text:
         expected = of_loaded(source, algo, **balanced)
-        same(fit_svmlight(source, algo, **balanced), expected)
+        same(fit_svmlight(source, algo, **settings), expected)
         # By the cache, which the first run makes, too; what can be read once is counted in it.
         for _ in "made", "read":
-            same(fit_svmlight(source, algo, cache=tmp_path / "rows", **balanced), expected)
+            same(fit_svmlight(source, algo, cache=tmp_path / "rows", **settings), expected)
         with standard_input(source.read_bytes()):
-            same(fit_svmlight("-", algo, cache=tmp_path / "other", **balanced), expected)
+            same(fit_svmlight("-", algo, cache=tmp_path / "other", **settings), expected)
         unbalanced = of_loaded(source, algo)
         assert not np.array_equal(expected.coef_, unbalanced.coef_)
-    epochs = {"max_iter": 2, "shuffle": False, **balanced}
-    same(fit_svmlight(path, algo, **epochs), of_loaded(path, algo, max_iter=2, **balanced))
-    model = fit_svmlight(path, algo, positive=2, **balanced)
+    same(
+        fit_svmlight(path, algo, max_iter=2, **settings),
+        of_loaded(path, algo, max_iter=2, **balanced),
+    )
+    model = fit_svmlight(path, algo, positive=2, **settings)
     y = np.where(load_svmlight(path)[1] == 2, 1.0, -1.0)
     X, _ = load_svmlight(path)
-    same(model, fit_csr(X, y, algo, max_iter=1, shuffle=False, **balanced))
+    same(model, fit_csr(X, y, algo, max_iter=1, **settings))
     with standard_input(b"1 1:1\n2 2:1\n"), pytest.raises(ValueError, match="Pass cache=PATH"):
         fit_svmlight("-", algo, **balanced)
+
+
+SORTED = r"the rows are sorted by their labels, which change 2 times in 400 rows, not some 266 ti"
+
+
+@pytest.fixture
+def sorted_text(three_classes, tmp_path):
+    X, y = load_svmlight(three_classes)
+    order = np.argsort(y, kind="stable")
+    return write(tmp_path / "sorted.svm", X[order], y[order])
+
+
+@pytest.mark.parametrize("settings", [
+    {}, {"max_iter": 3}, {"algo": "alma"}, {"classes": [0, 1, 2]}, {"positive": 1},
+    {"algo": "ho", "max_updates": 50}, {"init_model": "itself"}, {"class_weight": "balanced"},
+])  # fmt: skip
+def test_rows_sorted_by_label_are_learned_in_random_order(
+    sorted_text, three_classes, settings, monkeypatch, tmp_path
+):
+    """Whether their labels are known beforehand or not, and of more blocks than memory is for; by
+    way of a cache that is gone in the end, or one that is asked for."""
+    monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
+    settings = {"random_state": 0, **settings}
+    if "init_model" in settings:
+        settings = {"init_model": fit_svmlight(three_classes, random_state=0)}
+        before = settings["init_model"].coef_.copy()
+    positive = settings.get("positive")
+    told = SORTED.replace("2 times", r"\d times").replace("266", r"\d+") if positive else SORTED
+    models = []
+    for cache in False, "made", "made":
+        with pytest.warns(UserWarning, match=rf"sorted.svm: {told}.*in random order.*; shuffle=Fa"):
+            models.append(fit_svmlight(sorted_text, cache=cache and tmp_path / cache, **settings))
+    same(*models[:2])
+    same(*models[1:])
+    assert {each.name for each in tmp_path.iterdir()} == {"sorted.svm", three_classes.name, "made"}
+    X, y = load_svmlight(three_classes)
+    y = y if positive is None else np.where(y == positive, 1, -1)
+    as_good = fit_svmlight(three_classes, **settings).score(X, y)
+    assert models[0].score(X, y) > as_good - 0.08
+    if "init_model" in settings:
+        np.testing.assert_array_equal(settings["init_model"].coef_, before)
+
+
+def test_sorted_rows_that_are_not_to_be_mixed_or_cannot_be_are_told_of(sorted_text):
+    known = {"classes": [0, 1, 2]}
+    with standard_input(sorted_text.read_bytes()):
+        for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
+            with pytest.warns(UserWarning, match=f"{SORTED}.*random order first.* shuf FILE"):
+                same(fit_svmlight(path, "alma", **settings), of_loaded(sorted_text))
+    # What can be read only once can be mixed from the cache of further epochs.
+    twice = {"algo": "alma", "max_iter": 2, "random_state": 0, **known}
+    models = []
+    with standard_input(sorted_text.read_bytes()):
+        for path in sorted_text, "-":
+            with pytest.warns(UserWarning, match=f"{SORTED}.*in random order"):
+                models.append(fit_svmlight(path, **twice))
+    same(*models)
+
+
+@pytest.mark.parametrize("lines", [
+    "1 1:1\n" * 10 + "2 2:1\n" * 10, "1 1:1\n" * 999 + "2 2:1\n" * 4,
+    ("1 1:1\n" * 9 + "2 2:1\n" * 9) * 9,
+])  # fmt: skip
+@pytest.mark.filterwarnings("error")
+def test_rows_of_which_too_few_change_or_too_many_keep_their_order(lines):
+    path = file(lines)
+    same(fit_svmlight(path, "alma"), of_loaded(path))
 
 
 @pytest.mark.parametrize(
