@@ -22,6 +22,9 @@ _COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
 #: What a shell reports of a process that the signal SIGINT has ended.
 INTERRUPTED = 130
 
+#: The same of SIGTERM, by which batch systems and containers end a process.
+TERMINATED = 143
+
 # The same of SIGPIPE.
 _PIPE_CLOSED = 141
 
@@ -40,13 +43,18 @@ Examples:
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
-Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C.
+Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C;
+143 ended by SIGTERM.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 
 \b
 The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came, in a command that heeds it as Ctrl-C."""
 
 
 def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
@@ -116,9 +124,10 @@ class _Commands(click.Group):
         except BrokenPipeError:
             _forget_output()
             ctx.exit(_PIPE_CLOSED)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(INTERRUPTED)
+        except KeyboardInterrupt as end:
+            by_sigterm = isinstance(end, Terminated)
+            click.echo("Terminated." if by_sigterm else "Interrupted.", err=True)
+            ctx.exit(TERMINATED if by_sigterm else INTERRUPTED)
         except Exception as error:
             _forget_output()
             if ctx.meta.get(TRACEBACK):

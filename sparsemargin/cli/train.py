@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
 from math import inf
+from threading import current_thread, main_thread
 from typing import Any
 
 import click
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.cli.app import INTERRUPTED, failure_of
+from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated, failure_of
 from sparsemargin.cli.display import (
     learning_progress,
     lines_of_facts,
@@ -101,6 +103,10 @@ _Learn = Callable[..., Learner]
         help="Go on from this model, with its algorithm, settings and features.")  # fmt: skip
 @option(_MODEL, "--readable", metavar="FILE", type=PATH, help="Write the weights as text, too.")
 @dictionary_option(_MODEL)
+@option(_MODEL, "--resume", is_flag=True,
+        help="Go on where a run of the same files and options was cut: from MODEL.checkpoint, "
+        "which is written every five minutes, and by Ctrl-C and SIGTERM; with --dask from the last "
+        "mixture in MODEL, if there is one.")  # fmt: skip
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
         help="[default: arow, or alma with options that arow has not]")  # fmt: skip
 @algorithm_options
@@ -128,8 +134,6 @@ _Learn = Callable[..., Learner]
 @option(_DASK, "--mixing", type=click.Choice(["uniform", "errors"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
         "made.  [default: uniform]")  # fmt: skip
-@option(_DASK, "--resume", is_flag=True,
-        help="Go on from the last mixture in MODEL, if there is one.")  # fmt: skip
 @JSON
 def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
@@ -138,8 +142,8 @@ def command(
     """Learn from svmlight files, once through for each epoch.
 
     FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on, the
-    error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
-    ends it and saves what has been learned.
+    error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C or
+    SIGTERM ends it and saves what has been learned; --resume goes on.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -147,11 +151,13 @@ def command(
     resume, is_told = options["resume"], options["max_iter"] is not None
     until = options["max_iter"] == "until"
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
+    terminated = click.get_current_context().with_resource(_heeding_sigterm())
     init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
+    checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     before = _corrections_of(settings.get("init_model"))
-    learn: _Learn = partial(learn_svmlight, files, **settings)
+    learn: _Learn = partial(learn_svmlight, files, checkpoint=checkpoint, resume=resume, **settings)
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
@@ -168,12 +174,15 @@ def command(
         learner = learn(report=report)
     if not moments:
         if not resume or interrupted:
-            raise KeyboardInterrupt
+            raise Terminated if terminated else KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
     # The workers' mixtures have been saved one after the other.
     if dask is None:
         output = _save(learner, output)
+    if checkpoint is not None and not interrupted:
+        with suppress(FileNotFoundError):
+            os.unlink(checkpoint)
     if readable is not None:
         with _noting_model(output), interruptible():
             write_readable(readable, learner, _names(learner, dictionary))
@@ -183,7 +192,51 @@ def command(
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json, until)
     if interrupted:
-        click.get_current_context().exit(INTERRUPTED)
+        click.get_current_context().exit(TERMINATED if terminated else INTERRUPTED)
+
+
+@contextmanager
+def _heeding_sigterm() -> Iterator[list[int]]:
+    """Let SIGTERM do what Ctrl-C does, but for the exit code; a list that is empty until it
+    comes."""
+    came: list[int] = []
+    if current_thread() is not main_thread():
+        yield came
+        return
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def hear(number: int, frame: Any) -> None:
+        if number == signal.SIGTERM:
+            came.append(number)
+            raise Terminated
+        # In the background of a shell Ctrl-C is ignored.
+        ordinary = before[signal.SIGINT]
+        if callable(ordinary):
+            ordinary(number, frame)
+
+    def pass_on(number: int, frame: Any) -> None:
+        # Whoever lets Ctrl-C wait lets this wait, too.
+        signal.getsignal(signal.SIGINT)(number, frame)  # type: ignore[operator,misc]
+
+    signal.signal(signal.SIGINT, hear)
+    signal.signal(signal.SIGTERM, pass_on)
+    try:
+        yield came
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _checkpoint_of(output: str, sources: Sequence[Source], resume: bool) -> str | None:
+    """Where what has been learned on the way is kept; None: nowhere, as files can't be read
+    again, or workers read them."""
+    once = [source.name for source in sources if not source.rereadable]
+    if once and resume:
+        raise click.UsageError(
+            f"{once[0]} can be read only once, and no run over it can be resumed. Name a file, or "
+            "leave --resume out."
+        )
+    return f"{output}.checkpoint" if sources and not once else None
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
@@ -273,11 +326,8 @@ def _check_cache(path: str, *, is_beside: bool) -> None:
 
 def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
     """Refuse options that don't go together."""
-    for name in ("mixing", "resume"):
-        if dask is None and options[name]:
-            raise click.UsageError(
-                f"--{name} is of learning on several machines: pass --dask ADDRESS."
-            )
+    if dask is None and options["mixing"]:
+        raise click.UsageError("--mixing is of learning on several machines: pass --dask ADDRESS.")
     for key, name in _NOT_ON_DASK.items():
         if dask is not None and options[key]:
             raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")

@@ -6,9 +6,9 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, nullcontext
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -16,9 +16,11 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
+from sparsemargin._version import __version__
+from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import (
@@ -63,6 +65,9 @@ _LEAST_PER_FEATURE = 4
 
 # Mistakes that no loop could count: see `Loop.mistakes`.
 _UNKNOWN = -(1 << 62)
+
+# Seconds between two checkpoints.
+_CHECKPOINT_EVERY = 300.0
 
 # When features come that there is no room for, the weights get room for so many times as many.
 _GROWTH = 1.5
@@ -122,10 +127,17 @@ def learn_svmlight(
     n_jobs: int | None = None,
     max_iter: int | None = 1,
     report: Callable[[Moment], None] | None = None,
+    checkpoint: PathLike | None = None,
+    resume: bool = False,
     **params: Any,
 ) -> Learner:
     """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `report` is told the
-    `Moment` whenever a block of rows has been learned from."""
+    `Moment` whenever a block of rows has been learned from.
+
+    `checkpoint` is a file that is written every few minutes, and when Ctrl-C ends learning, which
+    then waits for the block under way; with `resume` it is gone on from, to the bit. The files
+    must be such as can be read again.
+    """
     sources = open_sources(path, offset, length)
     with _blaming_settings():
         check_count("memory_limit", memory_limit, 1, sys.maxsize)
@@ -170,19 +182,25 @@ def learn_svmlight(
                 "themselves."
             )
         encoder = told_encoder(classes, positive, reading.multilabel)
-    return _run(corpus, make, encoder, memory_limit, report)
+    saved = None
+    if checkpoint is not None:
+        made_by = {"library": __version__, "files": corpus.identity(), "positive": positive}
+        saved = Checkpoint(checkpoint, made_by, make() if resume else None)
+    return _run(corpus, make, encoder, memory_limit, report, saved)
 
 
 def _run(
     corpus: Corpus, make: MakeLearner, encoder: LabelEncoder | None, memory_limit: int,
-    report: Callable[[Moment], None] | None,
+    report: Callable[[Moment], None] | None, saved: Checkpoint | None,
 ) -> Learner:  # fmt: skip
     """Learn, again from the beginning where that was begun in a wrong way."""
     # Until the number of labels is known, the weights of one bound the indices.
     passes = Passes(corpus, memory_limit // _LEAST_PER_FEATURE)
+    if saved is not None and saved.found is not None:
+        passes.mixing = saved.found[1]["mixing"]
     while True:
         try:
-            return _Stream(passes, make, encoder, memory_limit, report).run()
+            return _Stream(passes, make, encoder, memory_limit, report, saved).run()
         except _NewClass:
             # What has been learned by then was for too few classes.
             with interruptible():
@@ -190,6 +208,8 @@ def _run(
             encoder = encoder_of(labels, corpus.names, corpus.reading.multilabel)
         except _SortedRows as found:
             passes.mixing = found.seed
+        if saved is not None:
+            saved.found = None
 
 
 @contextmanager
@@ -249,6 +269,9 @@ class _Stream:
     learner: Learner
     encoder: LabelEncoder
     seed: int | None
+    # Number of the first row, for those that number rows; corrections before the epoch.
+    first_row: int
+    before: int
 
     def __init__(
         self,
@@ -257,6 +280,7 @@ class _Stream:
         encoder: LabelEncoder | None,
         memory_limit: int,
         report: Callable[[Moment], None] | None,
+        checkpoint: Checkpoint | None,
     ) -> None:
         self.passes, self.corpus, self.reading = passes, passes.corpus, passes.corpus.reading
         self.make_learner, self.memory_limit, self.report = make_learner, memory_limit, report
@@ -271,6 +295,12 @@ class _Stream:
         self.epoch = self.rows = self.mistakes = 0
         # As of `rows_by_class`, where class weights need them.
         self.counts: np.ndarray | None = None
+        self.patience: Patience | None = None
+        self.checkpoint, self.written = checkpoint, self.started
+        # What a checkpoint tells of where the run is; None: there is nothing to go on from.
+        self.position: dict[str, Any] | None = None
+        # Where the run goes on, until it is there: rows before have been learned from.
+        self.resumed: Moment | None = None
         # Some of the rows of the first block, and of those after it that have another class.
         self.samples: list[SampledRows] = []
 
@@ -284,20 +314,26 @@ class _Stream:
                 if not self.opened:
                     raise
                 interrupted = True
+                self._write_checkpoint()
             learner = self._finish()
             if interrupted or held:
                 held.clear()
                 warn_user(
                     f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
-                    "what it had learned.",
+                    "what it had learned." + self._way_on(),
                     Interruption,
                 )
         return learner
 
     def _make_epochs(self) -> None:
-        if self._is_balanced():
+        if self.checkpoint is not None and self.checkpoint.found is not None:
+            self._resume(*self.checkpoint.found)
+        elif self._is_balanced():
             self._count_rows()
-        if self.passes.mixing is None:
+        if self.epoch:
+            self.passes.keep()
+            going_on = True
+        elif self.passes.mixing is None:
             with closing(self.passes.first()) as blocks:
                 going_on = self._make_epoch((block, None) for block in self._begun(blocks))
             self._check_positive()
@@ -369,18 +405,21 @@ class _Stream:
         """Learn from the blocks; whether another epoch is to follow."""
         self.epoch += 1
         self.rows = self.mistakes = 0
-        before = self._corrections() if self.opened else 0
+        if self.resumed is None:
+            self.before = self._corrections() if self.opened else 0
         for block, order in blocks:
             if block.n_rows:
                 self._learn(block, order)
         if not self.opened:
             raise ValueError(f"{self.corpus.names} has no rows. {FORM}.")
-        max_iter, made = self.learner.max_iter, self._corrections() - before
+        max_iter, made = self.learner.max_iter, self._corrections() - self.before
         if self.epoch == 1:
             self.patience = self.learner._patience
         over = self.patience is not None and self.patience.is_over(made)
         if made:
             return not over and (max_iter is None or self.epoch < max_iter)
+        # From here on there is nothing to resume.
+        self.position = None
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.
             space = self.learner._space
@@ -392,17 +431,37 @@ class _Stream:
         return int(self.learner._space.per_label("corrections").sum())
 
     def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
-        if not self.opened:
-            self._open(block)
+        # A checkpoint is of whole blocks.
+        with nullcontext() if self.checkpoint is None else uninterrupted():
+            if not self.opened:
+                self._open(block)
+            targets = self._targets(block)
+            self.label_order.see(targets, order)
+            if self.resumed is not None:
+                self._pass_over(block, targets)
+                return
+            self._make_room(block)
+            rows = self._learn_rows(block, targets, order)
+            self._sample(rows, targets)
+            self.rows += block.n_rows
+            moment = self._moment(self.passes.consumed(block, self.rows))
+            self.position = self._position(moment)
+            if self.report is not None:
+                self.report(moment)
+        if time.perf_counter() - self.written > _CHECKPOINT_EVERY:
+            self._write_checkpoint()
+
+    def _targets(self, block: LabelledRows) -> Targets:
+        """The classes of the rows."""
         try:
-            targets = self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
+            return self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
             if self.passes.labels_may_come and not self.told_classes:
                 raise _NewClass from None
             known = self.encoder.classes.tolist()
             raise located_label(error.row, error.label, block.text, known) from None
-        self.label_order.see(targets, order)
-        self._make_room(block)
+
+    def _learn_rows(self, block: LabelledRows, targets: Targets, order: np.ndarray | None) -> Rows:
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
@@ -410,17 +469,67 @@ class _Stream:
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()
-        self._sample(rows, targets)
-        self.rows += block.n_rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
+        return rows
+
+    def _moment(self, consumed: int) -> Moment:
+        mistakes = None if self.mistakes < 0 else self.mistakes
+        return Moment(
+            self.epoch, consumed, self.passes.n_bytes, self.rows, self._n_features(),
+            self._corrections(), mistakes, time.perf_counter() - self.started,
+        )  # fmt: skip
+
+    def _position(self, moment: Moment) -> dict[str, Any]:
+        """Where the run is; all of it plain, as it is then."""
+        patience = None if self.patience is None else asdict(self.patience)
+        return {
+            "moment": asdict(moment), "before": self.before, "patience": patience,
+            "seed": self.seed, "mixing": self.passes.mixing, "first_row": self.first_row,
+            "told_classes": self.told_classes,
+            "lowest": self.passes.lowest, "highest": self.passes.highest,
+        }  # fmt: skip
+
+    def _way_on(self) -> str:
+        """What to do after Ctrl-C."""
+        if self.checkpoint is None or self.position is None:
+            return ""
+        return f" resume=True goes on from {self.checkpoint.path}."
+
+    def _write_checkpoint(self) -> None:
+        if self.checkpoint is not None and self.position is not None:
+            self.checkpoint.write(self.learner, self.position)
+            self.written = time.perf_counter()
+
+    def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
+        """Be where a checkpoint was written, but for the rows, which are to be passed over."""
+        told = dict(position)
+        moment, patience = Moment(**told["moment"]), told["patience"]
+        self._keep_classes(learner)
+        self.told_classes = told["told_classes"]
+        self.patience = None if patience is None else Patience(**patience)
+        self.seed, self.first_row, self.before = told["seed"], told["first_row"], told["before"]
+        self.passes.lowest, self.passes.highest = told["lowest"], told["highest"]
+        self.learner, self.position, self.resumed, self.opened = learner, position, moment, True
+        self.epoch, self.started = moment.epoch - 1, self.started - moment.seconds
         if self.report is not None:
-            seconds = time.perf_counter() - self.started
-            moment = Moment(
-                self.epoch, self.passes.consumed(block, self.rows), self.passes.n_bytes, self.rows,
-                self._n_features(), self._corrections(),
-                None if self.mistakes < 0 else self.mistakes, seconds,
-            )  # fmt: skip
+            if self.epoch:
+                before = replace(moment, epoch=self.epoch, corrections=self.before, mistakes=None)
+                self.report(before)
             self.report(moment)
+
+    def _pass_over(self, block: LabelledRows, targets: Targets) -> None:
+        """Take rows as learned from, up to where the run goes on."""
+        assert self.resumed is not None
+        self._sample(block.with_columns(self.learner._space.n_features), targets)
+        self.rows += block.n_rows
+        if self.rows > self.resumed.rows:
+            raise ValueError(
+                f"{self.corpus.names}: the rows come in other blocks than before, and the run "
+                "can't be resumed. Leave resume out to learn from the beginning."
+            )
+        if self.rows == self.resumed.rows:
+            mistakes, self.resumed = self.resumed.mistakes, None
+            self.mistakes = _UNKNOWN if mistakes is None else mistakes
 
     def _open(self, block: LabelledRows) -> None:
         """Begin to learn from files whose first rows are these."""

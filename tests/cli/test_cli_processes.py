@@ -172,14 +172,14 @@ def fed(text, *options):
     return started
 
 
-def interrupted(started):
-    """What a process says that Ctrl-C ends, while its standard input is open."""
+def interrupted(started, by=signal.SIGINT):
+    """What a process says that Ctrl-C ends, or SIGTERM, while its standard input is open."""
     watch = threading.Timer(60, started.kill)
     watch.start()
-    started.send_signal(signal.SIGINT)
+    started.send_signal(by)
     error = started.stderr.read().decode()
     watch.cancel()
-    assert started.wait(60) == 130
+    assert started.wait(60) == 128 + by
     started.stdin.close()
     return error
 
@@ -199,11 +199,16 @@ def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     run("predict", output, folder / "test.svm")
 
 
+def noise(folder, path):
+    """Write rows of which no end is learned, as each has both labels."""
+    text = (folder / "long.svm").read_bytes()
+    path.write_bytes(text + text.translate(bytes.maketrans(b"+-", b"-+")))
+    return path
+
+
 def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
     options = ["--algo", "margin", "--epochs", "99999", "--n-iter-no-change", "99999", "--json"]
-    text = (folder / "long.svm").read_bytes()
-    (tmp_path / "noise.svm").write_bytes(text + text.translate(bytes.maketrans(b"+-", b"-+")))
-    files = (tmp_path / "noise.svm", "-o", tmp_path / "b.model")
+    files = (noise(folder, tmp_path / "noise.svm"), "-o", tmp_path / "b.model")
     started = process("train", *files, *options, stdin=subprocess.PIPE)
     next(line for line in iter(started.stderr.readline, b"") if b" 3 " in line)
     interrupted(started)
@@ -211,11 +216,59 @@ def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
     assert (told["interrupted"], told["stopped_early"]) == (True, False)
 
 
-def test_ctrl_c_before_anything_was_learned(tmp_path):
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+def test_an_end_before_anything_was_learned(end, tmp_path):
     # More than a pipe holds: once all is written, some has been read.
     started = fed(b"# no row\n" * 100_000, "-o", tmp_path / "b.model")
-    assert interrupted(started) == "Interrupted.\n"
+    told = "Terminated.\n" if end == signal.SIGTERM else "Interrupted.\n"
+    assert interrupted(started, end) == told
     assert not list(tmp_path.iterdir())
+
+
+def ignoring_ctrl_c():
+    """As shells start what is to run in the background."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+EPOCHS = ["--algo", "margin", "--no-early-stopping", "--epochs", 40]
+CHECKPOINT_AT_ONCE = """
+from sparsemargin.cli.app import main
+from sparsemargin.io import stream
+stream._CHECKPOINT_EVERY = 0
+main()
+"""
+
+
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path):
+    whole, cut = tmp_path / "whole.model", tmp_path / "cut.model"
+    text = noise(folder, tmp_path / "noise.svm")
+    run("train", text, "-o", whole, *EPOCHS)
+    how = {"start": ("-c", CHECKPOINT_AT_ONCE)} if end == signal.SIGKILL else {}
+    if end == signal.SIGTERM:
+        how["preexec_fn"] = ignoring_ctrl_c
+    command = "train", text, "-o", cut, *EPOCHS
+    started = process(*command, stdin=subprocess.PIPE, **how)
+    next(line for line in iter(started.stderr.readline, b"") if b" 3 " in line)
+    if end == signal.SIGKILL:
+        started.kill()
+        assert started.wait(60) == -end
+        assert not cut.exists()
+    else:
+        told = interrupted(started, end)
+        assert f"what it had learned. --resume goes on from {cut}.checkpoint" in told
+        assert 3 <= load_model(cut).n_iter_ < 40
+    for options, words in ([], "other --epochs"), (["--alpha", "0.5"], "no option"):
+        wrong = [*command[:-1], 7, "--resume", *options]
+        assert words in run(*wrong, code=2 if options else 1).stderr
+    told = json.loads(run(*command, "--resume", "--json").stdout)
+    assert told["epochs"] == 40
+    assert cut.read_bytes() == whole.read_bytes()
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"noise.svm", "whole.model", "cut.model"}
+    assert (
+        "cut.model.checkpoint: there is no checkpoint" in run(*command, "--resume", code=1).stderr
+    )
 
 
 def on_terminal(*args, typed=b"", code=0, **settings):
