@@ -103,7 +103,8 @@ class _Tally:
 def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From a reading of all of it."""
     table, tally = LabelTable(), _Tally()
-    corpus = Corpus([source], Reading(multilabel=True), threads_for(n_jobs))
+    reading = Reading(multilabel=True)
+    corpus = Corpus([source], reading, threads_for(n_jobs), purpose="counting")
     lowest, highest = LARGEST_INDEX, -1
     for block in watched(corpus.scan(table, LARGEST_INDEX), corpus):
         if not tally.rows:

@@ -141,6 +141,9 @@ def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[
     return {"zero_based": False if zero_based == "auto" else zero_based}
 
 
+Purpose = Literal["loading", "learning", "predicting", "counting"]
+
+
 @dataclass
 class Corpus:
     """The files, how they are read, by how many threads and what for; rows are kept for further
@@ -150,7 +153,7 @@ class Corpus:
     reading: Reading
     n_threads: int
     cache: Path | bool = False
-    purpose: Literal["loading", "learning", "predicting"] = "loading"
+    purpose: Purpose = "loading"
 
     @property
     def names(self) -> str:
@@ -311,6 +314,8 @@ _REMEDIES = {
     ("no_label", "predicting"): "Put one first.",
     ("bad_index", "predicting"): "The model has learned features by their numbers: give each name "
     "its number.",
+    ("bad_index", "counting"): "Only features that are numbered are counted; sparsemargin train "
+    "takes names, too, with --hash-bits 20.",
 }
 
 

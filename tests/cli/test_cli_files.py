@@ -155,6 +155,13 @@ def test_info_goes_on_after_a_file_that_is_wrong():
     assert second["error"].startswith("b.svm, line 1")
 
 
+def test_info_tells_what_takes_features_that_are_named():
+    Path("a.svm").write_text("1 goal:1\n")
+    told = run("info", "a.svm", code=1).stderr
+    assert "sparsemargin train takes names, too, with --hash-bits 20." in told
+    assert "hash_bits" not in told
+
+
 def inspected(*options, model="a.model"):
     return json.loads(run("inspect", model, "--json", *options).stdout)
 
