@@ -86,7 +86,9 @@ def fit_distributed(
     next epoch begins from the mixture [1]_. Shards and their order make the model: it is the same
     to the bit on any number of workers, whichever of them die on the way, and as often as the fit
     is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
-    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products.
+    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products, and for
+    files sorted by their labels: `fit_svmlight` mixes their rows, while of shards of such rows a
+    warning tells, and they are learned from as they come.
 
     First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
     their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
