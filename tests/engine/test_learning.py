@@ -8,6 +8,7 @@ import time
 import warnings
 from itertools import count
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -511,6 +512,20 @@ def test_ctrl_c_between_epochs_leaves_whole_epochs(monkeypatch):
             model.fit(X, y)
     assert model.n_iter_ == 3
     assert_same_model(model, streamed(PNormPerceptron(), X, y, n_passes=3))
+
+
+def test_ctrl_c_while_the_margin_is_taken_leaves_the_model_without_it(monkeypatch):
+    X, y = make_dense(m=50)
+    model = ALMAClassifier(hypothesis="last", max_iter=None, shuffle=False)
+    whole = clone(model).fit(X, y)
+    interrupted = Mock(side_effect=KeyboardInterrupt)
+    monkeypatch.setattr(linear_loop.LinearLoop, "certificate", interrupted)
+    with pytest.warns(UserWarning, match="Interrupted while the margin was taken: the model keeps"):
+        model.fit(X, y)
+    assert_array_equal(model.coef_, whole.coef_)
+    assert model.n_iter_ == whole.n_iter_
+    assert hasattr(whole, "margin_")
+    assert not hasattr(model, "margin_")
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "joint"])

@@ -154,16 +154,16 @@ def learn(opened, stopping, *, seed=None, verbose=0):
             fit.run()
         except KeyboardInterrupt:
             fit.count()
-            fit.result.interrupted = True
-            warn_user(
-                f"Interrupted after {fit.epochs:.3g} epochs: the model keeps what it had learned."
-            )
+            fit.end_here(f"after {fit.epochs:.3g} epochs")
         fit.result.n_iter = fit.epochs
         if fit.settled and stopping.max_iter is not None:
             fit.space.count_trials(fit.space.trials + fit.trials_left)
         # Interrupted in the first epoch, some rows have not even been checked.
         if stopping.certified and not (loop.task.check and fit.epochs < 1):
-            fit.certify()
+            try:
+                fit.certify()
+            except KeyboardInterrupt:
+                fit.end_here("while the margin was taken")
         return fit.result
 
 
@@ -203,6 +203,11 @@ class _Fit:
     def count(self):
         """Take note of the trials made: those of the label that has learned longest."""
         self.trials = int((self.space.trials_per_label - self.trials_before).max())
+
+    def end_here(self, when):
+        """Take note of Ctrl-C, and say so."""
+        self.result.interrupted = True
+        warn_user(f"Interrupted {when}: the model keeps what it had learned.")
 
     @property
     def rate(self):
