@@ -143,7 +143,7 @@ def command(
 
     FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on, the
     error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C or
-    SIGTERM ends it and saves what has been learned; --resume goes on.
+    SIGTERM ends it and saves what has been learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
