@@ -436,7 +436,9 @@ def test_margins_above_their_bound_are_a_fault_of_the_library_or_of_the_kernel(m
     true = certificate.LinearCertificate._signed
     monkeypatch.setattr(certificate.LinearCertificate, "_signed", lambda *args: 1.001 * true(*args))
     with pytest.raises(RuntimeError, match=r"none can exceed.*by a fault of sparsemargin, not"):
-        MarginPerceptron(margin=100.0, max_iter=None).fit([[1.0, 2.0], [-1.0, -2.0]], [1, 0])
+        MarginPerceptron(margin=100.0, max_iter=None, fit_intercept=False).fit(
+            [[1.0, 2.0], [-1.0, -2.0]], [1, 0]
+        )
 
 
 def test_steps_and_rates_that_no_float_can_hold_are_refused():
