@@ -115,8 +115,8 @@ def fit_svmlight(
     path : path, open binary file or descriptor of one, or list of these
         As for `load_svmlight`. Standard input, and what is open already, is read once.
     algo : str, default=None
-        As for `fit_csr`. None is ``"arow"``, whatever the rows, as they are not known yet; where
-        parameters are passed that it has not, ``"alma"``.
+        As for `fit_csr`; where it is None, the first 10,000 rows choose, which are read once more.
+        What can't be read twice is learned by ``"arow"``.
     max_iter : int or None, default=1
         Epochs. The first takes the rows in their order. Further ones read them from a cache, its
         blocks of some thousand rows and the rows of each in a new random order. None: until an

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option, word_for
-from sparsemargin.models import ALGORITHMS, default_algorithm
+from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
@@ -77,7 +77,8 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     """The parameters that options stand for, given by name as on the command line, None where they
     are left out; refused if the algorithm has no such option, or a value can't be one of it."""
     passed = [name for name, text in given.items() if text is not None and text != ()]
-    known = parameters_of(algorithm or default_algorithm(passed))
+    # Those of AROW, the default, and ALMA, which has wider limits and stands in for it.
+    known = parameters_of(algorithm) if algorithm else parameters_of("arow") | parameters_of("alma")
     chosen = {}
     for parameter in passed:
         if parameter not in known:

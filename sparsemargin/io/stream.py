@@ -34,9 +34,9 @@ from sparsemargin.io.reading import (
     threads_for,
 )
 from sparsemargin.io.row_cache import default_cache_path
-from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.rows import LabelledRows, joined
 from sparsemargin.io.sources import File, PathLike, Source, open_sources
-from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
+from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.base import (
     LARGEST_SEED,
     ROWS_MEASURED,
@@ -45,6 +45,7 @@ from sparsemargin.models.base import (
     Targets,
     count_labels,
     most_frequent,
+    rows_by_class,
 )
 from sparsemargin.models.labels import (
     LabelEncoder,
@@ -56,6 +57,7 @@ from sparsemargin.models.labels import (
     told_encoder,
 )
 from sparsemargin.models.rows import Rows, refusing
+from sparsemargin.models.selection import MOST_ROWS, select, settled
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
 WEIGHT_MEMORY = 1 << 30
@@ -182,6 +184,9 @@ def learn_svmlight(
                 "themselves."
             )
         encoder = told_encoder(classes, positive, reading.multilabel)
+    if algo is None and init_model is None and corpus.rereadable and not multilabel:
+        sample = told_encoder(classes, positive, False)
+        make = _selected(corpus, sample, params, memory_limit // _LEAST_PER_FEATURE) or make
     saved = None
     if checkpoint is not None:
         made_by = {"library": __version__, "files": corpus.identity(), "positive": positive}
@@ -230,6 +235,37 @@ def _new_learner(algo: Any, params: dict[str, Any], multilabel: bool, grows: boo
         unopened._refuse_many_labels()
 
     return lambda: learner(**known)
+
+
+def _selected(
+    corpus: Corpus, encoder: LabelEncoder | None, params: dict[str, Any], max_index: int
+) -> MakeLearner | None:
+    """What the first rows of all are learned by best; None: the parameters or the rows don't leave
+    that open."""
+    params = without_defaults(params)
+    if settled(params) is not None:
+        return None
+    passes, some, n_rows = Passes(replace(corpus, cache=False), max_index), [], 0
+    with interruptible(), closing(passes.first()) as blocks:
+        for block in blocks:
+            some.append(block.copied())
+            n_rows += block.n_rows
+            if n_rows >= MOST_ROWS:
+                break
+    if encoder is None and len(passes.table.texts) > 1:
+        encoder = encoder_of(passes.table.values(), corpus.names, False)
+    if encoder is None or not n_rows:
+        return None  # of which learning tells
+    first = joined(some)
+    try:
+        codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
+    except UnknownLabelError:
+        return None
+    rows = first.with_columns(max(1, corpus.reading.columns_up_to(passes.highest)))
+    counts = rows_by_class(codes, len(encoder.classes))
+    order = np.random.RandomState(0).permutation(n_rows)
+    candidate = select(rows, order, codes, encoder.classes, params, counts=counts)
+    return partial(candidate.learner, params)
 
 
 def _copy(model: Any, max_iter: int | None) -> Learner:

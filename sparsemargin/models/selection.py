@@ -7,7 +7,6 @@ from math import ceil, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse import csr_array
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
@@ -205,7 +204,8 @@ def _are_dense(rows: Rows) -> bool:
     if len(rows.data) < _DENSE * n_rows * n_features:
         return False
     some = check_rows(rows_at(rows, np.arange(0, n_rows, max(1, n_rows // 100))[:100]))
-    entries = csr_array(some.arrays, shape=(some.n_rows, n_features)).toarray()
+    entries = np.zeros((some.n_rows, n_features))
+    entries[np.repeat(np.arange(some.n_rows), np.diff(some.indptr)), some.indices] = some.data
     if np.count_nonzero(entries) < _DENSE * entries.size:
         return False
     return n_features < _FEW_FEATURES or _are_parallel(entries)
@@ -213,7 +213,7 @@ def _are_dense(rows: Rows) -> bool:
 
 def _are_parallel(rows: np.ndarray) -> bool:
     """Whether rows point almost one way, but for those of zeros."""
-    rows = rows[rows.any(axis=1)].astype(np.float64)
+    rows = rows[rows.any(axis=1)]
     rows = rows / np.abs(rows).max(axis=1, keepdims=True)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     mean = unit.sum(axis=0) / max(1, len(rows))

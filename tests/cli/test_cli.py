@@ -83,8 +83,7 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
      "--n-features 9 and --hash-bits 8 exclude each other"),
     ("convert train.svm m.svm --hash-bits 8 --n-features 9", "--hash-bits 8 exclude each other"),
     ("train train.svm -o m --algo alma --hypothesis vote", "--hypothesis vote keeps a log"),
-    ("train train.svm -o m --hypothesis vote", "vote is not average|last: random and vote are "
-     "refused, as they keep a log"),
+    ("train train.svm -o m --hypothesis vote", "--hypothesis vote keeps a log"),
     ("train train.svm -o m --algo alma --normalize max", "Pass --normalize running, or call"),
     ("train train.svm -o m --epochs 1.5", "--epochs 1.5 ends within rows not yet counted"),
     ("train train.svm -o m --algo pnorm --p log", "--p log needs the number of features: pass "

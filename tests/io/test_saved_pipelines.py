@@ -59,7 +59,7 @@ def test_pipelines_come_back(path, X, steps):
         assert names[0] == names[1]
     kinds = [type(step).__name__ for step in steps]
     assert ", ".join(kinds) in run("info", path).stdout
-    rows = "texts" if kinds[0].endswith("Vectorizer") else "X"
+    rows = "texts" if kinds and kinds[0].endswith("Vectorizer") else "X"
     for command in "predict", "evaluate":
         error = run(command, path, __file__, code=1).stderr
         assert error.endswith(

@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from sklearn.datasets import dump_svmlight_file, load_digits
 
 import sparsemargin
 from depth import pairwise
@@ -164,6 +165,26 @@ def test_the_default_is_arow_or_what_may_have_the_parameters(text):
     # A fit from scratch forgets how files were read.
     assert not model._reading["zero_based"]
     assert not hasattr(model.fit(*load_svmlight(text)), "_reading")
+
+
+@pytest.mark.parametrize("how", [{}, {"max_iter": 2}, {"positive": 3}, {"p": 2, "tol": None}])
+def test_the_first_rows_choose_the_learner_where_they_can_be_read_again(tmp_path, how):
+    X, y = load_digits(return_X_y=True)
+    path = tmp_path / "digits.svm"
+    dump_svmlight_file(X, y, str(path), zero_based=False)
+    of_files = {name: how[name] for name in ("max_iter", "positive") if name in how}
+    for algo in None, "so":
+        given = how if algo is None else of_files
+        models = (
+            fit_svmlight(path, algo, random_state=0, **given),
+            fit_svmlight(path, "so", random_state=0, **of_files),
+        )
+        same(*models)
+    with standard_input(path.read_bytes()):
+        read = fit_svmlight("-", classes=range(10), random_state=0)
+    assert type(read).__name__ == "AROWClassifier"
+    assert type(fit_svmlight(path, r=0.1)).__name__ == "AROWClassifier"
+    assert type(fit_svmlight(path, p=3)).__name__ == "ALMAClassifier"
 
 
 def test_indices_from_0_are_found_out_however_late(text):
@@ -641,7 +662,7 @@ def test_nothing_is_learned_beyond_the_first_error(n_jobs):
 @pytest.mark.parametrize(("how", "words"), [
     ({"memory_limit": "200M"}, "memory_limit must be an integer from 1 to .* got '200M'"),
     ({"memory_limit": 0}, "memory_limit must be an integer from 1 to .* got 0"),
-    ({"memory_limit": 10}, "1 features take .* more than memory_limit=10"),
+    ({"memory_limit": 10, "algo": "arow"}, "1 features take .* more than memory_limit=10"),
     ({"init_model": "news.model"}, "init_model='news.model' is a path.*load_model"),
 ])  # fmt: skip
 def test_arguments_that_are_of_another_kind_are_told(tmp_path, how, words):
