@@ -24,7 +24,7 @@ OPEN_PARAMETERS = frozenset({
 
 # How far ahead of the first candidate another has to be, and how far behind it another algorithm is
 # given up, in standard errors of the difference.
-_AHEAD, _BEHIND = 2.0, -0.5
+_AHEAD, _BEHIND = 2.0, -2.0
 
 # The rows before the first look, and how many there are by the end of each further stretch for one
 # before it.

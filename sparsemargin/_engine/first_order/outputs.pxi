@@ -50,10 +50,10 @@ cdef int fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& a
     if rows.types == FLOAT_INT32:
         return fill(of, out, at, rows.float_int32, start, stop)
     if rows.types == FLOAT_INT64:
-        return fill(of, out, at, rows.float_int64[0], start, stop)
+        return fill(of, out, at, rows.float_int64, start, stop)
     if rows.types == DOUBLE_INT32:
-        return fill(of, out, at, rows.double_int32[0], start, stop)
-    return fill(of, out, at, rows.double_int64[0], start, stop)
+        return fill(of, out, at, rows.double_int32, start, stop)
+    return fill(of, out, at, rows.double_int64, start, stop)
 
 
 cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,

@@ -231,11 +231,11 @@ cdef int learn_by_types(Job job, Call call, const Coordinates[state_t]& at) exce
     if job.rows.types == FLOAT_INT32:
         call.status = make_passes(job, call, at, job.rows.float_int32)
     elif job.rows.types == FLOAT_INT64:
-        call.status = make_passes(job, call, at, job.rows.float_int64[0])
+        call.status = make_passes(job, call, at, job.rows.float_int64)
     elif job.rows.types == DOUBLE_INT32:
-        call.status = make_passes(job, call, at, job.rows.double_int32[0])
+        call.status = make_passes(job, call, at, job.rows.double_int32)
     else:
-        call.status = make_passes(job, call, at, job.rows.double_int64[0])
+        call.status = make_passes(job, call, at, job.rows.double_int64)
     return 0
 
 
@@ -385,11 +385,11 @@ cdef add_rows_to(LinearState space, const Coordinates[state_t]& at, Csr rows, Py
         if rows.types == FLOAT_INT32:
             add_and_score(c, at, rows.float_int32, l, &multipliers[0], &scores[0])
         elif rows.types == FLOAT_INT64:
-            add_and_score(c, at, rows.float_int64[0], l, &multipliers[0], &scores[0])
+            add_and_score(c, at, rows.float_int64, l, &multipliers[0], &scores[0])
         elif rows.types == DOUBLE_INT32:
-            add_and_score(c, at, rows.double_int32[0], l, &multipliers[0], &scores[0])
+            add_and_score(c, at, rows.double_int32, l, &multipliers[0], &scores[0])
         else:
-            add_and_score(c, at, rows.double_int64[0], l, &multipliers[0], &scores[0])
+            add_and_score(c, at, rows.double_int64, l, &multipliers[0], &scores[0])
 
 
 cdef void add_and_score(Space* space, const Coordinates[state_t]& at,

@@ -176,9 +176,9 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
     cdef vector[value_t] panel
     cdef Py_ssize_t block, start, stop, i, j
     if value_t is float:
-        types, a, b = FLOAT_INT64, rows.float_int64[0], others.float_int64[0]
+        types, a, b = FLOAT_INT64, rows.float_int64, others.float_int64
     else:
-        types, a, b = DOUBLE_INT64, rows.double_int64[0], others.double_int64[0]
+        types, a, b = DOUBLE_INT64, rows.double_int64, others.double_int64
     if rows.types != types or others.types != types:
         raise TypeError("products are of rows of one type, with int64 indices")
     with nogil:
@@ -223,11 +223,11 @@ def fill_gram(double[:, ::1] gram, Csr rows, Py_ssize_t start, Py_ssize_t stop, 
         if rows.types == FLOAT_INT32:
             fill_rows(gram, rows.float_int32, start, stop, bias, dense.data())
         elif rows.types == FLOAT_INT64:
-            fill_rows(gram, rows.float_int64[0], start, stop, bias, dense.data())
+            fill_rows(gram, rows.float_int64, start, stop, bias, dense.data())
         elif rows.types == DOUBLE_INT32:
-            fill_rows(gram, rows.double_int32[0], start, stop, bias, dense.data())
+            fill_rows(gram, rows.double_int32, start, stop, bias, dense.data())
         else:
-            fill_rows(gram, rows.double_int64[0], start, stop, bias, dense.data())
+            fill_rows(gram, rows.double_int64, start, stop, bias, dense.data())
 
 
 cdef void fill_rows(double[:, ::1] gram, const Rows[value_t, index_t]& rows, Py_ssize_t start,

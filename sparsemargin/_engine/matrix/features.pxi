@@ -514,11 +514,11 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         if rows.types == FLOAT_INT32:
             made = make_trials(space, rows.float_int32, which, steps, numbers, mistaken)
         elif rows.types == FLOAT_INT64:
-            made = make_trials(space, rows.float_int64[0], which, steps, numbers, mistaken)
+            made = make_trials(space, rows.float_int64, which, steps, numbers, mistaken)
         elif rows.types == DOUBLE_INT32:
-            made = make_trials(space, rows.double_int32[0], which, steps, numbers, mistaken)
+            made = make_trials(space, rows.double_int32, which, steps, numbers, mistaken)
         else:
-            made = make_trials(space, rows.double_int64[0], which, steps, numbers, mistaken)
+            made = make_trials(space, rows.double_int64, which, steps, numbers, mistaken)
     return made
 
 
@@ -536,8 +536,8 @@ def outputs(FeatureSpace space, Csr rows, double[:] out):
         if rows.types == FLOAT_INT32:
             score_all(space, rows.float_int32, &weights[0], out)
         elif rows.types == FLOAT_INT64:
-            score_all(space, rows.float_int64[0], &weights[0], out)
+            score_all(space, rows.float_int64, &weights[0], out)
         elif rows.types == DOUBLE_INT32:
-            score_all(space, rows.double_int32[0], &weights[0], out)
+            score_all(space, rows.double_int32, &weights[0], out)
         else:
-            score_all(space, rows.double_int64[0], &weights[0], out)
+            score_all(space, rows.double_int64, &weights[0], out)

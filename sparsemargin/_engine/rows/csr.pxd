@@ -76,12 +76,12 @@ cdef class Csr:
     cdef readonly object indptr
     cdef readonly Py_ssize_t n_features
     cdef readonly Py_ssize_t n_rows
-    # The pointers, of these types, once as each; only that of `types` may be read.
+    # The pointers, of these types, once as each; only those of `types` may be followed.
     cdef Types types
     cdef Rows[float, int32_t] float_int32
-    cdef const Rows[float, int64_t]* float_int64
-    cdef const Rows[double, int32_t]* double_int32
-    cdef const Rows[double, int64_t]* double_int64
+    cdef Rows[float, int64_t] float_int64
+    cdef Rows[double, int32_t] double_int32
+    cdef Rows[double, int64_t] double_int64
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil

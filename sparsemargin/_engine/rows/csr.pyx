@@ -199,6 +199,15 @@ cdef const void* address(array) except? NULL:
     return buffer.buf
 
 
+cdef int point(Rows[value_t, index_t]* rows, Csr to) except -1:
+    """Point to the arrays, as if they were of these types."""
+    rows.data = <const value_t*> address(to.data)
+    rows.indices = <const index_t*> address(to.indices)
+    rows.indptr = <const index_t*> address(to.indptr)
+    rows.n, rows.n_features = to.n_rows, to.n_features
+    return 0
+
+
 cdef class Csr:
     """The rows of a CSR matrix, of the types the engine is compiled for; immutable.
 
@@ -222,14 +231,10 @@ cdef class Csr:
         self.data, self.indices, self.indptr = data, indices, indptr
         self.n_features, self.n_rows = n_features, len(indptr) - 1
         self.types = types
-        cdef Rows[float, int32_t]* rows = &self.float_int32
-        rows.data = <const float*> address(data)
-        rows.indices = <const int32_t*> address(indices)
-        rows.indptr = <const int32_t*> address(indptr)
-        rows.n, rows.n_features = self.n_rows, n_features
-        self.float_int64 = <const Rows[float, int64_t]*> <const void*> rows
-        self.double_int32 = <const Rows[double, int32_t]*> <const void*> rows
-        self.double_int64 = <const Rows[double, int64_t]*> <const void*> rows
+        point(&self.float_int32, self)
+        point(&self.float_int64, self)
+        point(&self.double_int32, self)
+        point(&self.double_int64, self)
 
     def __reduce__(self):
         return received, (Csr, *self.arrays, self.n_features)
@@ -277,11 +282,11 @@ def first_bad_row(Csr rows, bint repeats_allowed):
         if rows.types == FLOAT_INT32:
             status = look_at(rows.float_int32, repeats_allowed, &row)
         elif rows.types == FLOAT_INT64:
-            status = look_at(rows.float_int64[0], repeats_allowed, &row)
+            status = look_at(rows.float_int64, repeats_allowed, &row)
         elif rows.types == DOUBLE_INT32:
-            status = look_at(rows.double_int32[0], repeats_allowed, &row)
+            status = look_at(rows.double_int32, repeats_allowed, &row)
         else:
-            status = look_at(rows.double_int64[0], repeats_allowed, &row)
+            status = look_at(rows.double_int64, repeats_allowed, &row)
     return status, row
 
 
@@ -334,11 +339,11 @@ def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):
         if rows.types == FLOAT_INT32:
             measure_all(rows.float_int32, &power, bias, slack, norms)
         elif rows.types == FLOAT_INT64:
-            measure_all(rows.float_int64[0], &power, bias, slack, norms)
+            measure_all(rows.float_int64, &power, bias, slack, norms)
         elif rows.types == DOUBLE_INT32:
-            measure_all(rows.double_int32[0], &power, bias, slack, norms)
+            measure_all(rows.double_int32, &power, bias, slack, norms)
         else:
-            measure_all(rows.double_int64[0], &power, bias, slack, norms)
+            measure_all(rows.double_int64, &power, bias, slack, norms)
     return result
 
 
