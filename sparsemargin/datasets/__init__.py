@@ -9,7 +9,7 @@ from typing import Any
 
 from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma
 from ._rcv1 import BROTTO_TOPICS, load_rcv1
-from ._targets import make_alma_target, make_ho_target
+from ._targets import make_alma_target, make_genotypes, make_ho_target
 from ._text import make_zipf_text
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "load_lymphoma",
     "load_rcv1",
     "make_alma_target",
+    "make_genotypes",
     "make_ho_target",
     "make_zipf_text",
 ]

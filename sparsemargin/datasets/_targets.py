@@ -1,4 +1,4 @@
-"""The two artificial problems of the source papers: a sparse target vector, uniform instances."""
+"""Artificial problems with a sparse target: the two of the source papers, and genotypes."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -23,6 +23,7 @@ _BATCH_VALUES = 2**20
 _PATIENCE_BATCHES = 64
 _LOWEST_RATE = 1e-5
 _LOWEST_DENSITY = 1e-9  # lower ones overflow the cell numbers
+_RAREST, _RAREST_CAUSAL = 0.01, 0.1
 
 _OPTIONS = """
     density : float, default=1.0
@@ -199,6 +200,77 @@ def make_ho_target(
     return *labelled(n_train, *streams[:2]), *labelled(n_test, *streams[2:]), target
 
 
+def make_genotypes(
+    n_samples: int,
+    n_features: int = 100_000,
+    *,
+    n_causal: int = 30,
+    heritability: float = 0.8,
+    dtype: DTypeLike = np.float32,
+    random_state=None,
+) -> tuple[sp.csr_matrix, Labels, NDArray[np.float64]]:
+    """Artificial genotypes, of which few variants decide who has a trait.
+
+    A variant's minor allele has frequency f, half of a draw from Beta(0.8, 2.2) but at least 0.01.
+    A genotype counts it: two independent draws, so 0, 1 or 2 (Hardy-Weinberg), a quarter of which
+    are not 0. The causal variants are chosen among those with f > 0.1; their effects are normal,
+    divided by the genotype's standard deviation sqrt(2 f (1 - f)), and then all scaled so that the
+    variance of ``X @ effects`` is the heritability. Normal noise makes a liability of variance 1 of
+    it; the half of the samples whose liability is higher has label 1.
+
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows, at least 2.
+    n_features : int, default=100_000
+        Number of variants.
+    n_causal : int, default=30
+        Number of variants with an effect.
+    heritability : float, default=0.8
+        Share of the liability's variance that the variants account for, from 0 to 1.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the counts.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws.
+
+    Returns
+    -------
+    X : csr_matrix of shape (n_samples, n_features)
+        In canonical format (sorted indices, no duplicates), int32 indices wherever they can count
+        the nonzeros.
+    y : ndarray of shape (n_samples,), int64
+        Labels -1 and +1, half of each; of an odd number of rows one more is +1.
+    effects : ndarray of shape (n_features,), float64
+        What one allele adds to the liability; 0 but for the causal variants.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range, or if too few variants have f > 0.1.
+
+    Examples
+    --------
+    >>> from sparsemargin.datasets import make_genotypes
+    >>> X, y, effects = make_genotypes(100, 2000, random_state=0)
+    >>> X.shape, set(X.data.tolist()), int(y.sum()), int((effects != 0).sum())
+    ((100, 2000), {1.0, 2.0}, 0, 30)
+    """
+    n_samples = check_count("n_samples", n_samples, 2, _MAX_ROWS)
+    n_features = check_count("n_features", n_features, 1, _MAX_ROWS)
+    n_causal = check_count("n_causal", n_causal, 1, n_features)
+    heritability = check_real("heritability", heritability, 0, 1)
+    dtype = check_float_dtype(dtype)
+    frequency_stream, effect_stream, row_stream, noise_stream = spawn_streams(random_state, 4)
+
+    frequencies = np.maximum(0.5 * frequency_stream.beta(0.8, 2.2, size=n_features), _RAREST)
+    effects = _genetic_effects(effect_stream, frequencies, n_causal) * np.sqrt(heritability)
+    X = _genotypes(row_stream, n_samples, frequencies, dtype)
+    noise = noise_stream.standard_normal(n_samples) * np.sqrt(1 - heritability)
+    y = np.full(n_samples, np.int64(-1))
+    y[np.argsort(X @ effects + noise, kind="stable")[n_samples // 2 :]] = 1
+    return X, y, effects
+
+
 def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:
     """Split `random_state` into independent streams, one for each thing that is drawn.
 
@@ -227,6 +299,37 @@ def _check(n_train, n_test, n_features, noise, density, sparse, dtype) -> tuple:
         check_flag("sparse", sparse),
         check_float_dtype(dtype),
     )
+
+
+def _genetic_effects(stream, frequencies: NDArray, n_causal: int) -> NDArray[np.float64]:
+    """Draw what each allele does, so that all of them together give scores of variance 1."""
+    common = np.flatnonzero(frequencies > _RAREST_CAUSAL)
+    if len(common) < n_causal:
+        raise ValueError(
+            f"only {len(common)} of {len(frequencies)} variants drawn have a frequency above "
+            f"{_RAREST_CAUSAL}, too few for n_causal={n_causal}: lower it, or raise n_features"
+        )
+    causal = stream.choice(common, size=n_causal, replace=False)
+    of_unit_variance = stream.standard_normal(n_causal)
+    of_unit_variance /= np.linalg.norm(of_unit_variance)
+    effects = np.zeros(len(frequencies))
+    effects[causal] = of_unit_variance / np.sqrt(
+        2 * frequencies[causal] * (1 - frequencies[causal])
+    )
+    return effects
+
+
+def _genotypes(stream, n_rows: int, frequencies: NDArray, dtype: np.dtype) -> sp.csr_matrix:
+    """Draw minor alleles' counts, some rows at a time: memory is for the nonzeros alone."""
+    # One uniform number decides on both draws.
+    at_least_one, two = 1 - (1 - frequencies) ** 2, frequencies**2
+    batch_rows = max(1, _BATCH_VALUES // len(frequencies))
+    found = []
+    for start in range(0, n_rows, batch_rows):
+        size = min(batch_rows, n_rows - start), len(frequencies)
+        uniform = stream.random_sample(size)
+        found.append(sp.csr_matrix((uniform < at_least_one).astype(dtype) + (uniform < two)))
+    return sp.vstack(found, format="csr", dtype=dtype)
 
 
 def _random_target(stream, n_features: int, n_relevant: int) -> NDArray[np.float64]:

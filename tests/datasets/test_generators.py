@@ -8,7 +8,14 @@ from sklearn.feature_extraction.text import TfidfTransformer
 from sklearn.svm import LinearSVC
 
 from depth import long, pairwise
-from sparsemargin.datasets import _targets, _text, make_alma_target, make_ho_target, make_zipf_text
+from sparsemargin.datasets import (
+    _targets,
+    _text,
+    make_alma_target,
+    make_genotypes,
+    make_ho_target,
+    make_zipf_text,
+)
 
 MAKERS = [make_alma_target, make_ho_target]
 SMALL = {"n_train": 300, "n_test": 200, "n_features": 60, "n_relevant": 5}
@@ -142,6 +149,40 @@ def test_ho_norms_margin_and_noise(dtype, rounding, density):
         assert_rate(y != signs(X, target), 0.1)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_genotypes_format_and_no_dependence_on_batches(dtype, monkeypatch):
+    X, y, effects = made = make_genotypes(201, 3000, dtype=dtype, random_state=0)
+    assert X.shape == (201, 3000)
+    assert_canonical_csr(X, dtype)
+    assert_array_equal(np.unique(X.data), [1, 2])
+    assert y.dtype == np.int64
+    assert_array_equal(np.unique(y, return_counts=True), [[-1, 1], [100, 101]])
+    assert effects.dtype == np.float64
+    assert np.count_nonzero(effects) == 30
+    assert (make_genotypes(201, 3000, random_state=1)[0] != X).nnz > 0
+    monkeypatch.setattr(_targets, "_BATCH_VALUES", 10_000)
+    assert_same_data(made, make_genotypes(201, 3000, dtype=dtype, random_state=0))
+
+
+def test_genotypes_are_in_hardy_weinberg_proportions_and_labels_are_the_liabilitys():
+    X, y, effects = make_genotypes(5000, 400, n_causal=20, heritability=0.7, random_state=0)
+    counts = X.toarray()
+    frequencies = counts.mean(axis=0) / 2
+    assert 0.005 < frequencies.min() < 0.02
+    assert 0.4 < frequencies.max() < 0.55
+    assert frequencies.mean() == pytest.approx(0.5 * 0.8 / 3, abs=0.02)
+    assert frequencies[effects != 0].min() > 0.08
+    twos = (counts == 2).mean(axis=0)
+    assert np.all(np.abs(twos - frequencies**2) < 5 * np.sqrt(twos / 5000) + 1e-3)
+    scores = X @ effects
+    assert scores.var() == pytest.approx(0.7, rel=0.1)
+    # Signs of two normal variables of correlation r agree with probability 1/2 + arcsin(r) / pi.
+    agree = 0.5 + np.arcsin(np.sqrt(0.7)) / np.pi
+    assert np.mean((scores > np.median(scores)) == (y == 1)) == pytest.approx(agree, abs=0.03)
+    X, y, effects = make_genotypes(300, 400, heritability=1.0, random_state=0)
+    assert (X @ effects)[y == 1].min() > (X @ effects)[y == -1].max()
+
+
 @pytest.mark.parametrize(("dtype", "n_classes"), [(np.float32, 2), (np.float64, 5)])
 def test_zipf_format_and_no_dependence_on_chunks(dtype, n_classes, monkeypatch):
     options = {"mean_nnz": 40, "n_classes": n_classes, "dtype": dtype}
@@ -238,6 +279,7 @@ def test_zipf_noise_replaces_labels_and_a_small_vocabulary_does(n_classes):
 
 TARGET = {**SMALL, "random_state": 0}
 TEXT = {"n_samples": 10, "n_features": 1000, "mean_nnz": 10}
+GENOTYPES = {"n_samples": 10, "n_features": 50, "n_causal": 5}
 
 
 @pytest.mark.parametrize(("make", "options", "names"), [
@@ -253,6 +295,10 @@ TEXT = {"n_samples": 10, "n_features": 1000, "mean_nnz": 10}
         ("topic_share", -0.1), ("exponent", -1), ("exponent", None), ("dtype", np.float16),
         ("random_state", "seed"),
     ]),
+    (make_genotypes, GENOTYPES, [
+        ("n_samples", 1), ("n_features", 0), ("n_causal", 51), ("heritability", 1.1),
+        ("dtype", np.int8), ("random_state", "seed"),
+    ]),
 ])  # fmt: skip
 def test_errors_name_the_argument(make, options, names):
     for name, value in names:
@@ -267,6 +313,7 @@ def test_errors_name_the_argument(make, options, names):
     (make_zipf_text, {"n_samples": 10, "n_features": 39, "n_classes": 20, "mean_nnz": 2},
      "^n_features must be an integer from 40"),
     (make_zipf_text, TEXT | {"mean_nnz": 400, "exponent": 5}, "lower mean_nnz or exponent"),
+    (make_genotypes, GENOTYPES | {"n_causal": 50}, "too few for n_causal=50: lower it"),
 ])  # fmt: skip
 def test_what_cannot_be_made_is_told(make, options, words, monkeypatch):
     monkeypatch.setattr(_targets, "_BATCH_VALUES", 2**14)
