@@ -102,7 +102,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     --------
     >>> from sparsemargin import AutoClassifier
     >>> from sparsemargin.datasets import make_zipf_text
-    >>> X, y = make_zipf_text(1000, random_state=0)
+    >>> X, y = make_zipf_text(2000, random_state=0)
     >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
     AROWClassifier(random_state=0)
     """
