@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, nullcontext
 from copy import deepcopy
 from dataclasses import asdict, dataclass, replace
@@ -262,9 +262,14 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, corpus.reading.columns_up_to(passes.highest)))
-    counts = rows_by_class(codes, len(encoder.classes))
+    # Of a class that comes later there are no rows yet, and its weight is not asked for.
+    counts = np.maximum(1, rows_by_class(codes, len(encoder.classes)))
+    of_race = dict(params)
+    if isinstance(weight := params.get("class_weight"), Mapping):
+        known = encoder.classes.tolist()
+        of_race["class_weight"] = {name: weight[name] for name in weight if name in known}
     order = np.random.RandomState(0).permutation(n_rows)
-    candidate = select(rows, order, codes, encoder.classes, params, counts=counts)
+    candidate = select(rows, order, codes, encoder.classes, of_race, counts=counts)
     return partial(candidate.learner, params)
 
 

@@ -187,6 +187,18 @@ def test_the_first_rows_choose_the_learner_where_they_can_be_read_again(tmp_path
     assert type(fit_svmlight(path, p=3)).__name__ == "ALMAClassifier"
 
 
+@pytest.mark.parametrize("settings", [
+    {"class_weight": {"late": 2.0}}, {"class_weight": "balanced", "classes": ["a", "b", "late"]},
+    {"class_weight": "balanced", "positive": "late"},
+])  # fmt: skip
+def test_the_first_rows_may_lack_a_class_that_weighs(tmp_path, monkeypatch, settings):
+    monkeypatch.setattr(stream, "MOST_ROWS", 500)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
+    path = file("a 1:1\nb 2:1\n" * 1000 + "late 3:1\n" * 3, tmp_path / "late.svm")
+    same(fit_svmlight(path, random_state=0, **settings),
+         fit_svmlight(path, "arow", random_state=0, **settings))  # fmt: skip
+
+
 def test_indices_from_0_are_found_out_however_late(text):
     path = file(text.read_text() + "1 0:0.5 9:0.5\n")
     model = fit_svmlight(path, "alma")
