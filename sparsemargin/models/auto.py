@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
 from sparsemargin.models.base import Targets, rows_by_class
@@ -27,19 +28,26 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     if params.get("max_iter", "auto") == "auto":
         params.pop("max_iter", None)
     find_algorithm(None, params)  # refuses what none has
-    reader = AROWClassifier()
+    chosen = settled(params)
+    reader = AROWClassifier(**(params if chosen is None else {}))
+    reader._check_parameters()
     rows, labels = reader._check_input(X, y, None, reset=True)
-    weights = given.check_weights(sample_weight, rows.shape[0])
     targets = reader._find_targets(labels)
-    chosen = settled(params) or _selected(rows, targets, reader.classes_, params, weights)
+    weights = given.check_weights(sample_weight, rows.shape[0])
+    chosen = chosen or _selected(rows, targets, reader.classes_, params, weights)
+    # Rows of weight 0 are not there.
+    counted = slice(None) if weights is None else weights > 0
     epochs_left_open = "max_iter" not in params
     if epochs_left_open:
-        params["max_iter"] = chosen.epochs_for(targets, len(reader.classes_))
+        of_rows = targets if isinstance(targets, Positives) else targets[counted]
+        params["max_iter"] = chosen.epochs_for(of_rows, len(reader.classes_))
     model = as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
-    epochs = ceil(_ENOUGH_TRIALS / rows.shape[0])
     if (
-        epochs_left_open and chosen.algorithm == "arow" and epochs > params["max_iter"]
-        and isinstance(labels, np.ndarray) and np.mean(model.predict(X) != labels) > _UNLEARNED
+        epochs_left_open and chosen.algorithm == "arow" and isinstance(labels, np.ndarray)
+        and (epochs := ceil(_ENOUGH_TRIALS / len(labels[counted]))) > params["max_iter"]
+        # Ctrl-C has not ended it.
+        and model.n_iter_ >= params["max_iter"]
+        and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED
     ):  # fmt: skip
         model = model.set_params(max_iter=epochs).fit(X, y, sample_weight)
     return model
@@ -197,6 +205,16 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """Outputs for rows, as of the classifier it has taken."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows predicted rightly, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    @property
+    def n_iter_(self) -> float:
+        """Epochs made."""
+        return self.best_estimator_.n_iter_
 
     @property
     def coef_(self) -> Any:

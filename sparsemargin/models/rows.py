@@ -57,14 +57,17 @@ def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def check_rows(rows: Rows, *, repeats_allowed: bool = False) -> Rows:
+def check_rows(
+    rows: Rows, *, repeats_allowed: bool = False, numbers: np.ndarray | None = None
+) -> Rows:
     """Rows ready for the engine: finite, in range, and, unless allowed, without repeats; a
-    ValueError names the row and the column of what can't be used."""
+    ValueError names the row, by its number where numbers are given, and the column of what can't be
+    used."""
     status, row = first_bad_row(rows, repeats_allowed)
     if status == NOT_CANONICAL:
-        return check_rows(summed(rows))
+        return check_rows(summed(rows), numbers=numbers)
     if status != OK:
-        refuse_row(rows, status, row)
+        refuse_row(rows, status, row, 0 if numbers is None else int(numbers[row]) - row)
     return rows
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
 from sparsemargin.models.base import Targets
 from sparsemargin.models.rows import Rows, check_rows, rows_at
@@ -59,8 +60,9 @@ class Candidate(NamedTuple):
         if self.algorithm == "arow" and (many or n_classes > 2):
             least += 1
         elif self.algorithm == "arow":
-            least += sum(int(np.bincount(targets).min()) < rare for rare in _RARE)
-        return max(least, ceil(self.trials / n_rows))
+            rarer = np.bincount(targets, minlength=n_classes).min()
+            least += sum(int(rarer) < rare for rare in _RARE)
+        return max(least, ceil(self.trials / max(1, n_rows)))
 
 
 _AROW = Candidate("arow", {}, 1, 1000)
@@ -126,16 +128,16 @@ def select(
     running = [
         _Entrant(each, {**params, **of_race}, len(order)) for each in candidates(rows.n_features)
     ]
-    share = np.arange(len(order)) * _class_weights(params, codes, classes, counts)
-    share = share if weights is None else share * weights
+    share = np.arange(len(order)) * (1.0 if weights is None else weights)
     for where in _stretches(len(order)):
-        some = check_rows(rows_at(rows, order[where]))
-        for each in running:
-            if where.start:
-                each.predict(some, codes, where)
-            else:
+        some = check_rows(rows_at(rows, order[where]), numbers=order[where])
+        if not where.start:
+            for each in running:
                 each.learner._open_stream(some, classes, 0, counts=counts)
-            each.learn(some, codes, weights, where)
+            share = share * _class_weights(params, codes, classes, counts)
+        running = [each for each in running if each.read(some, codes, weights, where)]
+        if not running or running[0].candidate is not _AROW:
+            return _AROW  # of which the fit tells that it can't learn such rows
         if where.stop >= LEAST_ROWS:
             leads = [each.lead(running[0], share[: where.stop]) for each in running]
             best = running[int(np.argmax(leads))]
@@ -154,15 +156,18 @@ class _Entrant:
         self.candidate, self.learner = candidate, candidate.learner(params)
         self.wrong = np.zeros(n_rows, dtype=bool)
 
-    def predict(self, rows: Rows, codes: np.ndarray, where: slice) -> None:
-        outputs = self.learner._finite_outputs(rows)
-        self.wrong[where] = self.learner._codes_of_outputs(outputs) != codes[where]
-
-    def learn(
-        self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice
-    ) -> None:
-        some = None if weights is None else weights[where]
-        self.learner._learn_stream(self.learner._stream_task(rows, codes[where], some))
+    def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
+        """Predict the rows of this stretch, but for the first, and learn them; False: they are too
+        large, or too small, for it."""
+        try:
+            if where.start:
+                outputs = self.learner._outputs_of_rows(rows)
+                self.wrong[where] = self.learner._codes_of_outputs(outputs) != codes[where]
+            some = None if weights is None else weights[where]
+            self.learner._learn_stream(self.learner._stream_task(rows, codes[where], some))
+        except BadRow:
+            return False
+        return True
 
     def lead(self, first: _Entrant, share: np.ndarray) -> float:
         """By how many standard errors its errors are fewer than those of the first; of that itself
@@ -203,7 +208,8 @@ def _are_dense(rows: Rows) -> bool:
     n_rows, n_features = rows.n_rows, rows.n_features
     if len(rows.data) < _DENSE * n_rows * n_features:
         return False
-    some = check_rows(rows_at(rows, np.arange(0, n_rows, max(1, n_rows // 100))[:100]))
+    chosen = np.arange(0, n_rows, max(1, n_rows // 100))[:100]
+    some = check_rows(rows_at(rows, chosen), numbers=chosen)
     entries = np.zeros((some.n_rows, n_features))
     entries[np.repeat(np.arange(some.n_rows), np.diff(some.indptr)), some.indices] = some.data
     if np.count_nonzero(entries) < _DENSE * entries.size:

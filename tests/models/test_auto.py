@@ -20,6 +20,7 @@ from sparsemargin import (
     load_model,
     save_model,
 )
+from sparsemargin._engine.fitting.epochs import _Fit
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models import ALGORITHMS, auto, selection
 
@@ -126,7 +127,7 @@ def test_rows_that_were_not_learned_are_learned_for_longer():
 def test_no_more_rows_are_tried_than_tell(monkeypatch):
     tried = []
     check = selection.check_rows
-    counted = lambda rows: tried.append(rows.n_rows) or check(rows)  # noqa: E731
+    counted = lambda rows, **names: tried.append(rows.n_rows) or check(rows, **names)  # noqa: E731
     monkeypatch.setattr(selection, "check_rows", counted)
     X, y = few_of_many(3000, 500)
     monkeypatch.setattr(selection, "MOST_ROWS", 700)
@@ -161,3 +162,61 @@ def test_a_wrong_parameter_is_told_of():
         AutoClassifier(max_iter=-1).fit(*TEXT)
     assert auto.AutoClassifier is AutoClassifier
     assert cross_val_score(AutoClassifier(random_state=0), *TEXT, cv=3).mean() > 0.8
+
+
+def test_what_cannot_learn_rows_is_given_up():
+    X, y = TEXT
+    with pytest.raises(ValueError, match="too far in magnitude"):
+        PNormPerceptron(p=2 * np.log(4000), max_iter=5).fit(X * 1e300, y)
+    assert repr(fit_csr(X * 1e300, y, random_state=0)) == repr(fit_csr(X, y, random_state=0))
+
+
+@pytest.mark.parametrize("n_rows", [400, 1500])
+@pytest.mark.parametrize("row", [0, 56, 396])
+def test_a_row_that_cannot_be_used_is_named_by_its_own_number(n_rows, row):
+    X = sp.csr_matrix(np.ones((n_rows, 5)))
+    X[row, 3] = np.nan
+    with pytest.raises(ValueError, match=f"NaN at row {row}, column 3"):
+        fit_csr(X, np.arange(n_rows) % 2)
+
+
+@pytest.mark.parametrize("params", [
+    {"class_weight": "heavy"}, {"class_weight": {1: "x"}}, {"class_weight": {1: None}},
+    {"fit_intercept": "no"},
+])  # fmt: skip
+def test_wrong_parameters_are_refused_as_elsewhere(params):
+    for call in AutoClassifier(**params).fit, AROWClassifier(**params).fit:
+        with pytest.raises(ValueError, match=r"class_weight|fit_intercept|could not convert"):
+            call(*TEXT)
+
+
+@pytest.mark.parametrize("problem", [TEXT, DIGITS, (TEXT[0][:700], TEXT[1][:700])])
+def test_rows_of_weight_0_are_not_there(problem):
+    X, y = problem
+    counted = np.arange(len(y)) % 3 == 0
+    model = fit_csr(X, y, sample_weight=counted.astype(float), random_state=0)
+    assert repr(model) == repr(fit_csr(X[counted], y[counted], random_state=0))
+
+
+def test_lists_of_labels_are_scored():
+    y = [[label, "both"] if label > 0 else [label] for label in TEXT[1].tolist()]
+    y = [list(map(str, labels)) for labels in y]
+    model = AutoClassifier(random_state=0).fit(TEXT[0], y)
+    assert model.score(TEXT[0], y) == model.best_estimator_.score(TEXT[0], y) > 0.9
+
+
+def test_ctrl_c_ends_the_fit_and_begins_no_longer_one(monkeypatch):
+    X = sp.csr_matrix(np.ones((600, 1)))
+    y = np.random.RandomState(0).rand(600) < 0.5
+    assert fit_csr(X, y, random_state=0).max_iter == 5
+    advance = _Fit._advance
+
+    def interrupted(fit):
+        if fit.epochs:
+            raise KeyboardInterrupt
+        return advance(fit)
+
+    monkeypatch.setattr(_Fit, "_advance", interrupted)
+    with pytest.warns(UserWarning, match="Interrupted after 1 epochs") as told:
+        assert fit_csr(X, y, random_state=0).n_iter_ == 1
+    assert len([each for each in told if "Interrupted" in str(each.message)]) == 1

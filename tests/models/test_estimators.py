@@ -19,6 +19,7 @@ from problems.stages import COPIES
 from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
+    AutoClassifier,
     CRAMMAClassifier,
     HigherOrderPerceptron,
     MarginPerceptron,
@@ -36,7 +37,7 @@ FIRST_ORDER = [
 ]  # fmt: skip
 MATRIX = [HigherOrderPerceptron, SecondOrderPerceptron]
 DEFAULTS = [kind() for kind in FIRST_ORDER + MATRIX]
-EACH_KIND = [*DEFAULTS, AROWClassifier(), ALMAClassifier(multi_class="joint")]
+EACH_KIND = [*DEFAULTS, AROWClassifier(), AutoClassifier(), ALMAClassifier(multi_class="joint")]
 OTHERS = [
     ALMAClassifier(kernel="rbf", gamma=1.0),
     *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX),
