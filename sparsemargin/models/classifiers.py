@@ -19,6 +19,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
@@ -143,11 +144,14 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         """
         self._check_parameters()
         self._coef = None
-        with self._all_or_nothing():
+        # Ctrl-C ends learning, and waits where it would lose what has been learned.
+        with uninterrupted(), self._all_or_nothing():
             given_start = {"coef_init": coef_init, "intercept_init": intercept_init}
             start = {name: value for name, value in given_start.items() if value is not None}
             resumed = self.warm_start and hasattr(self, "classes_") and not start
-            X, y = self._check_input(X, y, self._columns_of_lists(resumed, None), reset=not resumed)
+            with interruptible():
+                columns = self._columns_of_lists(resumed, None)
+                X, y = self._check_input(X, y, columns, reset=not resumed)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")

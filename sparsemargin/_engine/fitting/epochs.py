@@ -11,6 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, warn_user
+from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.state import MAX_TRIALS
 
@@ -151,7 +152,8 @@ def learn(opened, stopping, *, seed=None, verbose=0):
     with opened as loop:
         fit = _Fit(loop, stopping, seed, verbose)
         try:
-            fit.run()
+            with interruptible():
+                fit.run()
         except KeyboardInterrupt:
             fit.count()
             fit.end_here(f"after {fit.epochs:.3g} epochs")
@@ -161,7 +163,8 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         # Interrupted in the first epoch, some rows have not even been checked.
         if stopping.certified and not (loop.task.check and fit.epochs < 1):
             try:
-                fit.certify()
+                with interruptible():
+                    fit.certify()
             except KeyboardInterrupt:
                 fit.end_here("while the margin was taken")
         return fit.result
