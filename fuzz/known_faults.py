@@ -57,7 +57,7 @@ ROOMS = {
 EXPECTED = {
     "return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)": "as a million equal terms have to be rounded alike; `make soak` makes them",
     "if entry.shift_before or entry.shift_after or unit > STALE": "as whatever is shifted by 2 moves the unit by 2**(p - 1), or the scores with it",
-    "        if converged and self.n_active < self.n_rows:\n"
+    "        if converged and self.n_active < self.n_trials:\n"
     "            self._take_rows(None)\n            return learning, False\n": "as the next certificate takes all rows again: later, and the same",
     "max(square - dot(z.data(), z.data(), k), 0.0)": "as `a`, which is added, is 10,000 times what rounding may leave below 0",
     "return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)": "as all is summed afresh when a call ends; within one, norms alone lose digits",
@@ -151,10 +151,6 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("settle(rule, c, l, of_row, mass, call.trials + 1)",
          "settle(rule, c, l, of_row, mass, call.trials)"),
     ],
-    ("averages", ENGINE + "first_order/trials.pyx"): [
-        ("        if job.weights != NULL and job.weights[call.row] == 0.0:\n            continue\n",
-         "        if job.weights != NULL and job.weights[call.row] == 0.0:\n            call.trials += 1\n            continue\n"),
-    ],
     ("guards", ENGINE + "first_order/labels.pxd"): [
         ("return label.S.high < share * label.S_peak", "return False"),
         ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
@@ -199,9 +195,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("call.by_trial.shape[0], call.seed + call.passes)", "call.by_trial.shape[0], call.seed)"),
     ],
     ("epochs", ENGINE + "fitting/epochs.py"): [
-        ("trials = passes * self.task.n_trials +", "trials = passes * self.n_rows +"),
-        ("return learning, converged and stop == self.n_rows", "return learning, converged"),
-        ("        if converged and self.n_active < self.n_rows:\n            self._take_rows(None)\n            return learning, False\n",
+        ("fit.space.trials + fit.trials_left", "fit.space.trials"),
+        ("return learning, converged and stop == self.n_trials", "return learning, converged"),
+        ("        if converged and self.n_active < self.n_trials:\n            self._take_rows(None)\n            return learning, False\n",
          ""),
     ],
     ("rows", ENGINE + "rows/csr.hpp"): [

@@ -21,7 +21,8 @@ from sparsemargin._engine.kernel import gram_loop
 from sparsemargin._engine.kernel.outputs import SupportSpace
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row
-from sparsemargin.models import ALGORITHMS, takes
+from sparsemargin.models import ALGORITHMS
+from sparsemargin.models.parameters import declarations
 
 N_ROWS, N_USED, NARROW, WIDE = 120, 50, 4 * 10**4, 10**6
 
@@ -40,11 +41,12 @@ def make_problem(n_features, n_classes):
 
 def ways_of(algo):
     """Names, parameters and numbers of classes of all that the algorithm learns in."""
+    known = declarations(ALGORITHMS[algo][0])
     yield "two classes", {}, 2
     yield "many classes", {}, 5
-    if takes(algo, ["kernel"]):
+    if "kernel" in known:
         yield "kernel", {"kernel": "rbf", "gamma": 1.0}, 3
-    if takes(algo, ["multi_class"]):
+    if "multi_class" in known:
         yield "joint", {"multi_class": "joint"}, 5
     if LabelBlocks in ALGORITHMS[algo][0].spaces:
         yield "in blocks", {}, 40
