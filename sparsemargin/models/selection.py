@@ -23,8 +23,8 @@ OPEN_PARAMETERS = frozenset({
     "shuffle", "verbose",
 })  # fmt: skip
 
-# How far ahead of the first candidate another has to be, and how far behind it another algorithm is
-# given up, in standard errors of the difference.
+# How far ahead of the first candidate another has to be, and how far behind the best another
+# algorithm than AROW is given up, in standard errors of the difference.
 _AHEAD, _BEHIND = 2.0, -2.0
 
 # The rows before the first look, and how many there are by the end of each further stretch for one
@@ -143,8 +143,9 @@ def select(
             best = running[int(np.argmax(leads))]
             # The two of AROW part late: the one learns wrong labels as time goes by.
             running = [
-                each for each, lead in zip(running, leads, strict=True)
-                if lead > _BEHIND or each.candidate.algorithm == "arow"
+                each for each in running
+                if each.candidate.algorithm == "arow"
+                or each.lead(best, share[: where.stop]) > _BEHIND
             ]  # fmt: skip
     return best.candidate
 
