@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import ceil, log, sqrt
+from math import ceil, inf, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,6 +26,9 @@ OPEN_PARAMETERS = frozenset({
 # How far ahead of the first candidate another has to be, and how far behind the best another
 # algorithm than AROW is given up, in standard errors of the difference.
 _AHEAD, _BEHIND = 2.0, -2.0
+
+# If AROW errs on no larger share of the rows, no more labels are wrong.
+_MANY_WRONG = 0.1
 
 # The rows before the first look, and how many there are by the end of each further stretch for one
 # before it.
@@ -141,12 +144,9 @@ def select(
         if where.stop >= LEAST_ROWS:
             leads = [each.lead(running[0], share[: where.stop]) for each in running]
             best = running[int(np.argmax(leads))]
-            # The two of AROW part late: the one learns wrong labels as time goes by.
-            running = [
-                each for each in running
-                if each.candidate.algorithm == "arow"
-                or each.lead(best, share[: where.stop]) > _BEHIND
-            ]  # fmt: skip
+            running = _left_in(running, best, share[: where.stop])
+            if len(running) == 1:
+                break
     return best.candidate
 
 
@@ -179,6 +179,18 @@ class _Entrant:
         fewer = share * (first.wrong[:n_rows].astype(float) - self.wrong[:n_rows])
         spread = sqrt(float(fewer @ fewer))
         return float(fewer.sum()) / spread if spread else 0.0
+
+
+def _left_in(running: list[_Entrant], best: _Entrant, share: np.ndarray) -> list[_Entrant]:
+    """The first, and those that may still turn out better."""
+    first, *others = running
+    # AROW's other setting is for wrong labels, and comes from behind there.
+    errs_much = first.wrong[: len(share)].mean() > _MANY_WRONG
+    least = {"arow": -inf if errs_much else 0.0}
+    return [first] + [
+        each for each in others
+        if each.lead(best, share) > least.get(each.candidate.algorithm, _BEHIND)
+    ]  # fmt: skip
 
 
 def _stretches(n_rows: int) -> Iterator[slice]:
