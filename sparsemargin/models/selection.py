@@ -23,8 +23,9 @@ OPEN_PARAMETERS = frozenset({
     "shuffle", "verbose",
 })  # fmt: skip
 
-# How far ahead of the first candidate another has to be, and how far behind the best another
-# algorithm than AROW is given up, in standard errors of the difference.
+# How far ahead of the first candidate another has to be in the end, and how far behind the best it
+# may be in the beginning, in standard errors of the difference. In between what is asked for grows
+# with the square of the rows, as their weights add up.
 _AHEAD, _BEHIND = 2.0, -2.0
 
 # If AROW errs on no larger share of the rows, no more labels are wrong.
@@ -144,7 +145,7 @@ def select(
         if where.stop >= LEAST_ROWS:
             leads = [each.lead(running[0], share[: where.stop]) for each in running]
             best = running[int(np.argmax(leads))]
-            running = _left_in(running, best, share[: where.stop])
+            running = _left_in(running, best, share[: where.stop], where.stop / len(order))
             if len(running) == 1:
                 break
     return best.candidate
@@ -181,15 +182,18 @@ class _Entrant:
         return float(fewer.sum()) / spread if spread else 0.0
 
 
-def _left_in(running: list[_Entrant], best: _Entrant, share: np.ndarray) -> list[_Entrant]:
-    """The first, and those that may still turn out better."""
+def _left_in(
+    running: list[_Entrant], best: _Entrant, share: np.ndarray, part: float
+) -> list[_Entrant]:
+    """The first, and those that may still turn out better, after this part of all rows."""
     first, *others = running
     # AROW's other setting is for wrong labels, and comes from behind there.
     errs_much = first.wrong[: len(share)].mean() > _MANY_WRONG
     least = {"arow": -inf if errs_much else 0.0}
+    of_others = _BEHIND + part**2 * (_AHEAD - _BEHIND)
     return [first] + [
         each for each in others
-        if each.lead(best, share) > least.get(each.candidate.algorithm, _BEHIND)
+        if each is best or each.lead(best, share) > least.get(each.candidate.algorithm, of_others)
     ]  # fmt: skip
 
 
