@@ -28,8 +28,8 @@ class AROW(FirstOrderLearner):
         v_i \leftarrow v_i - \beta (v_i \hat{x}_i)^2.
 
     That is Figure 1 of [1]_, of whose covariance matrix the diagonal is kept. One epoch is mostly
-    enough. A trial costs O(nnz(x)). A row of weight c counts as one with r / sqrt(c)
-    would.
+    enough. A trial costs O(nnz(x)). A row of weight c counts as one with
+    r / sqrt(c) would.
 
     {parameters}
 

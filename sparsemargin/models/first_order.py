@@ -395,10 +395,10 @@ class FirstOrderLearner(Learner):
         and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
 
         The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
-        made; but for rounding, some 1e-14 of the longest row. With a
-        kernel norms are made of products: lest rounding make a bound too small, none is below 1e-8
-        of the longest row. With the last hypothesis only. Units are those of `margin_`. After
-        `partial_fit`, and under `warm_start`, for the rows of all calls together.
+        made; but for rounding, some 1e-14 of the longest row. With a kernel norms are made of
+        products: lest rounding make a bound too small, none is below 1e-8 of the longest row. With
+        the last hypothesis only. Units are those of `margin_`. After `partial_fit`, and under
+        `warm_start`, for the rows of all calls together.
         """
         self._check_fitted()
         if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:

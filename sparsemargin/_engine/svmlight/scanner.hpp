@@ -2,7 +2,8 @@
 //
 // What a token may be is what scikit-learn's load_svmlight_file makes of it: whitespace is that of
 // bytes.split(), numbers are those of int() and float(). Indices may come in any order and repeat;
-// labels may be words, and so may indices that are hashed. Python has no part in this, so that a fuzzer can be built on it alone.
+// labels may be words, and so may indices that are hashed. Python has no part in this, so that a
+// fuzzer can be built on it alone.
 #pragma once
 
 #include <algorithm>
