@@ -45,7 +45,6 @@ from sparsemargin.models.base import (
     Targets,
     count_labels,
     most_frequent,
-    rows_by_class,
 )
 from sparsemargin.models.labels import (
     LabelEncoder,
@@ -262,15 +261,12 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, corpus.reading.columns_up_to(passes.highest)))
-    # Of a class that comes later there are no rows yet, and its weight is not asked for.
-    counts = np.maximum(1, rows_by_class(codes, len(encoder.classes)))
+    # A class that comes later may have a weight.
     of_race = dict(params)
     if isinstance(weight := params.get("class_weight"), Mapping):
         known = encoder.classes.tolist()
         of_race["class_weight"] = {name: weight[name] for name in weight if name in known}
-    order = np.random.RandomState(0).permutation(n_rows)
-    candidate = select(rows, order, codes, encoder.classes, of_race, counts=counts)
-    return partial(candidate.learner, params)
+    return partial(select(rows, codes, encoder.classes, of_race).learner, params)
 
 
 def _copy(model: Any, max_iter: int | None) -> Learner:

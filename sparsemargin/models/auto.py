@@ -12,10 +12,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
-from sparsemargin.models.base import Targets, rows_by_class
 from sparsemargin.models.classifiers import AROWClassifier, Classifier, as_classifier
 from sparsemargin.models.rows import open_rows
-from sparsemargin.models.selection import Candidate, select, settled
+from sparsemargin.models.selection import select, settled
 
 # A model of AROW that has read fewer rows, and errs on more of those it has read, has not learned
 # them yet.
@@ -34,7 +33,7 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     rows, labels = reader._check_input(X, y, None, reset=True)
     targets = reader._find_targets(labels)
     weights = given.check_weights(sample_weight, rows.shape[0])
-    chosen = chosen or _selected(rows, targets, reader.classes_, params, weights)
+    chosen = chosen or select(open_rows(rows), targets, reader.classes_, params, weights)
     # Rows of weight 0 are not there.
     counted = slice(None) if weights is None else weights > 0
     epochs_left_open = "max_iter" not in params
@@ -51,18 +50,6 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     ):  # fmt: skip
         model = model.set_params(max_iter=epochs).fit(X, y, sample_weight)
     return model
-
-
-def _selected(
-    X: Any, targets: Targets, classes: np.ndarray, params: dict[str, Any], weights: Any
-) -> Candidate:
-    """What rows like a random sample of these are learned by."""
-    rows = open_rows(X)
-    trials = rows.n_rows if weights is None else np.flatnonzero(weights)
-    # Of one seed: which learner it is, is to depend on the rows alone.
-    order = np.random.RandomState(0).permutation(trials)
-    counts = rows_by_class(targets, len(classes))
-    return select(rows, order, targets, classes, params, weights, counts)
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -180,7 +167,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         rows, labels = reader._check_input(X, y, None, reset=False)
         targets = reader._targets_among(labels, reader.classes_)
         weights = given.check_weights(sample_weight, rows.shape[0])
-        chosen = _selected(rows, targets, reader.classes_, params, weights)
+        chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
         if chosen.algorithm == "arow" and not chosen.settings:
             return self._keep(reader)
         model = as_classifier(chosen.learner(params))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import deepcopy
 from functools import partial
@@ -246,7 +246,7 @@ class Learner(SharedParameters):
         if self.class_weight is None:
             return np.ones((2, self._n_labels()))
         if self.class_weight != "balanced":
-            weight = _checked(_named(self.class_weight, classes))
+            weight = _checked(named_weights(self.class_weight, classes))
             weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
         elif counts is not None:
             weight = _balanced_sides(counts) if many else _balanced(counts[1], classes)
@@ -855,7 +855,7 @@ def _checked(weight: np.ndarray) -> np.ndarray:
     return weight
 
 
-def _named(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
+def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
     """The weights by class; 1 for those left out."""
     known = dict.fromkeys(classes.tolist())
     unknown = [label for label in weights if label not in known]

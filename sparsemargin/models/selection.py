@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
-from sparsemargin.models.base import Targets
+from sparsemargin.models.base import Targets, named_weights, rows_by_class
 from sparsemargin.models.rows import Rows, check_rows, rows_at
 
 #: From fewer rows errors tell nothing; more are not tried.
@@ -96,9 +96,8 @@ def settled(params: Mapping[str, Any]) -> Candidate | None:
 
 
 def select(
-    rows: Rows, order: np.ndarray, targets: Targets, classes: np.ndarray,
-    params: Mapping[str, Any], weights: np.ndarray | None = None,
-    counts: np.ndarray | None = None,
+    rows: Rows, targets: Targets, classes: np.ndarray, params: Mapping[str, Any],
+    weights: np.ndarray | None = None,
 ) -> Candidate:  # fmt: skip
     """What rows like these are learned by.
 
@@ -111,22 +110,22 @@ def select(
     Parameters
     ----------
     rows : Rows
-        They need not be checked.
-    order : ndarray of int
-        Of the rows, at random; at most 10,000 are tried.
+        They need not be checked; at most 10,000 are tried, in random order.
     params : Mapping
         Of `OPEN_PARAMETERS`: every candidate gets them.
     weights : ndarray of shape (n_rows,), default=None
-        Of the rows. An error counts for the weight of the row and of its class, and for the rows
-        before it, as later ones tell more of the model to come.
-    counts : ndarray of shape (2, n_classes), default=None
-        As of `rows_by_class`, of all rows there are, for balanced weights.
+        Of the rows; those of weight 0 are not there. An error counts for the weight of the row and
+        of its class, and for the rows before it, as later ones tell more of the model to come.
     """
     if isinstance(targets, Positives):
         return _AROW
+    trials = rows.n_rows if weights is None else np.flatnonzero(weights)
+    # Of one seed: which learner it is, is to depend on the rows alone.
+    order = np.random.RandomState(0).permutation(trials)[:MOST_ROWS]
     if len(order) < LEAST_ROWS:
         return _SECOND_ORDER if _are_dense(rows) else _AROW
-    order = order[:MOST_ROWS]
+    # Of a class that comes later there are no rows yet, and its weight is not asked for.
+    counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
     of_race = {"max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
     running = [
@@ -206,13 +205,13 @@ def _stretches(n_rows: int) -> Iterator[slice]:
 
 
 def _class_weights(
-    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray | None
+    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray
 ) -> Any:
     """What the class of each row weighs."""
     weight = params.get("class_weight")
     if isinstance(weight, Mapping):
-        return np.array([weight.get(label, 1.0) for label in classes.tolist()])[codes]
-    return 1.0 if weight is None or counts is None else 1.0 / counts[1][codes]
+        return named_weights(weight, classes)[codes]
+    return 1.0 if weight is None else 1.0 / counts[1][codes]
 
 
 def _count(targets: Targets) -> int:
