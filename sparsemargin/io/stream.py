@@ -142,69 +142,83 @@ def learn_svmlight(
     sources = open_sources(path, offset, length)
     with _blaming_settings():
         check_count("memory_limit", memory_limit, 1, sys.maxsize)
-        features: dict[str, Any] = {
-            "zero_based": zero_based,
-            "n_features": n_features,
-            "hash_bits": hash_bits,
-        }
         if init_model is None:
             params |= {"max_iter": max_iter, "n_jobs": n_jobs}
             make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
+            features = {"zero_based": zero_based, "n_features": n_features, "hash_bits": hash_bits}
+        elif algo is not None or params or n_features or hash_bits:
+            raise ValueError(
+                "init_model goes on with its own algorithm, parameters and features: pass none "
+                "with it."
+            )
         else:
-            if algo is not None or params or n_features or hash_bits:
-                raise ValueError(
-                    "init_model goes on with its own algorithm, parameters and features: pass none "
-                    "with it."
-                )
             make = partial(_copy, init_model, max_iter)
-            earlier = make()
-            if multilabel and not earlier._has_many_labels:
-                raise ValueError(
-                    "init_model has learned one class a row, and can't go on with multilabel=True. "
-                    "Leave one of the two out."
-                )
-            multilabel = earlier._has_many_labels
-            features = columns_of(earlier, zero_based)
-            del earlier
-        if multilabel and positive is not None:
-            raise ValueError(
-                f"positive={positive!r} is told from all other labels, and a model of many labels "
-                "learns each of them. Leave one of the two out."
-            )
+            multilabel, features = _form_of(make(), multilabel, zero_based)
+        _check_one_of(multilabel, positive)
         reading = Reading(dtype=dtype, multilabel=multilabel or positive is not None, **features)
-        # The caller's thread reads and learns.
-        n_threads = threads_for(n_jobs, beside=1)
+        balanced = params.get("class_weight") == "balanced"
         kept = _cache_of(cache, sources, max_iter)
-        corpus = Corpus(sources, reading, n_threads, kept, purpose="learning")
-        if params.get("class_weight") == "balanced" and not (kept or corpus.rereadable):
-            raise ValueError(
-                f"class_weight='balanced' counts the rows of each class first, and {corpus.names} "
-                "can be read only once. Pass cache=PATH, which keeps the rows, or the weights "
-                "themselves."
-            )
+        corpus = _corpus_of(sources, reading, n_jobs, kept, balanced=balanced)
         encoder = told_encoder(classes, positive, reading.multilabel)
     if algo is None and init_model is None and corpus.rereadable and not multilabel:
-        sample = told_encoder(classes, positive, False)
-        make = _selected(corpus, sample, params, memory_limit // _LEAST_PER_FEATURE) or make
+        one_class = told_encoder(classes, positive, False)
+        make = _selected(corpus, one_class, params, memory_limit // _LEAST_PER_FEATURE) or make
     saved = None
     if checkpoint is not None:
         made_by = {"library": __version__, "files": corpus.identity(), "positive": positive}
         saved = Checkpoint(checkpoint, made_by, make() if resume else None)
-    return _run(corpus, make, encoder, memory_limit, report, saved)
+    return _run(corpus, make, encoder, memory_limit, report, saved, balanced=balanced)
+
+
+def _form_of(
+    earlier: Learner, multilabel: bool, zero_based: bool | Literal["auto"]
+) -> tuple[bool, dict[str, Any]]:
+    """Whether a model that learning goes on with has many labels, and how its files are read."""
+    if multilabel and not earlier._has_many_labels:
+        raise ValueError(
+            "init_model has learned one class a row, and can't go on with multilabel=True. Leave "
+            "one of the two out."
+        )
+    return earlier._has_many_labels, columns_of(earlier, zero_based)
+
+
+def _check_one_of(multilabel: bool, positive: Any) -> None:
+    if multilabel and positive is not None:
+        raise ValueError(
+            f"positive={positive!r} is told from all other labels, and a model of many labels "
+            "learns each of them. Leave one of the two out."
+        )
+
+
+def _corpus_of(
+    sources: list[Source], reading: Reading, n_jobs: int | None, cache: Path | bool,
+    *, balanced: bool,
+) -> Corpus:  # fmt: skip
+    """The files, which can be read as often as balanced weights ask for."""
+    # The caller's thread reads and learns.
+    corpus = Corpus(sources, reading, threads_for(n_jobs, beside=1), cache, purpose="learning")
+    if balanced and not (cache or corpus.rereadable):
+        raise ValueError(
+            f"class_weight='balanced' counts the rows of each class first, and {corpus.names} can "
+            "be read only once. Pass cache=PATH, which keeps the rows, or the weights themselves."
+        )
+    return corpus
 
 
 def _run(
     corpus: Corpus, make: MakeLearner, encoder: LabelEncoder | None, memory_limit: int,
-    report: Callable[[Moment], None] | None, saved: Checkpoint | None,
+    report: Callable[[Moment], None] | None, saved: Checkpoint | None, *, balanced: bool,
 ) -> Learner:  # fmt: skip
-    """Learn, again from the beginning where that was begun in a wrong way."""
+    """Learn, again from the beginning where that was begun in a wrong way; balanced: the classes
+    weigh by their rows."""
     # Until the number of labels is known, the weights of one bound the indices.
     passes = Passes(corpus, memory_limit // _LEAST_PER_FEATURE)
     if saved is not None and saved.found is not None:
         passes.mixing = saved.found[1]["mixing"]
     while True:
         try:
-            return _Stream(passes, make, encoder, memory_limit, report, saved).run()
+            stream = _Stream(passes, make, encoder, memory_limit, report, saved)
+            return stream.run(balanced=balanced)
         except _NewClass:
             # What has been learned by then was for too few classes.
             with interruptible():
@@ -341,12 +355,12 @@ class _Stream:
         # Some of the rows of the first block, and of those after it that have another class.
         self.samples: list[SampledRows] = []
 
-    def run(self) -> Learner:
+    def run(self, *, balanced: bool) -> Learner:
         interrupted = False
         with uninterrupted() as held:
             try:
                 with interruptible():
-                    self._make_epochs()
+                    self._make_epochs(balanced=balanced)
             except KeyboardInterrupt:
                 if not self.opened:
                     raise
@@ -362,10 +376,10 @@ class _Stream:
                 )
         return learner
 
-    def _make_epochs(self) -> None:
+    def _make_epochs(self, *, balanced: bool) -> None:
         if self.checkpoint is not None and self.checkpoint.found is not None:
             self._resume(*self.checkpoint.found)
-        elif self._is_balanced():
+        elif balanced:
             self._count_rows()
         if self.epoch:
             self.passes.keep()
@@ -395,11 +409,6 @@ class _Stream:
             "cache; shuffle=False keeps the order of the file."
         )
         raise _SortedRows(self.seed)
-
-    def _is_balanced(self) -> bool:
-        """Whether the weights of the classes are to be those of all rows."""
-        learner = self.make_learner()
-        return learner.class_weight == "balanced" and not hasattr(learner, "classes_")
 
     def _count_rows(self) -> None:
         """Count the rows of each class, in a pass of their own, by which all classes are known."""
