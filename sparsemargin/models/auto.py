@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from math import ceil
 from typing import Any, Literal, Self
 
@@ -9,7 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.fitting.task import Positives, warn_user
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
 from sparsemargin.models.classifiers import AROWClassifier, Classifier, as_classifier
@@ -23,33 +24,45 @@ _ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
 
 def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
     """Fit what these parameters settle, or rows like these are learned by."""
-    params = without_defaults(params)
-    if params.get("max_iter", "auto") == "auto":
-        params.pop("max_iter", None)
+    params = _settings(params)
     find_algorithm(None, params)  # refuses what none has
     chosen = settled(params)
     reader = AROWClassifier(**(params if chosen is None else {}))
     reader._check_parameters()
     rows, labels = reader._check_input(X, y, None, reset=True)
     targets = reader._find_targets(labels)
+    y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
     weights = given.check_weights(sample_weight, rows.shape[0])
     chosen = chosen or select(open_rows(rows), targets, reader.classes_, params, weights)
+    if "max_iter" in params:
+        return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
     # Rows of weight 0 are not there.
     counted = slice(None) if weights is None else weights > 0
-    epochs_left_open = "max_iter" not in params
-    if epochs_left_open:
-        of_rows = targets if isinstance(targets, Positives) else targets[counted]
-        params["max_iter"] = chosen.epochs_for(of_rows, len(reader.classes_))
-    model = as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
-    if (
-        epochs_left_open and chosen.algorithm == "arow" and isinstance(labels, np.ndarray)
-        and (epochs := ceil(_ENOUGH_TRIALS / len(labels[counted]))) > params["max_iter"]
-        # Ctrl-C has not ended it.
-        and model.n_iter_ >= params["max_iter"]
-        and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED
-    ):  # fmt: skip
-        model = model.set_params(max_iter=epochs).fit(X, y, sample_weight)
+    of_rows = targets if isinstance(targets, Positives) else targets[counted]
+    epochs, more = chosen.epochs_for(of_rows, len(reader.classes_)), 0
+    model = as_classifier(chosen.learner({**params, "max_iter": epochs}))
+    if chosen.algorithm == "arow" and isinstance(labels, np.ndarray):
+        more = ceil(_ENOUGH_TRIALS / max(1, len(of_rows)))
+    if more <= epochs:
+        return model.fit(X, y, sample_weight)
+    # What it warns of may be over once it has learned for longer.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, y, sample_weight)
+    # Fewer have been made where Ctrl-C has ended it.
+    if model.n_iter_ >= epochs and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED:
+        return model.set_params(max_iter=more).fit(X, y, sample_weight)
+    for each in told:
+        warn_user(each.message)
     return model
+
+
+def _settings(params: dict[str, Any]) -> dict[str, Any]:
+    """What these parameters settle: without defaults, and without epochs that are left open."""
+    params = without_defaults(params)
+    if params.get("max_iter") == "auto":
+        del params["max_iter"]
+    return params
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -162,7 +175,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "best_estimator_"):
             self.best_estimator_.partial_fit(X, y, classes, sample_weight)
             return self
-        params = without_defaults(self.get_params() | {"max_iter": 1})
+        params = _settings(self.get_params())
+        AROWClassifier(**params)._check_parameters()
+        params["max_iter"] = 1
         reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
         rows, labels = reader._check_input(X, y, None, reset=False)
         targets = reader._targets_among(labels, reader.classes_)

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import load_digits
+from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -162,6 +163,29 @@ def test_a_wrong_parameter_is_told_of():
         AutoClassifier(max_iter=-1).fit(*TEXT)
     assert auto.AutoClassifier is AutoClassifier
     assert cross_val_score(AutoClassifier(random_state=0), *TEXT, cv=3).mean() > 0.8
+
+
+@pytest.mark.parametrize("max_iter", [-1, "some"])
+def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
+    X, y = TEXT
+    for kind in AROWClassifier, AutoClassifier:
+        with pytest.raises(ValueError, match=f"max_iter.*must be .*{max_iter!r}"):
+            kind(max_iter=max_iter).partial_fit(X, y, np.unique(y))
+
+
+def test_a_column_of_labels_is_warned_of_once():
+    with pytest.warns(DataConversionWarning) as told:
+        fit_csr(TEXT[0], TEXT[1][:, np.newaxis])
+    assert len(told) == 1
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_what_a_fit_warns_of_is_told_once(monkeypatch, twice):
+    X, y = sp.csr_matrix(np.ones((600, 1))), np.random.RandomState(0).rand(600) < 0.4
+    monkeypatch.setattr(auto, "_UNLEARNED", 0.1 if twice else 1.0)
+    with pytest.warns(ConvergenceWarning, match="predicts class") as told:
+        assert fit_csr(X, y, random_state=0).max_iter == (5 if twice else 2)
+    assert [(each.category, each.filename) for each in told] == [(ConvergenceWarning, __file__)]
 
 
 def test_what_cannot_learn_rows_is_given_up():
