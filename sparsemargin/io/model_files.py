@@ -52,7 +52,7 @@ from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.base import count_labels
 from sparsemargin.models.in_use import asks
 from sparsemargin.models.labels import FORMS
-from sparsemargin.models.pipelines import names_out_of, taken
+from sparsemargin.models.pipelines import is_choosing, names_out_of, taken
 
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
@@ -70,7 +70,7 @@ _CACHES = {"_coef"}
 def _is_ours(model: Any) -> bool:
     """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
     name = getattr(model, "classifier", "")
-    if type(model) is LEARNERS.get(name):
+    if type(model) is LEARNERS.get(name) or is_choosing(model):
         return True
     from sparsemargin.models import classifiers
 

@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
-from sparsemargin.models.pipelines import model_and_names
+from sparsemargin.models.pipelines import is_choosing, model_and_names
 
 #: What the intercept's line is called.
 INTERCEPT = "(intercept)"
@@ -67,6 +67,10 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
     model, known = model_and_names(model, names)
     if not hasattr(model, "_weights"):
+        if is_choosing(model):
+            from sklearn.utils.validation import check_is_fitted
+
+            check_is_fitted(model)
         raise ValueError(
             "model must be a classifier of sparsemargin, or a pipeline that ends in one, got "
             f"{type(model).__name__}. The file comes before it."

@@ -13,6 +13,13 @@ def taken(estimator: Any) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
+def is_choosing(estimator: Any) -> bool:
+    """Whether it is an `AutoClassifier`; where `taken` gives one, that is not fitted."""
+    from sparsemargin.models.auto import AutoClassifier
+
+    return type(estimator) is AutoClassifier
+
+
 def parts_of(estimator: Any) -> tuple[Any, Any]:
     """The steps before the last of a pipeline, None where there are none, and the last; what is no
     pipeline is its own last step."""

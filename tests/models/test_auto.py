@@ -20,6 +20,7 @@ from sparsemargin import (
     fit_csr,
     load_model,
     save_model,
+    write_readable,
 )
 from sparsemargin._engine.fitting.epochs import _Fit
 from sparsemargin.datasets import make_zipf_text
@@ -171,6 +172,16 @@ def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
     for kind in AROWClassifier, AutoClassifier:
         with pytest.raises(ValueError, match=f"max_iter.*must be .*{max_iter!r}"):
             kind(max_iter=max_iter).partial_fit(X, y, np.unique(y))
+
+
+@pytest.mark.parametrize("steps", [[], [MaxAbsScaler()]])
+def test_one_that_is_not_fitted_is_told_to_be(steps, tmp_path):
+    model = make_pipeline(*steps, AutoClassifier())
+    for unfitted in (model, model[-1]):
+        with pytest.raises(ValueError, match="AutoClassifier has learned nothing yet"):
+            save_model(unfitted, tmp_path / "a.model")
+        with pytest.raises(ValueError, match="AutoClassifier instance is not fitted yet"):
+            write_readable(tmp_path / "a.txt", unfitted)
 
 
 def test_a_column_of_labels_is_warned_of_once():
