@@ -88,8 +88,9 @@ def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         label, at = np.nonzero(weights)
         found.append((label, at + start, weights[label, at]))
     label, at, weights = (np.concatenate(part) for part in zip(*found, strict=True))
-    for each in range(learner._n_labels()):
-        yield at[label == each], weights[label == each]
+    order = np.argsort(label, kind="stable")
+    ends = np.cumsum(np.bincount(label, minlength=learner._n_labels()))[:-1]
+    yield from zip(np.split(at[order], ends), np.split(weights[order], ends), strict=True)
 
 
 def _certificate(learner: Learner) -> dict[str, Any]:
