@@ -14,7 +14,6 @@ from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.auto import fit_default
 from sparsemargin.models.classifiers import Classifier, as_classifier
-from sparsemargin.models.validation import refuse_other_data
 
 
 def fit_csr(
@@ -62,7 +61,6 @@ def fit_csr(
     >>> model.n_features_in_
     300
     """
-    refuse_other_data(X)  # before its shape is asked for
     if algo is None:
         return fit_default(X, y, sample_weight, params)
     learner, params = find_algorithm(algo, params)

@@ -27,7 +27,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.fitting.task import Task, rows_at
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._schema import Mixture
@@ -383,20 +383,12 @@ class MistakesEpoch(SingleEpoch):
             which = np.searchsorted(mistaken, rows)
             steps = task.steps(label, self.space.n_labels, rows)
             by_label.append(Mistakes(which, steps, rows + first))
-        self.blocks.append((picked(task.rows, mistaken), by_label))
+        self.blocks.append((rows_at(task.rows, mistaken), by_label))
 
     def learned(self) -> ShardMistakes:
         sums = self.space.summed().T if self.averaged else None
         delta = None if sums is None else SparseDelta.of(sums, sums != 0.0)
         return ShardMistakes(self.blocks, delta)
-
-
-def picked(rows: Csr, wanted: np.ndarray) -> Csr:
-    """Some of the rows, in arrays of their own."""
-    lengths = np.diff(rows.indptr)[wanted]
-    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(rows.indptr.dtype)
-    entries = np.arange(indptr[-1]) + np.repeat(rows.indptr[wanted] - indptr[:-1], lengths)
-    return Csr(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
 
 
 class MistakesMixer(SingleMixer):

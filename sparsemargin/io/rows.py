@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import gathered, pointers_of
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.sources import TextBlock
 
@@ -61,10 +62,10 @@ class LabelledRows:
 
     def taken(self, rows: np.ndarray) -> LabelledRows:
         """A copy of the rows with these numbers, in their order."""
-        indptr, entries = _gathered(self.indptr, rows)
+        indptr, entries = gathered(self.indptr, rows)
         start, labels = self.label_start, rows
         if start is not None:
-            start, labels = _gathered(start, rows)
+            start, labels = gathered(start, rows)
         return replace(
             self, data=self.data[entries], indices=self.indices[entries], indptr=indptr,
             labels=self.labels[labels], label_start=start,
@@ -87,21 +88,6 @@ def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
     lengths = np.concatenate([np.diff(block.indptr) for block in blocks])
     starts = [np.diff(block.label_start) for block in blocks if block.label_start is not None]
     return LabelledRows(
-        data, indices, _pointers(lengths, indices.dtype), labels,
-        _pointers(np.concatenate(starts), np.dtype(np.int64)) if starts else None,
+        data, indices, pointers_of(lengths, indices.dtype), labels,
+        pointers_of(np.concatenate(starts), np.dtype(np.int64)) if starts else None,
     )  # fmt: skip
-
-
-def _pointers(lengths: np.ndarray, dtype: np.dtype) -> np.ndarray:
-    """Where parts of these lengths begin, and the last one ends."""
-    pointers = np.zeros(len(lengths) + 1, dtype=dtype)
-    np.cumsum(lengths, out=pointers[1:])
-    return pointers
-
-
-def _gathered(pointers: np.ndarray, parts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Pointers of these parts, one after the other, and the places of what they hold."""
-    begins = pointers[parts]
-    lengths = pointers[parts + 1] - begins
-    fresh = _pointers(lengths, pointers.dtype)
-    return fresh, np.arange(fresh[-1]) + np.repeat(begins - fresh[:-1], lengths)

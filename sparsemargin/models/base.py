@@ -22,7 +22,15 @@ from numpy.typing import DTypeLike
 from sparsemargin._checks import check_count
 from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.task import Positives, Space, Task, norm, part_of, warn_user
+from sparsemargin._engine.fitting.task import (
+    Positives,
+    Space,
+    Task,
+    norm,
+    part_of,
+    rows_at,
+    warn_user,
+)
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import (
     CallableKernel,
@@ -37,7 +45,7 @@ from sparsemargin.io.shown import shown
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import Choice, Form, joined, label_text
 from sparsemargin.models.parameters import SharedParameters, declarations
-from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing, rows_at
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 
 #: Seeds are drawn below it.
 LARGEST_SEED = 2**31 - 1

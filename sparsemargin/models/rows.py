@@ -71,15 +71,6 @@ def check_rows(
     return rows
 
 
-def rows_at(rows: Rows, chosen: np.ndarray) -> Rows:
-    """Copies of the rows of these numbers, in their order."""
-    starts, ends = rows.indptr[chosen], rows.indptr[chosen + 1]
-    indptr = np.zeros(len(chosen) + 1, dtype=rows.indptr.dtype)
-    np.cumsum(ends - starts, out=indptr[1:])
-    entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], ends - starts)
-    return Rows(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
-
-
 @contextmanager
 def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
     """Say what is wrong with a row that the engine stumbles over; the number of the first one is

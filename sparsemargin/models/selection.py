@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.fitting.task import Positives, rows_at
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
 from sparsemargin.models.base import Targets, named_weights, rows_by_class
-from sparsemargin.models.rows import Rows, check_rows, rows_at
+from sparsemargin.models.rows import Rows, check_rows
 
 #: From fewer rows errors tell nothing; more are not tried.
 LEAST_ROWS, MOST_ROWS = 500, 10_000

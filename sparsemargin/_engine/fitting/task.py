@@ -32,6 +32,28 @@ def part_of(rows, start, stop):
     return Csr(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
 
 
+def pointers_of(lengths, dtype):
+    """Where parts of these lengths begin, and the last one ends."""
+    pointers = np.zeros(len(lengths) + 1, dtype=dtype)
+    np.cumsum(lengths, out=pointers[1:])
+    return pointers
+
+
+def gathered(pointers, parts, dtype=None):
+    """Pointers of these parts, one after the other, of their own type unless another is given, and
+    the places of what they hold."""
+    begins = pointers[parts]
+    lengths = pointers[parts + 1] - begins
+    fresh = pointers_of(lengths, dtype or pointers.dtype)
+    return fresh, np.arange(fresh[-1]) + np.repeat(begins - fresh[:-1], lengths)
+
+
+def rows_at(rows, chosen):
+    """Copies of the rows of these numbers, in their order."""
+    indptr, entries = gathered(rows.indptr, chosen)
+    return Csr(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
+
+
 def vectors_of(weights):
     """The rows of an array, or of a CSR array of which one at a time is made dense."""
     for i in range(weights.shape[0]):

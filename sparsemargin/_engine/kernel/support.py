@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import gathered
 from sparsemargin._engine.kernel.products import fill_dense
 from sparsemargin._engine.rows.csr import Csr
 
@@ -52,11 +53,7 @@ class Points(NamedTuple):
 
 def take_rows(rows: Csr, which: np.ndarray) -> Csr:
     """The rows of these numbers, with int64 indices."""
-    starts = rows.indptr[which].astype(np.int64)
-    sizes = rows.indptr[which + 1] - starts
-    indptr = np.zeros(len(which) + 1, dtype=np.int64)
-    np.cumsum(sizes, out=indptr[1:])
-    entries = np.arange(indptr[-1]) + np.repeat(starts - indptr[:-1], sizes)
+    indptr, entries = gathered(rows.indptr, which, np.int64)
     indices = rows.indices[entries].astype(np.int64)
     return Csr(rows.data[entries], indices, indptr, rows.n_features)
 
