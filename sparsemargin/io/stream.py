@@ -142,6 +142,7 @@ def learn_svmlight(
     sources = open_sources(path, offset, length)
     with _blaming_settings():
         check_count("memory_limit", memory_limit, 1, sys.maxsize)
+        features: dict[str, Any]
         if init_model is None:
             params |= {"max_iter": max_iter, "n_jobs": n_jobs}
             make = _new_learner(algo, params, multilabel, n_features is None and hash_bits is None)
