@@ -86,8 +86,6 @@ def fit_svmlight(
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
-    offset: int = 0,
-    length: int = -1,
     cache: bool | str | os.PathLike[str] = False,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
@@ -140,8 +138,6 @@ def fit_svmlight(
         Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
         Type of the values, and of the weights where p = 2.
-    offset, length : int, default=0, -1
-        The part of a single file to learn from, as for `load_svmlight`.
     cache : bool or path, default=False
         Where the rows are kept in binary, at some 12 bytes a nonzero, for further epochs, and for
         further runs while the files stay as they are, until it is deleted, which may be done at

@@ -17,7 +17,7 @@ import click
 from sparsemargin.cli.options import QUIET, TRACEBACK, Command
 from sparsemargin.io.shown import shown
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "convert", "info")
+_COMMANDS = ("train", "predict", "evaluate", "inspect", "info")
 
 #: What a shell reports of a process that the signal SIGINT has ended.
 INTERRUPTED = 130

@@ -35,7 +35,7 @@ Named = Sequence[tuple[str, str | None]]
 # What to do with a file of another kind.
 _WAYS_OUT: dict[Kind, str] = {
     "cache": " Name the text it was made of: train with --cache {name} takes the rows from here.",
-    "npz": " Make it text first: sparsemargin convert {name} FILE.svm",
+    "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
     "model": "",
 }
 

@@ -20,7 +20,6 @@ from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, make_comman
 from sparsemargin.io.compression import HEAD_BYTES, codec_of
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
-from sparsemargin.io.npz import read_npz
 from sparsemargin.io.predict import check_form
 from sparsemargin.io.reading import Corpus, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
@@ -39,7 +38,7 @@ sparsemargin info 'data/*' --json
 @N_JOBS
 @JSON
 def command(files: tuple[str, ...], n_jobs: int | None, as_json: bool) -> None:
-    """Tell what is in files: svmlight text, row caches, npz, models.
+    """Tell what is in files: svmlight text, row caches, models.
 
     Text and caches are read through, and their rows, features, entries and labels counted. What
     is wrong with a file is told beside the others, and the exit code is then 1.
@@ -133,14 +132,6 @@ def _figures_of_cache(source: Source, n_jobs: int | None) -> dict[str, Any]:
         return {**tally.figures(n_features, table.short_texts()), "dtype": cache.dtype.name}
 
 
-def _figures_of_npz(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """From its arrays."""
-    tally = _Tally()
-    rows, labels, n_features = read_npz(source.name)
-    tally.add(rows)
-    return tally.figures(n_features, [label_text(label) for label in labels.tolist()])
-
-
 def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From its summary."""
     summary = read_summary(source.name)
@@ -159,13 +150,14 @@ def _compression(source: Source) -> str | None:
 _FIGURES = {
     "svmlight": _figures_of_text,
     "cache": _figures_of_cache,
-    "npz": _figures_of_npz,
     "model": _figures_of_model,
 }
 
 
 def _figures(source: Source, n_jobs: int | None) -> dict[str, Any]:
     kind = kind_of(source)
+    if kind not in _FIGURES:
+        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load tells what is in it.")
     about = {"file": source.name, "bytes": source.size, "kind": kind}
     return {**about, **_FIGURES[kind](source, n_jobs)}
 

@@ -4,9 +4,6 @@ Loaders read local copies only; ``python -m sparsemargin.datasets download`` fet
 makes them of what public addresses serve.
 """
 
-import warnings
-from typing import Any
-
 from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma
 from ._rcv1 import BROTTO_TOPICS, load_rcv1
 from ._targets import make_alma_target, make_genotypes, make_ho_target
@@ -24,17 +21,3 @@ __all__ = [
     "make_ho_target",
     "make_zipf_text",
 ]
-
-_MOVED = ("load_letter", "load_mnist", "load_sonar", "load_usps", "load_wbc")
-
-
-def __getattr__(name: str) -> Any:
-    if name in _MOVED:
-        told = (
-            f"{name} is in papers.data now, which stands beside the package in a checkout of the "
-            f"project: from papers.data import {name}"
-        )
-        # Python's own error of ``from sparsemargin.datasets import`` does not tell it.
-        warnings.warn(told, FutureWarning, stacklevel=2)
-        raise AttributeError(told)
-    raise AttributeError(f"module 'sparsemargin.datasets' has no attribute {name!r}")

@@ -35,12 +35,6 @@ class CountingReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def pass_over(self, n_bytes: int) -> int:
-        """Go on after so many bytes of the file, without reading them; how many they are."""
-        self._file.seek(n_bytes)
-        self._ahead, self.position = b"", n_bytes
-        return n_bytes
-
     def readinto(self, room: Any) -> int:
         """Fill the beginning of `room`: the number of bytes, 0 at the end."""
         room = memoryview(room)

@@ -5,9 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from sparsemargin.io.archive import CACHE_DOCUMENT, HEAD_BYTES, MODEL_DOCUMENT, begins_with
-from sparsemargin.io.compression import codec_of
-from sparsemargin.io.row_cache import OLD_MAGIC
-from sparsemargin.io.sources import MARKS, Source
+from sparsemargin.io.sources import Source
 
 Kind = Literal["svmlight", "cache", "model", "npz"]
 
@@ -25,17 +23,8 @@ def kind_of(source: Source) -> Kind:
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:
-        return _kind_of_head(file.read(HEAD_BYTES))
-
-
-def begins_as_text(head: bytes) -> bool:
-    """Whether a file that begins so is read as text, from its first byte on."""
-    plain = codec_of(head) is None and not head.startswith(MARKS)
-    return plain and _kind_of_head(head) == "svmlight"
-
-
-def _kind_of_head(head: bytes) -> Kind:
-    if begins_with(head, CACHE_DOCUMENT) or head.startswith(OLD_MAGIC):
+        head = file.read(HEAD_BYTES)
+    if begins_with(head, CACHE_DOCUMENT):
         return "cache"
     if begins_with(head, MODEL_DOCUMENT):
         return "model"

@@ -57,9 +57,7 @@ from sparsemargin.models.pipelines import is_choosing, names_out_of, taken
 if TYPE_CHECKING:
     from sparsemargin.models.classifiers import Classifier
 
-_FORMAT, _VERSION = "sparsemargin model", 5
-# Of a pipeline: a version that knows of none would predict without its steps.
-_PIPELINE_VERSION = 6
+_FORMAT, _VERSION = "sparsemargin model", 1
 _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
@@ -168,10 +166,8 @@ def _save(model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]]
     }
     if steps:
         kept = pipelines.encoded(steps[:-1])
-        document |= {
-            "version": _PIPELINE_VERSION,
-            "pipeline": encoder.encode_named({"steps": kept, "last": steps[-1][0]}, "pipeline."),
-        }
+        named = {"steps": kept, "last": steps[-1][0]}
+        document["pipeline"] = encoder.encode_named(named, "pipeline.")
     with replacing(path) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
@@ -317,7 +313,8 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
     none."""
     with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
-        version, decoder = _version(document), Decoder(archive)
+        _check_version(document)
+        decoder = Decoder(archive)
         name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
         library = part(document, "library")
         require(name in LEARNERS, f"there is no classifier {name!r}")
@@ -325,8 +322,8 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
         _check(name, state)
         parameters = decoder.decode_named(parameters)
         steps = None
-        if version == _PIPELINE_VERSION:
-            steps = decoder.decode_named(part(document, "pipeline"))
+        if "pipeline" in document:
+            steps = decoder.decode_named(document["pipeline"])
             pipelines.kinds_of(part(steps, "steps"))
     try:
         learner = LEARNERS[name](**parameters)
@@ -341,18 +338,15 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
     return learner, library, steps
 
 
-def _version(document: Any) -> int:
+def _check_version(document: Any) -> None:
     if part(document, "format") != _FORMAT:
         raise ValueError("This is not a model file of sparsemargin.")
     version = integer(document, "version", 1, np.iinfo(np.int64).max)
-    if not _VERSION <= version <= _PIPELINE_VERSION:
-        newer = version > _PIPELINE_VERSION
-        remedy = "Update sparsemargin to load it" if newer else "Train it again"
+    if version != _VERSION:
         raise ValueError(
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
-            f"this version reads formats {_VERSION} to {_PIPELINE_VERSION}. {remedy}."
+            f"this version reads format {_VERSION}. Update sparsemargin to load it."
         )
-    return version
 
 
 def _n_labels(classes: Any, state: dict[str, Any]) -> int:

@@ -157,15 +157,12 @@ class Corpus:
 
     @property
     def names(self) -> str:
-        return ", ".join(
-            source.name + f" with offset={source.offset}, length={source.length}" * source.is_part
-            for source in self.sources
-        )
+        return ", ".join(source.name for source in self.sources)
 
     @property
     def size(self) -> int | None:
         """Bytes of all files; None where it is not known beforehand how many are read."""
-        sizes = [None if source.is_part else source.size for source in self.sources]
+        sizes = [source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
     @property
@@ -377,8 +374,7 @@ def _beyond_memory(most: int) -> Flaw:
 def _line_at(block: TextBlock, offset: int) -> str:
     """The file and the line of a byte of the block."""
     line = block.n_lines_before + block.buffer.count(b"\n", 0, offset) + 1
-    after = f" after byte {block.source.offset:,}" if block.source.offset else ""
-    return f"{block.source.name}, line {line}{after}"
+    return f"{block.source.name}, line {line}"
 
 
 def _place_of(row: int, block: TextBlock | None) -> str:

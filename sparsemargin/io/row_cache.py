@@ -51,10 +51,7 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, joined
 from sparsemargin.io.sources import CACHE_SUFFIX
 from sparsemargin.models.labels import LabelTable
 
-#: What those of the first format begin with, which are written anew.
-OLD_MAGIC = b"\x93smrows\n"
-
-_VERSION = 2
+_VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
@@ -233,10 +230,7 @@ class RowCache:
     @classmethod
     def read(cls, name: str, file: BinaryIO) -> RowCache:
         """`open` for what is open by that name."""
-        head = file.read(HEAD_BYTES)
-        if head.startswith(OLD_MAGIC):
-            raise _of_format(name, 1)
-        if not begins_with(head, CACHE_DOCUMENT):
+        if not begins_with(file.read(HEAD_BYTES), CACHE_DOCUMENT):
             raise ValueError(
                 f"{name} is not a row cache: it does not begin as one. Name another file."
             )

@@ -1,5 +1,5 @@
-"""Where text comes from: files by name or open, patterns of names, standard input, or a part of
-one; and how it is cut into blocks of complete lines, in buffers that are used again."""
+"""Where text comes from: files by name or open, patterns of names, or standard input; and how it
+is cut into blocks of complete lines, in buffers that are used again."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ import glob
 import io
 import os
 import stat
-import sys
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, BinaryIO
 
-from sparsemargin._checks import check_count
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.io.compression import (
     HEAD_BYTES,
@@ -38,8 +36,6 @@ LONGEST_LINE = 1 << 30
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
-#: What text may begin with to tell its encoding, which is no part of a label.
-MARKS = (_UTF8_MARK, *_UTF16_MARKS)
 
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
@@ -61,9 +57,8 @@ class TextBlock:
 @dataclass(frozen=True)
 class Source:
     """A file, or (path None) standard input or a `file` that is open, found but not yet read;
-    `plain`: a regular file that is not compressed. Size and time are None for what is no regular
-    file. Of the text come the lines that begin after `offset` bytes, or from 0 on, but not after
-    `length` more, if that is above 0."""
+    `plain`: a regular file that is not compressed. Size and times are None for what is no regular
+    file."""
 
     name: str
     path: str | None
@@ -71,24 +66,12 @@ class Source:
     mtime_ns: int | None
     plain: bool
     file: Any = None
-    offset: int = 0
-    length: int = -1
     ctime_ns: int | None = None
 
     @property
     def rereadable(self) -> bool:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
         return self.size is not None
-
-    @property
-    def is_part(self) -> bool:
-        """Whether not all lines come."""
-        return self.offset > 0 or self.length > 0
-
-    @property
-    def part_name(self) -> str:
-        """A name for the lines that come."""
-        return f"{self.name}.{self.offset}-{self.length}" if self.is_part else self.name
 
     def blocks(self, free: list[bytearray]) -> Iterator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
@@ -100,15 +83,8 @@ class Source:
         with self._open() as file:
             reader = CountingReader(file, self.name, self.size or 0)
             codec = codec_of(reader.head)
-            content = DecompressedReader(reader, codec, self.name) if codec else reader
-            text: _Text = content
-            passed, n_bytes = 0, 0
-            if self.is_part:
-                if codec is None and file.seekable():
-                    passed = reader.pass_over(self.offset)
-                text = _PartReader(content, passed, self.offset, self.length)
-                n_bytes = text.position
-            buffer, filled, searched = _room_for(0, free), 0, 0
+            text = DecompressedReader(reader, codec, self.name) if codec else reader
+            buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
             while True:
                 filled = _fill(text, buffer, filled)
                 at_end = filled < len(buffer) - PADDING
@@ -133,7 +109,7 @@ class Source:
                     buffer, searched = buffer + bytes(filled), filled
                     continue
                 rest = bytes(memoryview(buffer)[stop:filled])
-                yield TextBlock(self, buffer, stop, reader.position - passed)
+                yield TextBlock(self, buffer, stop, reader.position)
                 if at_end:
                     return
                 # Only now, so that a reader who is through with a block gets the next in the same
@@ -157,7 +133,6 @@ class Source:
             "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
-            **({"offset": self.offset, "length": self.length} if self.is_part else {}),
         }
 
     def check_unchanged(self) -> None:
@@ -172,10 +147,7 @@ class Source:
 
     def _open(self) -> io.RawIOBase:
         if self.file is not None:
-            given = _GivenFile(self.file)
-            if self.offset and given.seekable():
-                given.seek(0)
-            return given
+            return _GivenFile(self.file)
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
@@ -190,12 +162,6 @@ class _GivenFile(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def seekable(self) -> bool:
-        return bool(getattr(self._file, "seekable", bool)())
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return int(self._file.seek(offset, whence))
-
     def fileno(self) -> int:
         return int(self._file.fileno())
 
@@ -207,68 +173,13 @@ class _GivenFile(io.RawIOBase):
         return len(data)
 
 
-class _PartReader:
-    """Whole lines of a text that is read from the byte `position` on: those that begin after
-    `offset` bytes, or all where that is 0, but not after `length` more, if that is above 0."""
-
-    def __init__(self, text: CountingReader | DecompressedReader, position: int, offset: int,
-                 length: int) -> None:  # fmt: skip
-        self._text, self.position = text, position
-        self._last = offset + length if length > 0 else sys.maxsize
-        self._ahead = self._rest_after(offset) if offset else b""
-        self._has_ended = self.position > self._last
-
-    def _rest_after(self, offset: int) -> bytes:
-        """Read up to the line that begins after so many bytes; what has been read of it."""
-        buffer = bytearray(_SAMPLE_BYTES)
-        while n := self._text.readinto(memoryview(buffer)):
-            start = max(0, offset - self.position)
-            end = buffer.find(b"\n", start, n) + 1
-            self.position += end or n
-            if end:
-                return bytes(buffer[end:n])
-        return b""
-
-    def readinto(self, room: memoryview) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
-        if self._has_ended:
-            return 0
-        if self._ahead:
-            n = min(len(room), len(self._ahead))
-            room[:n], self._ahead = self._ahead[:n], self._ahead[n:]
-        else:
-            n = self._text.readinto(room)
-        if self.position + n > self._last:
-            start = max(0, self._last - self.position)
-            end = bytes(room[start:n]).find(b"\n") + 1
-            self._has_ended = end > 0
-            n = start + end if end else n
-        self.position += n
-        return n
-
-
-_Text = CountingReader | DecompressedReader | _PartReader
-
-
-def open_sources(paths: File | Iterable[File], offset: Any = 0, length: Any = -1) -> list[Source]:
+def open_sources(paths: File | Iterable[File]) -> list[Source]:
     """Find the sources, in the order given, and see whether they can be read.
 
     "-" is standard input; a pattern with `*`, `?`, `[...]` or `**` stands for the files it matches,
     sorted by name (a file of exactly that name comes first). Open binary files are read from where
-    they stand. `offset` and `length` are those of a `Source`, of which there may then be one only.
+    they stand.
     """
-    offset = check_count("offset", offset, 0, sys.maxsize)
-    length = check_count("length", length, -1, sys.maxsize)
-    sources = _found(paths)
-    if (offset or length > 0) and len(sources) > 1:
-        raise ValueError(
-            f"offset and length are those of a part of one file; there are {len(sources)}. Read "
-            "each by itself."
-        )
-    return [replace(source, offset=offset, length=length) for source in sources]
-
-
-def _found(paths: Any) -> list[Source]:
     if isinstance(paths, str | os.PathLike) or _is_open(paths):
         paths = [paths]
     if hasattr(paths, "shape"):
@@ -276,7 +187,7 @@ def _found(paths: Any) -> list[Source]:
             f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
         )
     is_list = isinstance(paths, Iterable) and not isinstance(paths, bytes)
-    wanted: list[Any] = list(paths) if is_list else [paths]
+    wanted: list[Any] = list(paths) if is_list else [paths]  # type: ignore[arg-type]
     found: list[Any] = []
     for path in wanted:
         if _is_open(path):
@@ -364,7 +275,7 @@ def whereabouts(path: str) -> str:
     return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
 
 
-def _fill(text: _Text, buffer: bytearray, filled: int) -> int:
+def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: int) -> int:
     room = memoryview(buffer)[: len(buffer) - PADDING]
     while filled < len(room) and (n := text.readinto(room[filled:])):
         filled += n

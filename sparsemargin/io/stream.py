@@ -120,8 +120,6 @@ def learn_svmlight(
     hash_bits: int | None = None,
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
-    offset: int = 0,
-    length: int = -1,
     cache: bool | PathLike = False,
     memory_limit: int = WEIGHT_MEMORY,
     init_model: Any = None,
@@ -139,7 +137,7 @@ def learn_svmlight(
     then waits for the block under way; with `resume` it is gone on from, to the bit. The files
     must be such as can be read again.
     """
-    sources = open_sources(path, offset, length)
+    sources = open_sources(path)
     with _blaming_settings():
         check_count("memory_limit", memory_limit, 1, sys.maxsize)
         features: dict[str, Any]
@@ -312,7 +310,7 @@ def _cache_of(cache: bool | PathLike, sources: list[Source], max_iter: int | Non
             f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH for a "
             "file that keeps its rows."
         )
-    return default_cache_path([source.part_name for source in sources])
+    return default_cache_path([source.name for source in sources])
 
 
 class _Stream:

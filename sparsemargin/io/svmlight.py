@@ -35,8 +35,6 @@ def load_svmlight(
     multilabel: bool = False,
     query_id: bool = False,
     hash_bits: int | None = None,
-    offset: int = 0,
-    length: int = -1,
     n_jobs: int | None = None,
 ) -> tuple[Any, ...]:
     """Load svmlight text (libsvm's format) into a CSR matrix.
@@ -66,11 +64,6 @@ def load_svmlight(
         From 1 to 31: indices are hashed to 2**hash_bits columns, which are the highest bits of the
         finaliser of splitmix64. They may then be names, too, as in ``goal:1``: what is no whole
         number counts as the lower 63 bits of its bytes' FNV-1a hash of 64. Excludes `n_features`.
-    offset, length : int, default=0, -1
-        The part of a single file to read, in bytes of its text, unpacked: whole lines, those that
-        begin after `offset` bytes (0: the first one, too), but not after `length` more, unless that
-        is 0 or less. Parts of which each begins where the one before ended have every line once. Of
-        an open file `offset` counts from its beginning.
     n_jobs : int, optional
         Number of threads; -1: as many as there are cores. By default 2, or 1 on a single core.
         The result does not depend on it.
@@ -91,7 +84,7 @@ def load_svmlight(
         If a file is missing or can't be read.
     ValueError
         If an argument is wrong, or a file: names the file, the line, the column and the text. If
-        there are no rows in a whole file, or a file changes while it is read.
+        there are no rows, or a file changes while it is read.
 
     Warns
     -----
@@ -99,12 +92,11 @@ def load_svmlight(
         If there are labels but no features.
     """
     reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
-    corpus = Corpus(open_sources(paths, offset, length), reading, threads_for(n_jobs))
+    corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
-    # In a part there may begin none.
-    if not rows.n_rows and not any(source.is_part for source in corpus.sources):
+    if not rows.n_rows:
         raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")
-    if rows.n_rows and not len(rows.data):
+    if not len(rows.data):
         warnings.warn(
             f"{_names(corpus)} has labels but no features: nothing can be learned from it. {FORM}.",
             stacklevel=2,

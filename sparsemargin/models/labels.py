@@ -136,9 +136,9 @@ class LabelTable:
         """The labels: float64 where all are numbers, as `load_svmlight` gives them, else str."""
         return np.array(self.texts if any(map(isnan, self.numbers)) else self.numbers)
 
-    def short_texts(self, start: int = 0) -> list[str]:
-        """The labels from id `start` on, numbers as `label_text` has them."""
-        given = zip(self.texts[start:], self.numbers[start:], strict=True)
+    def short_texts(self) -> list[str]:
+        """The labels by id, numbers as `label_text` has them."""
+        given = zip(self.texts, self.numbers, strict=True)
         return [text if isnan(number) else label_text(number) for text, number in given]
 
     def find(self, label: Any) -> int:

@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click import Context
 
@@ -12,7 +13,7 @@ from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
 from sparsemargin.models import ALGORITHMS
 
-COMMANDS = ["train", "predict", "evaluate", "inspect", "convert", "info"]
+COMMANDS = ["train", "predict", "evaluate", "inspect", "info"]
 
 
 def test_help_lists_the_commands_whose_examples_use_their_options():
@@ -81,7 +82,6 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
     ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),
     ("train train.svm -o m --hash-bits 8 --n-features 9",
      "--n-features 9 and --hash-bits 8 exclude each other"),
-    ("convert train.svm m.svm --hash-bits 8 --n-features 9", "--hash-bits 8 exclude each other"),
     ("train train.svm -o m --algo alma --hypothesis vote", "--hypothesis vote keeps a log"),
     ("train train.svm -o m --hypothesis vote", "--hypothesis vote keeps a log"),
     ("train train.svm -o m --algo alma --normalize max", "Pass --normalize running, or call"),
@@ -94,10 +94,6 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
     ("train train.svm -o m --kernel rbf --gamma auto", "gamma auto needs the number of features"),
     ("train train.svm -o m --multilabel --positive 1", "--positive 1 is told from all other"),
     ("train - -o m --cache-beside", "Pass --cache PATH for a file that keeps its rows"),
-    ("convert a.svm b.xyz", "Pass --to svmlight, --to npz or --to cache"),
-    ("convert a.svm - --to npz", "Name a file"),
-    ("convert train.svm x.svm.gz", "would be written uncompressed; name it x.svm."),
-    ("convert train.svm train.svm", "OUT train.svm and IN train.svm are one file"),
     ("predict a.model test.svm -o link", "-o link and FILE test.svm are one file"),
     ("predict a.model test.svm -o a.model", "-o a.model and MODEL a.model are one file"),
 ])  # fmt: skip
@@ -140,18 +136,18 @@ def test_sizes():
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),
     ("predict a.model table.csv", "looks like comma-separated values"),
     ("predict a.model a.model", "a.model is a model, not svmlight text"),
-    ("evaluate a.model x.npz", "is an npz file, not svmlight text. Make it text first: "
-     "sparsemargin convert x.npz FILE.svm"),
+    ("evaluate a.model x.npz", "x.npz is an npz file, not svmlight text. Fit it in Python: "
+     "sparsemargin.fit_csr(scipy.sparse.load_npz('x.npz'), y)"),
+    ("info x.npz", "x.npz is an npz file. numpy.load tells what is in it."),
     ("train x.smcache -o m", "is a row cache, not svmlight text. Name the text it was made "
      "of: train with --cache x.smcache takes the rows from here."),
-    ("convert a.model x.svm", "a.model is a model. What can be converted"),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
     (folder / "folder").mkdir()
     (folder / "empty.svm").write_text("")
     (folder / "table.csv").write_text("5.1,3.5,1.4,setosa\n4.9,3.0,1.4,setosa\n")
-    for form in "smcache", "npz":
-        run("convert", "train.svm", f"x.{form}", "-q")
+    run("train", "train.svm", "-o", "a.model", "--cache", "x.smcache", "-q")
+    np.savez(folder / "x.npz", data=np.zeros(3))
     result = run(*command.split(), code=1)
     told = result.stderr.splitlines()[-1]
     assert words in told

@@ -1,4 +1,4 @@
-"""``sparsemargin convert``, ``info`` and ``inspect``: files and what is in them."""
+"""``sparsemargin info`` and ``inspect``: files and what is in them."""
 
 import bz2
 import json
@@ -6,11 +6,9 @@ import re
 from pathlib import Path
 
 import numpy as np
-import pytest
-from scipy import sparse as sp
 from sklearn.datasets import load_svmlight_file
 
-from problems.command_line import contents, run
+from problems.command_line import run
 from sparsemargin import (
     MarginPerceptron,
     PNormPerceptron,
@@ -19,68 +17,6 @@ from sparsemargin import (
     load_svmlight,
     save_model,
 )
-
-
-def convert(options, code=0):
-    return run("convert", *options.split(), "-q", code=code)
-
-
-def same(one, other):
-    """Matrices, labels and queries, to the bit."""
-    (X, *labels), (X_other, *labels_other) = one, other
-    assert X.shape == X_other.shape
-    for name in ("data", "indices", "indptr"):
-        a, b = getattr(X, name), getattr(X_other, name)
-        assert a.dtype == b.dtype
-        assert a.tobytes() == b.tobytes()
-    assert all(map(np.array_equal, labels, labels_other))
-
-
-def test_tidy_text():
-    Path("untidy.svm").write_text(
-        "# a comment\n+1 qid:3 7:0.1 2:1e-3 7:0.2 # another\r\n\n"
-        "-1 qid:3 1:-0.0 9000000000000:5e-324\n1.0 qid:4"
-    )
-    convert("untidy.svm tidy.svm")
-    assert Path("tidy.svm").read_text() == (
-        "1 qid:3 2:0.001 7:0.30000000000000004\n-1 qid:3 1:-0 9000000000000:5e-324\n1 qid:4\n"
-    )
-    same(load_svmlight("untidy.svm", query_id=True), load_svmlight("tidy.svm", query_id=True))
-    # Hashed features are written by their columns.
-    convert("train.svm hashed.svm --hash-bits 8")
-    hashed = load_svmlight("train.svm", hash_bits=8)
-    same(hashed, load_svmlight("hashed.svm", zero_based=True, n_features=256))
-
-
-def test_indices_from_0_come_back():
-    Path("zero.svm").write_text("1 0:1 3:2\n")
-    assert "rows.npz: 1 rows, " in run("convert", "zero.svm", "rows.npz").stderr
-    for zero_based, text in {"yes": "1 0:1 3:2\n", "no": "1 1:1 4:2\n"}.items():
-        convert(f"rows.npz again.svm --zero-based {zero_based}")
-        assert Path("again.svm").read_text() == text
-        to = "-", "--to", "svmlight", "--zero-based", zero_based
-        assert run("convert", "rows.npz", *to).output == text
-
-
-@pytest.mark.parametrize(("options", "words"), [
-    ("mixed.svm x.npz", "have a qid"),
-    ("mixed.svm x.svm", "have a qid"),
-    ("late.svm old --to svmlight", "line 3001"),
-    ("late.svm old --to npz", "line 3001"),
-    ("late.svm old --to cache", "old"),
-    ("cut.npz x.svm", "cut.npz can't be read as an npz file"),
-    ("bare.npz x.svm", "Missing here: labels"),
-])  # fmt: skip
-def test_what_is_not_converted_leaves_what_was_there(options, words):
-    Path("mixed.svm").write_text("1 qid:1 1:1\n2 1:1\n")
-    Path("late.svm").write_text("1 1:1\n" * 3000 + "1 x\n")
-    Path("old").write_text("old")
-    convert("train.svm whole.npz")
-    Path("cut.npz").write_bytes(Path("whole.npz").read_bytes()[:-10])
-    sp.save_npz("bare.npz", sp.eye(3, format="csr"))
-    before = contents()
-    assert words in convert(options, 1).stderr
-    assert contents() == before
 
 
 def told(path):
@@ -117,16 +53,13 @@ def test_info_of_rows_with_any_number_of_labels():
     assert "counted from 0" in text
 
 
-def test_info_of_a_cache_and_of_npz_is_that_of_the_text():
-    of_text = told("train3.svm")
-    of_text["labels"].sort(key=str)
-    for name, kind in ("rows.npz", "npz"), ("rows.smcache", "cache"):
-        convert(f"train3.svm {name}")
-        figures = told(name)
-        figures["labels"].sort(key=str)
-        assert figures["kind"] == kind
-        for key in "rows", "features", "entries", "density", "labels":
-            assert figures[key] == of_text[key]
+def test_info_of_a_cache_is_that_of_the_text():
+    fit_svmlight("train3.svm", "perceptron", cache="rows.smcache")
+    of_text, figures = told("train3.svm"), told("rows.smcache")
+    assert figures["kind"] == "cache"
+    for key in "rows", "features", "entries", "density":
+        assert figures[key] == of_text[key]
+    assert sorted(figures["labels"], key=str) == sorted(of_text["labels"], key=str)
 
 
 def test_info_of_models_and_of_several_files():

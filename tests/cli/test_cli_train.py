@@ -74,8 +74,8 @@ def test_a_cache_is_kept_where_it_is_asked_for():
     assert trained("train.svm --epochs until --algo perceptron").max_iter == 1000
     # A cache is no model where there is none to make.
     trained("train.svm", "train.svm.smcache")
-    # That of convert is taken if it fits, and made anew if not.
-    run("convert", "train.svm", "rows.smcache", "-q")
+    # One that is there is taken if it fits, and made anew if not.
+    trained("train.svm --cache rows.smcache")
     made = os.stat("rows.smcache")
     trained("train.svm --epochs 2 --cache rows.smcache")
     assert os.stat("rows.smcache").st_ino == made.st_ino

@@ -215,11 +215,3 @@ def test_malformed_files_are_refused(
 def test_bad_arguments_are_named(home, name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
         LOADERS[name](**{"data_home": home, argument: value})
-
-
-def test_loaders_that_have_moved_are_answered_with_their_place():
-    told = r"from papers\.data import load_sonar"
-    with pytest.warns(FutureWarning, match=told), pytest.raises(ImportError):
-        from sparsemargin.datasets import load_sonar  # noqa: F401
-    with pytest.warns(FutureWarning, match=told), pytest.raises(AttributeError, match=told):
-        _ = datasets.load_sonar

@@ -25,7 +25,7 @@ from problems.svmlight_texts import (
     random_text,
 )
 from references.svmlight import Options
-from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner, text_of_rows
+from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 
 SINGLE = Options(dtype=np.float32)
 
@@ -196,18 +196,3 @@ def test_misuse_is_refused():
     for name, value in wrong.items():
         with pytest.raises(ValueError, match=name):
             Scanner(**{"dtype": np.float64, "max_index": 5, name: value})
-
-
-def test_rows_written_are_read_back_to_the_same_bits():
-    for options, text, source in texts_of(range(1500)):
-        refusal, _, rows = try_to_scan(text, options)
-        # An index less than 0 is of a file that counts from 0 and is not known to.
-        if refusal or rows["highest"] == 2**63 - 1 or rows["indices"].min(initial=0) < 0:
-            continue
-        n, first = rows["n_rows"], source.randint(0, 1)
-        labels, ends = np.full(n, ord("7"), np.uint8), np.arange(1, n + 1)
-        arrays = [rows[name] for name in ("data", "indices", "indptr")]
-        written = bytes(text_of_rows(*arrays, labels, ends, first).data)
-        again = scan(written, Options(dtype=options.dtype, base=first, least=first))[1]
-        for name, array in zip(("data", "indices", "indptr"), arrays, strict=True):
-            assert_array_equal(bits(again[name]), bits(array))

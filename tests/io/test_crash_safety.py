@@ -26,7 +26,6 @@ from sparsemargin import ALMAClassifier, fit_svmlight, load_model, save_model
 from sparsemargin.cli import train
 from sparsemargin.io import archive, files, model_files, report, stream
 from sparsemargin.io.files import replacing
-from sparsemargin.io.npz import write_npz
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import Source
 
@@ -73,10 +72,6 @@ def model_by(hypothesis):
     return lambda folder: save_model(model_of(hypothesis), folder / "model")
 
 
-def npz_of(labels):
-    return lambda folder: write_npz(folder / "npz", X, labels, np.empty(0, np.int64))
-
-
 def weights_of(word):
     names = [f"{word} {i}" for i in range(25)]
     return lambda folder: write_readable(folder / "weights", model_of("average"), names)
@@ -99,7 +94,6 @@ SCENARIOS = {
     "cache": Scenario(cache_of(1), cache_of(2), ["cache"]),
     "first cache": Scenario(lambda folder: None, cache_of(1), ["cache"]),
     "model": Scenario(model_by("average"), model_by("vote"), ["model"]),
-    "npz": Scenario(npz_of(Y), npz_of(1 - Y), ["npz"]),
     "weights": Scenario(weights_of("old"), weights_of("new"), ["weights"]),
     "training": Scenario(prepare_training, learn_and_save, ["text.svm.smcache", "text.model"]),
 }

@@ -40,10 +40,8 @@ def test_a_cache_packed_by_hand_is_read(path, multilabel):
 
 def test_another_format_is_named(path):
     forge(path, changes={"version": 3})
-    for version in 3, 1:
-        with pytest.raises(ValueError, match=f"is of format {version}, and .* reads format 2 only"):
-            RowCache.open(path)
-        path.write_bytes(b"\x93smrows\n\1\0\0\0" + bytes(200))
+    with pytest.raises(ValueError, match=r"is of format 3, and .* reads format 1 only"):
+        RowCache.open(path)
 
 
 def assert_block_refused(path, i, message):
@@ -65,7 +63,7 @@ STILL_GOOD = {
     "identity": [{}, {"a": 1}], "lowest": [0], "highest": [0],
     # Too narrow for the rows, which only shows in the block.
     "n_columns": [0], "n_entries": [0], "multilabel": [], "dtype": [],
-    "version": [],
+    "version": [1],
 }  # fmt: skip
 
 
@@ -73,7 +71,7 @@ STILL_GOOD = {
 def test_documents_of_anything(path, name):
     for entry in ANYTHING:
         forge(path, [good_block()], {name: entry})
-        if type(entry) is not bool and entry in STILL_GOOD[name]:
+        if entry in STILL_GOOD[name] and (type(entry) is not bool or name == "version"):
             RowCache.open(path).close()
         else:
             assert_cache_refused(path, "format" if name == "version" else AT_ONCE)

@@ -267,8 +267,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
 def test_other_formats_classes_and_forms_of_labels_are_refused(path):
     document, arrays = sound(average)
     for changes, message in (
-        ({"version": 7, "library": "3.1"}, "format 7, of sparsemargin 3.1; .* 5 to 6. Update"),
-        ({"version": 1, "state": "another"}, "This model file has format 1.*Train it again"),
+        ({"version": 7, "library": "3.1"}, "format 7, of sparsemargin 3.1; .* format 1. Update"),
         ({"class": "x" * 10**6}, "there is no classifier 'x{3,1000}(?!x)"),
     ):
         rewritten(path, document | changes, arrays)

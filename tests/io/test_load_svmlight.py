@@ -18,7 +18,6 @@ from problems.command_line import process
 from problems.sources import standard_input
 from problems.svmlight_checks import try_to_scan
 from problems.svmlight_texts import plain_options, random_text
-from sparsemargin import fit_svmlight
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import sources, svmlight
 from sparsemargin.io.svmlight import load_svmlight
@@ -172,52 +171,6 @@ def test_open_files_are_read_as_scikit_learn_does(corpus):
 
 
 @pytest.mark.filterwarnings("ignore:.* has labels but no features")
-@pytest.mark.parametrize("block_bytes", [7, 1 << 12])
-def test_parts_are_those_of_scikit_learn_and_have_every_line_once(
-    tmp_path, monkeypatch, block_bytes
-):
-    monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
-    random_source = random.Random(block_bytes)
-    lines = [b"%d %d:1" % (i, random_source.getrandbits(random_source.randint(1, 18)) + 1)
-             for i in range(60)]  # fmt: skip
-    text = b"\n".join(lines)
-    path, how = write(tmp_path, text), {"n_features": 2**18, "zero_based": False}
-    packed = write(tmp_path, gzip.compress(text), "packed")
-    for length in 30, 41, 137:
-        rows = []
-        for offset in range(0, len(text), length):
-            part = {"offset": offset, "length": length, **how}
-            expected = as_sklearn(text, **part)
-            pipe = SimpleNamespace(read=io.BytesIO(text).read)
-            for source in path, packed, io.BytesIO(text), pipe:
-                assert_same(load_svmlight(source, **part), expected)
-            rows += expected[1].tolist()
-        assert rows == list(range(60))
-    assert_same(load_svmlight(path, offset=100, **how), as_sklearn(text, offset=100, **how))
-    # Lines longer than a part are in one of them, and the others have none.
-    met = []
-    for offset in range(0, len(text), 3):
-        X, y = load_svmlight(path, offset=offset, length=3, n_features=2**18)
-        assert X.shape == (len(y), 2**18)
-        met += y.tolist()
-    assert met == list(range(60))
-    path.write_bytes(b"# a comment\n1 1:1\n")
-    assert load_svmlight(path, length=3)[0].shape[0] == 0
-    with pytest.raises(ValueError, match="with offset=1, length=1 has no rows"):
-        fit_svmlight(path, offset=1, length=1)
-
-
-def test_parts_are_told_in_errors_and_refused_of_several_files(tmp_path):
-    path = write(tmp_path, b"1 1:1\n1 2:1\n1 x\n")
-    with pytest.raises(ValueError, match=r"text\.svm, line 2 after byte 3, column 3: 'x'"):
-        load_svmlight(path, offset=3)
-    with pytest.raises(ValueError, match="a part of one file; there are 2"):
-        load_svmlight([path, path], length=3)
-    for name, bad in ("offset", -1), ("offset", 0.5), ("length", True):
-        with pytest.raises(ValueError, match=f"{name} must be an integer from"):
-            load_svmlight(path, **{name: bad})
-
-
 def test_errors_in_standard_input_name_the_line(corpus):
     content = corpus[1] + b"1 2:3\n1 2:three\n"
     n_lines = len(content.splitlines())

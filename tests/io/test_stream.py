@@ -587,7 +587,7 @@ def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
     assert epochs == [*range(1, 11), 510, 1010]
 
 
-def test_open_files_and_parts_are_learned_from(text):
+def test_open_files_are_learned_from(text):
     whole = of_loaded(text, random_state=0)
     for source in text.open("rb"), io.BytesIO(text.read_bytes()), os.open(text, os.O_RDONLY):
         same(fit_svmlight(source, "alma", random_state=0), whole)
@@ -595,16 +595,6 @@ def test_open_files_and_parts_are_learned_from(text):
         fit_svmlight(text.open("rb"), cache=True)
     with pytest.raises(ValueError, match=r"it can't be read twice. Pass all labels"):
         fit_svmlight(io.BytesIO(b"1 1:1\n" * 2000 + b"2 1:1\n"))
-    # Parts in turn, each by epochs over a cache of its own.
-    models, half = [], text.stat().st_size // 2
-    for offset, length in (0, half), (half, -1):
-        settings = {"offset": offset, "length": length, "random_state": 0, "max_iter": 2}
-        model = fit_svmlight(text, "alma", shuffle=False, cache=True, **settings)
-        X, y = load_svmlight(text, offset=offset, length=length)
-        models.append(fit_csr(X, y, "alma", max_iter=2, shuffle=False, random_state=0))
-        same(model, models[-1])
-        assert Path(f"{text}.{offset}-{length}.smcache").exists()
-    assert models[0].n_corrections_ != models[1].n_corrections_
 
 
 def test_a_run_keeps_its_cache_when_another_replaces_it(text, tmp_path, monkeypatch):

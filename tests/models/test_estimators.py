@@ -1,7 +1,6 @@
 """The scikit-learn contract: labels, formats and types in; models that travel; X left alone."""
 
 import pickle
-import sys
 import tracemalloc
 from functools import partial
 
@@ -28,7 +27,6 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin._engine.first_order import spaces
 from sparsemargin.models.validation import as_csr
 
 FIRST_ORDER = [
@@ -85,19 +83,6 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
     copied.partial_fit(X[30:], y[30:])
     assert_same(copied, ALMAClassifier(**params).partial_fit(X, y, classes=classes))
     assert model._space.trials == 30
-
-
-def test_what_was_pickled_under_the_old_names_is_read():
-    X, y = make_rows()
-    model = ALMAClassifier(random_state=0).fit(X, y)
-    pickled = pickle.dumps(model, protocol=2)  # names as text, ended by a line
-    old = pickled.replace(b"sparsemargin.models.classifiers", b"sparsemargin.estimators.alma")
-    old = old.replace(b"first_order.linear_space", b"first_order.spaces")
-    assert b"first_order.spaces\nLinearSpace\n" in old
-    vars(spaces).pop("LinearSpace", None)
-    sys.modules.pop("sparsemargin.estimators", None)
-    with pytest.warns(FutureWarning, match=r"is now called sparsemargin\.models\.classifiers"):
-        assert_same(pickle.loads(old), model)
 
 
 @pytest.mark.parametrize("classifier", [CRAMMAClassifier, MaxMarginClassifier, ROMMAClassifier])
