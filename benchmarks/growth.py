@@ -18,6 +18,7 @@ import timing
 from corpora import RCV1_SMALL, Corpus, draw, draw_labelled
 from epoch import CONTESTANTS, LAST_BASELINE
 from epoch import FLOOR as LOOP
+from exponents import growth_exponent
 from floor import ONE_EPOCH, RAW
 from labels import FLOOR as SWEEP
 from labels import ovr, sweep
@@ -27,7 +28,6 @@ from tables import OURS as GROWING
 from tables import OVR
 
 from sparsemargin import PNormPerceptron
-from sparsemargin.evaluation import growth_exponent
 
 
 class Point(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import timing
+from exponents import growth_exponent
 from floor import ONE_EPOCH
 from scipy.sparse import csr_matrix
 from sklearn.base import clone
@@ -26,7 +27,6 @@ from timing import minimum_and_median, ratios, timed
 
 from sparsemargin import HigherOrderPerceptron, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin.datasets import load_rcv1, make_ho_target, make_zipf_text
-from sparsemargin.evaluation import growth_exponent
 
 TOPIC, N_ROWS = "GCAT", 10_000
 UNBOUNDED = ONE_EPOCH | {"max_updates": None, "alpha": None, "hypothesis": "average"}

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import corpora
 import numpy as np
 from corpora import Shape
+from exponents import growth_exponent
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
 from tables import cell, fill_page, markdown, markdown_table, pivot
@@ -44,7 +45,6 @@ from timing import (
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
-from sparsemargin.evaluation import growth_exponent
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import write_cache
 from sparsemargin.io.rows import LabelledRows

@@ -16,10 +16,10 @@ from pathlib import Path
 from string import Formatter
 from typing import Any, NamedTuple
 
+from exponents import growth_exponent
 from matplotlib.figure import Figure
 from timing import FOLDER, replace_text
 
-from sparsemargin.evaluation import growth_exponent
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.display import scale_log
 from sparsemargin.plotting.style import line_style

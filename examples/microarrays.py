@@ -15,10 +15,12 @@ import numpy as np
 from report import show_comparison, sized
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from papers.protocols import Split, SplitResults, compare_on_splits
 from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
@@ -27,8 +29,6 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin.datasets import load_breast_er, load_colon, load_leukemia, load_lymphoma
-from sparsemargin.evaluation import compare_on_splits, random_splits
-from sparsemargin.evaluation.protocols import Split, SplitResults
 
 N_REPEATS = sized(50, quick=3)
 N_EPOCHS = 5
@@ -67,11 +67,8 @@ class Arrays:
 
     def splits(self, n_splits: int) -> list[Split]:
         """Draw the training and test rows of every repeat."""
-        n_samples = len(self.y)
-        return random_splits(
-            n_samples, train_size=self.n_train, test_size=n_samples - self.n_train,
-            n_splits=n_splits, random_state=SEED,
-        )  # fmt: skip
+        splitter = ShuffleSplit(n_splits, train_size=self.n_train, random_state=SEED)
+        return list(splitter.split(self.X))
 
 
 def load_arrays() -> dict[str, Arrays]:

@@ -12,8 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from report import show_comparison, sized
 from scipy.sparse import csr_matrix
+from sklearn.model_selection import ShuffleSplit
 from sklearn.svm import LinearSVC
 
+from papers.protocols import Split, SplitResults, compare_on_splits
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
@@ -21,8 +23,6 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin.datasets import BROTTO_TOPICS, load_rcv1, make_zipf_text
-from sparsemargin.evaluation import compare_on_splits, random_splits
-from sparsemargin.evaluation.protocols import Split, SplitResults
 
 TOPICS = list(BROTTO_TOPICS.values())
 N_TRAIN = N_TEST = sized(10_000, quick=3_000)
@@ -66,10 +66,8 @@ def describe(stories: Stories) -> None:
 
 def splits_of(stories: Stories, n_splits: int) -> list[Split]:
     """Draw the training and test rows of every repeat."""
-    return random_splits(
-        stories.X.shape[0], train_size=N_TRAIN, test_size=N_TEST, n_splits=n_splits,
-        random_state=SEED,
-    )  # fmt: skip
+    splitter = ShuffleSplit(n_splits, train_size=N_TRAIN, test_size=N_TEST, random_state=SEED)
+    return list(splitter.split(stories.X))
 
 
 def learners() -> dict:

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy.stats import sem
@@ -18,11 +18,12 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.svm import LinearSVC
 
 from sparsemargin import AROWClassifier, fit_csr
-from sparsemargin.evaluation.protocols import SplitResults
 from sparsemargin.plotting import theme
 
-# There papers.data is, which an installed package lacks.
+# There `papers` is, which an installed package lacks.
 sys.path.append(str(Path(__file__).parents[1]))
+if TYPE_CHECKING:
+    from papers.protocols import SplitResults
 
 QUICK_VARIABLE = "SPARSEMARGIN_QUICK"
 
@@ -164,13 +165,13 @@ def show_calls(problems: Mapping[str, Sequence[Any]], *, tuned: bool) -> dict[st
     return errors
 
 
-def show_comparison(results: Mapping[str, Mapping[str, SplitResults]]) -> None:
+def show_comparison(results: Mapping[str, Mapping[str, "SplitResults"]]) -> None:
     """Print mistakes and test errors of every learner on every problem, and what a fit takes.
 
     Parameters
     ----------
     results : dict of dict of SplitResults
-        What `compare_on_splits` gives, by problem. All problems have the same learners.
+        What `papers.protocols.compare_on_splits` gives, by problem. All have the same learners.
     """
     rows = []
     for learner in next(iter(results.values())):
@@ -181,7 +182,7 @@ def show_comparison(results: Mapping[str, Mapping[str, SplitResults]]) -> None:
     show_table({"": "", **dict.fromkeys(results, ""), "fit ms": ".1f"}, rows)
 
 
-def _summary(found: SplitResults) -> str:
+def _summary(found: "SplitResults") -> str:
     # scikit-learn doesn't count mistakes.
     mistakes = "-" if np.isnan(found.mistakes).any() else f"{found.mistakes.mean():.1f}"
     percent = 100 * found.test_errors

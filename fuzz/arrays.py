@@ -22,8 +22,6 @@ from harness import Given, main
 from problems.models import JOINT, MODELS, make_problem, widened
 from sparsemargin import fit_csr
 from sparsemargin.evaluation import (
-    certificate_over_passes,
-    compare_on_splits,
     hypothesis_errors,
     learning_curve_over_epochs,
     margins,
@@ -168,8 +166,6 @@ def _evaluates(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: b
     clean, splits = _problem(setting)[0], [(np.arange(8), np.arange(8, 12))]
     refused = None
     for evaluate in (
-        lambda: certificate_over_passes(model, X, y, n_passes=2),
-        lambda: compare_on_splits({"it": model}, X, labels, splits),
         lambda: selection_stability(model, X, labels, splits * 2, top=3),
         lambda: learning_curve_over_epochs(model, X, labels, clean, labels, epochs=[1]),
     ):

@@ -15,6 +15,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from papers.ho_tables import AS_PRINTED
+from papers.protocols import wilcoxon_signed_rank
 from papers.recipe import (
     HIGHER_ORDER,
     Claim,
@@ -30,7 +31,7 @@ from papers.recipe import (
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.datasets import make_ho_target
-from sparsemargin.evaluation import EpochCurve, learning_curve_over_epochs, wilcoxon_signed_rank
+from sparsemargin.evaluation import EpochCurve, learning_curve_over_epochs
 from sparsemargin.plotting import EpochCurvesDisplay
 
 

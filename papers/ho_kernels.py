@@ -14,6 +14,7 @@ import numpy as np
 
 from papers.ho_tables import AS, AS_PRINTED, POSITIVE_CS
 from papers.kernels import Data, load
+from papers.protocols import compare_on_splits
 from papers.recipe import (
     HIGHER_ORDER,
     Allowed,
@@ -34,7 +35,6 @@ from papers.recipe import (
     work,
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
-from sparsemargin.evaluation import compare_on_splits
 
 
 class Printed(NamedTuple):

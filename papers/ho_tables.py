@@ -22,7 +22,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, vstack
+from sklearn.model_selection import ShuffleSplit
 
+from papers.protocols import (
+    Split,
+    chosen_on_training_parts,
+    compare_on_splits,
+    wilcoxon_signed_rank,
+)
 from papers.recipe import (
     HIGHER_ORDER,
     STANDARD_ERRORS,
@@ -52,13 +59,6 @@ from sparsemargin.datasets import (
     load_rcv1,
     make_ho_target,
 )
-from sparsemargin.evaluation import (
-    compare_on_splits,
-    random_splits,
-    select_setting,
-    wilcoxon_signed_rank,
-)
-from sparsemargin.evaluation.protocols import Split
 
 # -- What is printed ------------------------------------------------------------------------------
 
@@ -181,9 +181,8 @@ def rows_of(problem: str, repeat: int) -> Rows:
 
 def _part(n_rows: int, n_train: int, n_test: int, repeat: int, length: int = 1) -> list[Split]:
     first = repeat * length
-    return random_splits(
-        n_rows, train_size=n_train, test_size=n_test, n_splits=first + length, random_state=0
-    )[first:]
+    splitter = ShuffleSplit(first + length, train_size=n_train, test_size=n_test, random_state=0)
+    return list(splitter.split(np.empty(n_rows)))[first:]
 
 
 @lru_cache
@@ -222,11 +221,12 @@ def run_algorithm(problem: str, algorithm: str, seed: int) -> Record:
         each split the setting of least error in 5-fold cross-validation on its training rows.
     """
     rows = rows_of(problem, seed)
-    found = select_setting(settings_of(algorithm, epochs_of(problem)), *rows)
+    settings = settings_of(algorithm, epochs_of(problem))
+    found = compare_on_splits(settings, *rows)
     return {
-        "updates": {name: own.mistakes.tolist() for name, own in found.results.items()},
-        "errors": {name: (100 * own.test_errors).tolist() for name, own in found.results.items()},
-        "chosen": found.chosen,
+        "updates": {name: own.mistakes.tolist() for name, own in found.items()},
+        "errors": {name: (100 * own.test_errors).tolist() for name, own in found.items()},
+        "chosen": chosen_on_training_parts(settings, *rows),
     }
 
 

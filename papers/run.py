@@ -15,7 +15,7 @@ from papers.recipe import PAPERS, Measured, Recipe, Record, Work
 from papers.report import Outcome
 from sparsemargin._checks import did_you_mean
 from sparsemargin.datasets.files import find_files
-from sparsemargin.evaluation.protocols import ended_by_ctrl_c
+from sparsemargin.evaluation.stability import ended_by_ctrl_c
 
 #: Modules with a tuple `RECIPES`; of each paper they are listed in this order.
 _MODULES = (

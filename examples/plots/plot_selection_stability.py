@@ -9,14 +9,14 @@ of the rows tells them from those that matter: the latter are among the stronges
 # %%
 # 5 of 300 features decide; the model sees 150 rows at a time.
 import matplotlib.pyplot as plt
+from sklearn.model_selection import ShuffleSplit
 
 from sparsemargin import ALMAClassifier
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import random_splits
 from sparsemargin.plotting import SelectionStabilityDisplay
 
 X, y, *_ = make_alma_target(300, 1, n_relevant=5, random_state=0)
-splits = random_splits(300, train_size=150, test_size=150, n_splits=25, random_state=0)
+splits = ShuffleSplit(25, train_size=150, random_state=0)
 names = [f"gene {j + 1}" for j in range(300)]
 
 # %%

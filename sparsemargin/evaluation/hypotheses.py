@@ -42,19 +42,6 @@ class HypothesisErrors(NamedTuple):
     n_corrections: NDArray[np.int64]
     n_support: NDArray[np.int64]
 
-    def as_rows(self) -> list[dict[str, float]]:
-        """One dict a moment, for `csv.DictWriter` or `pandas.DataFrame`: the moment, the errors by
-        hypothesis, `n_corrections` over all labels, and `n_support`."""
-        return [
-            {
-                "moment": float(moment),
-                **{name: float(errors[i]) for name, errors in self.errors.items()},
-                "n_corrections": int(self.n_corrections[i].sum()),
-                "n_support": int(self.n_support[i]),
-            }
-            for i, moment in enumerate(self.moments)
-        ]
-
 
 def hypothesis_errors(
     model: Any, X: Any, y: Any, moments: ArrayLike | None = None

@@ -47,15 +47,6 @@ def made_rows(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
     return model, before.fit_transform(X, y), *map(before.transform, others)
 
 
-def with_settings(estimator: Any, **settings: Any) -> Any:
-    """A clone, with these parameters of its last step."""
-    from sklearn.base import clone
-
-    fresh = clone(estimator)
-    parts_of(fresh)[1].set_params(**settings)
-    return fresh
-
-
 def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:
     """The last step of a fitted pipeline, and names of its columns: those given, or those that the
     steps before make, or that it was fitted to; None: they have none."""

@@ -1,8 +1,5 @@
 from .curves import EpochCurvesDisplay as EpochCurvesDisplay
-from .curves import GrowthCurve as GrowthCurve
-from .curves import GrowthDisplay as GrowthDisplay
 from .curves import HypothesisErrorsDisplay as HypothesisErrorsDisplay
-from .curves import TradeOffDisplay as TradeOffDisplay
 from .features import SelectionStabilityDisplay as SelectionStabilityDisplay
 from .features import StrongestFeaturesDisplay as StrongestFeaturesDisplay
 from .margins import CertificateDisplay as CertificateDisplay

@@ -1,43 +1,32 @@
-"""Curves: errors over epochs, accuracy against corrections, and time against size."""
+"""Curves of errors over epochs, and of the hypotheses of one run."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import cycle
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from sparsemargin.evaluation.curves import (
-    EpochCurve,
-    TradeOffPoint,
-    learning_curve_over_epochs,
-    trade_off_over_alpha,
-)
-from sparsemargin.evaluation.growth import GrowthExponent, growth_exponent
+from sparsemargin.evaluation.curves import EpochCurve, learning_curve_over_epochs
 from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
 from sparsemargin.models.base import LARGEST_SEED
 from sparsemargin.plotting.display import (
     Display,
     by_name,
-    check_vectors,
     chosen,
     estimators_by_name,
     scale_epochs,
-    scale_log,
     standard_error,
-    tick_few,
 )
-from sparsemargin.plotting.style import ground_of, line_style
+from sparsemargin.plotting.style import line_style
 
 if TYPE_CHECKING:
     from matplotlib.container import ErrorbarContainer
     from matplotlib.lines import Line2D
 
 _SHOWN = ("random", "last", "average", "vote")
-_SIDES = ((1, 1), (1, -1), (-1, 1), (-1, -1))
 
 
 class EpochCurvesDisplay(Display):
@@ -212,180 +201,3 @@ class HypothesisErrorsDisplay(Display):
         """
         cls._measuring()
         return cls(hypothesis_errors(estimator, X, y, moments)).plot(ax, **kwargs)
-
-
-class TradeOffDisplay(Display):
-    """What accuracy costs in corrections: a line for each p, a point on it for each alpha.
-
-    What the tables of Gentile (2001), section 4, tell in figures. A correction is what takes time,
-    so the best settings lie above and to the left. Bars of matplotlib's `Axes.errorbar` are
-    standard errors over the splits.
-
-    Parameters
-    ----------
-    points : sequence of TradeOffPoint
-        As `sparsemargin.evaluation.trade_off_over_alpha` gives them.
-
-    Attributes
-    ----------
-    lines_ : dict of (float or "log") to matplotlib ErrorbarContainer
-        By p.
-
-    Raises
-    ------
-    ValueError
-        If there is no point.
-    """
-
-    def __init__(self, points: Sequence[TradeOffPoint]) -> None:
-        self.points = list(points)
-        if not self.points:
-            raise ValueError("points is empty. Pass what trade_off_over_alpha returns.")
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        (axes,) = self._open(ax)
-        self.lines_ = {}
-        box = {"facecolor": ground_of(axes), "alpha": 0.7, "linewidth": 0, "pad": 0.5}
-        norms = dict.fromkeys(point.p for point in self.points)
-        # Points of several lines lie close together: each line has its side for the numbers.
-        for p, (right, up) in zip(norms, cycle(_SIDES), strict=False):
-            own = [point for point in self.points if point.p == p]
-            mistakes = [point.mistakes.mean() for point in own]
-            percent = [100 * point.accuracies.mean() for point in own]
-            style = line_style(axes, len(own), {"capsize": 2, "elinewidth": 1, **kwargs})
-            self.lines_[p] = axes.errorbar(
-                mistakes, percent, label=f"p = {p}",
-                xerr=[standard_error(point.mistakes) or 0.0 for point in own],
-                yerr=[100 * (standard_error(point.accuracies) or 0.0) for point in own],
-                **style,
-            )  # fmt: skip
-            for point, x, y in zip(own, mistakes, percent, strict=True):
-                axes.annotate(
-                    f"{point.alpha:g}", (x, y), (5 * right, 4 * up), textcoords="offset points",
-                    ha="left" if right > 0 else "right", va="bottom" if up > 0 else "top",
-                    fontsize=8.5, bbox=box,
-                )  # fmt: skip
-        axes.set_xlabel("corrections in the fit")
-        axes.set_ylabel("accuracy on held-out rows (%)")
-        axes.margins(x=0.12, y=0.12)
-        scale_log(axes)
-        self._add_legend(axes, title="numbers are alpha")
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, p: Sequence[Any] = (2, 4, 6),
-        alpha: Sequence[float] = (0.9, 0.8, 0.5), cv: Any = 5, n_jobs: int | None = None,
-        ax: Any = None, **kwargs: Any,
-    ) -> Self:  # fmt: skip
-        """Cross-validate every p with every alpha, and draw what comes out.
-
-        Parameters
-        ----------
-        estimator, X, y, p, alpha, cv, n_jobs
-            As for `sparsemargin.evaluation.trade_off_over_alpha`, whose errors are raised.
-        $drawn
-        """
-        cls._measuring()
-        points = trade_off_over_alpha(estimator, X, y, p=p, alpha=alpha, cv=cv, n_jobs=n_jobs)
-        return cls(points).plot(ax, **kwargs)
-
-
-class GrowthCurve(NamedTuple):
-    """Seconds at some sizes, arrays of shape (n_sizes,), and the exponent of their growth."""
-
-    sizes: NDArray[np.float64]
-    seconds: NDArray[np.float64]
-    exponent: GrowthExponent
-
-
-class GrowthDisplay(Display):
-    """Time against size, both axes logarithmic, with fitted exponents and their standard errors.
-
-    Marks are measured times, lines the fitted power laws, drawn by matplotlib's `Axes.loglog`; an
-    exponent of 1 is time in proportion to size, as the updates in O(nnz) promise.
-
-    Parameters
-    ----------
-    curves : dict of str to GrowthCurve
-        By the names in the legend. Where the exponent has no factor, marks are joined instead.
-    size_name : str, default="size"
-        What stands below the horizontal axis.
-    time_name : str, default="time (s)"
-
-    Attributes
-    ----------
-    points_, lines_ : list of matplotlib Line2D
-        In the order of `curves`.
-
-    Raises
-    ------
-    ValueError
-        If there is no curve, or sizes and seconds of one differ in length.
-    """
-
-    def __init__(
-        self, curves: Mapping[str, GrowthCurve], *, size_name: str = "size",
-        time_name: str = "time (s)",
-    ) -> None:  # fmt: skip
-        self.size_name = size_name
-        self.time_name = time_name
-        self.curves = {}
-        for name, (sizes, seconds, exponent) in by_name(curves, "curves").items():
-            measured = {"sizes": sizes, "seconds": seconds}
-            x, y = check_vectors(f"curves[{name!r}]", measured, "vectors of one length")
-            self.curves[name] = GrowthCurve(x, y, exponent)
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        (axes,) = self._open(ax)
-        from matplotlib.ticker import EngFormatter
-
-        self.points_: list[Line2D] = []
-        self.lines_: list[Line2D] = []
-        for name, curve in self.curves.items():
-            style = line_style(axes, len(curve.sizes), {"markevery": None, **kwargs})
-            # Spaces that do not break keep a number and its error on one line.
-            label = f"{name}: {curve.exponent}".replace(" ± ", "\u00a0±\u00a0")
-            points = {**style, "linestyle": "", "label": label}
-            self.points_ += axes.loglog(curve.sizes, curve.seconds, **points)
-            self.lines_ += axes.loglog(*_line(curve), **{**style, "marker": "", "label": None})
-        axes.set_xlabel(self.size_name)
-        axes.set_ylabel(self.time_name)
-        measured = {tuple(np.unique(curve.sizes).tolist()) for curve in self.curves.values()}
-        if len(measured) == 1:
-            tick_few(axes, measured.pop(), EngFormatter(sep="").format_eng)
-        self._add_legend(axes, title="exponent ± standard error")
-        return self
-
-    @classmethod
-    def from_measurements(
-        cls, measurements: Mapping[str, tuple[ArrayLike, ArrayLike]], *, size_name: str = "size",
-        time_name: str = "time (s)", ax: Any = None, **kwargs: Any,
-    ) -> Self:  # fmt: skip
-        """Fit the exponents of measured times, and draw both.
-
-        Parameters
-        ----------
-        measurements : dict of str to (sizes, seconds)
-            By the names in the legend; as for `sparsemargin.evaluation.growth_exponent`, whose
-            errors are raised.
-        size_name, time_name
-            As for `GrowthDisplay`.
-        $drawn
-        """
-        cls._measuring("from_measurements")
-        curves = {
-            name: GrowthCurve(np.asarray(x), np.asarray(y), growth_exponent(x, y))
-            for name, (x, y) in by_name(measurements, "measurements").items()
-        }
-        return cls(curves, size_name=size_name, time_name=time_name).plot(ax, **kwargs)
-
-
-def _line(curve: GrowthCurve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Ends of the power law, or the points where there is none."""
-    slope, _, factor = curve.exponent
-    if np.isnan(factor):
-        return curve.sizes, curve.seconds
-    sizes = curve.sizes[(curve.sizes > 0) & np.isfinite(curve.sizes)]
-    ends = np.array([sizes.min(), sizes.max()])
-    return ends, factor * ends**slope

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import ceil
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
@@ -138,19 +138,14 @@ def _flat(ax: Any) -> list[Axes]:
 def scale_epochs(ax: Axes, epochs: Any) -> None:
     """A logarithmic axis where epochs are spread out as on one, else a linear one; few epochs are
     told as they are."""
+    from matplotlib.ticker import NullLocator
+
     at = np.unique(np.asarray(epochs, dtype=np.float64))
     gaps = np.diff(at)
     if len(gaps) > 1 and at[0] > 0 and gaps.max() > _EVEN_GAPS * gaps.min():
         scale_log(ax)
-    tick_few(ax, at.tolist(), "{:g}".format)
-
-
-def tick_few(ax: Axes, at: Sequence[float], told: Callable[[float], str]) -> None:
-    """Tick places themselves, where they are few."""
-    from matplotlib.ticker import NullLocator
-
     if len(at) <= _MOST_TICKS:
-        ax.set_xticks(at, [told(place) for place in at])
+        ax.set_xticks(at, [f"{place:g}" for place in at])
         ax.xaxis.set_minor_locator(NullLocator())
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import vectors_of
-from sparsemargin.evaluation.protocols import selection_stability
+from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models.pipelines import (
     check_names,

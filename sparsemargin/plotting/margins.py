@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin.evaluation.curves import certificate_over_passes
+from sparsemargin.evaluation.stability import ended_by_ctrl_c
 from sparsemargin.evaluation.weights import (
     MarginDistribution,
     margin_distribution,
@@ -19,6 +22,7 @@ from sparsemargin.evaluation.weights import (
 )
 from sparsemargin.models import validation as given
 from sparsemargin.models.labels import LabelEncoder
+from sparsemargin.models.pipelines import made_rows
 from sparsemargin.plotting.display import (
     Display,
     by_name,
@@ -172,9 +176,9 @@ class CertificateDisplay(Display):
     Parameters
     ----------
     passes : array-like of shape (n_passes,)
-        Epochs by then.
+        Epochs by then: ``history_["n_iter"]`` of a fit with ``keep_history=True``.
     margins, upper_bounds : array-like of shape (n_passes,) or (n_passes, n_classes)
-        `margin_` and `margin_upper_bound_` by then.
+        `margin_` and `margin_upper_bound_` by then, of the same `history_`.
     classes : array-like of shape (n_classes,), default=None
         Whose columns these are; needed where there are columns.
 
@@ -200,7 +204,7 @@ class CertificateDisplay(Display):
         self.classes = None if classes is None else np.asarray(classes)
         shape = self.passes.shape if self.classes is None else (*self.passes.shape, len(classes))
         if not self.passes.size:
-            raise ValueError("passes is empty. Pass what certificate_over_passes returns.")
+            raise ValueError("passes is empty. Pass history_['n_iter'] of a fit.")
         if self.passes.ndim != 1 or not shape == self.margins.shape == self.upper_bounds.shape:
             raise ValueError(
                 f"margins of shape {self.margins.shape} and upper_bounds of shape "
@@ -277,13 +281,35 @@ class CertificateDisplay(Display):
 
         Parameters
         ----------
-        estimator, X, y, n_passes
-            As for `sparsemargin.evaluation.certificate_over_passes`, whose errors are raised.
+        estimator : classifier of first order, or pipeline that ends in one
+            It learns with ``hypothesis="last"``, of which the certificate is.
+        X, y
+            As for `fit`.
+        n_passes : float or None, default=None
+            Instead of the estimator's `max_iter`. Its `tol` may end the run earlier.
         classes
             As for `plot`.
         $drawn
         """
         cls._measuring()
-        curve = certificate_over_passes(estimator, X, y, n_passes=n_passes)
-        display = cls(curve.passes, curve.margins, curve.upper_bounds, classes=curve.classes)
-        return display.plot(ax, classes=classes, **kwargs)
+        model = _fitted_with_history(estimator, X, y, n_passes)
+        keys = ("n_iter", "margin", "margin_upper_bound")
+        passes, reached, bounds = (np.asarray(model.history_[key]) for key in keys)
+        of = model.classes_ if reached.ndim == 2 else None
+        return cls(passes, reached, bounds, classes=of).plot(ax, classes=classes, **kwargs)
+
+
+def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None) -> Any:
+    model, X = made_rows(estimator, X, y)
+    if "keep_history" not in model.get_params():
+        raise ValueError(
+            f"{type(model).__name__} has no certificate of its margin. Pass a first-order "
+            "classifier of sparsemargin, such as MaxMarginClassifier or ALMAClassifier."
+        )
+    model = clone(model).set_params(hypothesis="last", keep_history=True, warm_start=False)
+    with ended_by_ctrl_c(), warnings.catch_warnings():
+        if n_passes is not None:
+            model.set_params(max_iter=n_passes)
+            # Whoever says how many passes knows that the margin may not be there by then.
+            warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(X, y)

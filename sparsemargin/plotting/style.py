@@ -55,9 +55,9 @@ def theme(name: Literal["light", "dark"]) -> Iterator[None]:
     --------
     >>> import matplotlib
     >>> matplotlib.use("Agg")
-    >>> from sparsemargin.plotting import GrowthDisplay
+    >>> from sparsemargin.plotting import CertificateDisplay
     >>> with theme("dark"):
-    ...     display = GrowthDisplay.from_measurements({"epoch": ([1e3, 1e4, 1e5], [0.1, 1, 10])})
+    ...     display = CertificateDisplay([1, 2, 3], [0.5, 0.8, 0.9], [1.2, 1.1, 1.0]).plot()
     >>> matplotlib.colors.to_hex(display.figure_.get_facecolor())
     '#14181e'
     """

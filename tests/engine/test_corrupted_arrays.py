@@ -10,7 +10,6 @@ from numpy.testing import assert_array_equal
 import sparsemargin
 from sparsemargin import ALMAClassifier, PNormPerceptron, evaluation, fit_csr
 from sparsemargin.evaluation import (
-    compare_on_splits,
     hypothesis_errors,
     learning_curve_over_epochs,
     margins,
@@ -156,7 +155,6 @@ def test_nothing_slices_them_for_splits_or_epochs(X):
     CORRUPTIONS["far pointer"](bad)
     model, splits = PNormPerceptron(), [(np.arange(20), np.arange(20, 30))]
     for call in (
-        lambda: compare_on_splits({"it": model}, bad, Y, splits),
         lambda: selection_stability(model, bad, Y, splits),
         lambda: learning_curve_over_epochs(model, bad, Y, X, Y, epochs=[1]),
         lambda: margins(model.fit(X, Y), bad, Y),

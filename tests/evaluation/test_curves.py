@@ -1,55 +1,66 @@
-"""What is measured for curves: exponents of growth, certificates over passes, trade-offs."""
+"""Curves over epochs, against loops written out by hand."""
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from numpy.testing import assert_array_equal
+from sklearn.base import clone
+from sklearn.svm import SVC
+from sklearn.utils import shuffle
 
-from sparsemargin import ALMAClassifier, PNormPerceptron
-from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import certificate_over_passes, growth_exponent, trade_off_over_alpha
+from sparsemargin import PNormPerceptron
+from sparsemargin.evaluation import learning_curve_over_epochs
 
-
-def test_exponents_are_those_of_power_laws():
-    sizes = np.array([1.0, 2, 4, 8, 16])
-    fitted = growth_exponent(sizes, 3 * sizes**1.5)
-    assert fitted.slope == pytest.approx(1.5)
-    assert fitted.factor == pytest.approx(3)
-    assert fitted.standard_error < 1e-6
-    scattered = growth_exponent(sizes, sizes * [1, 1.2, 1, 1.2, 1])
-    assert 0.005 < scattered.standard_error < 0.2
-    assert growth_exponent([0, *sizes], [1, *sizes]) == growth_exponent(sizes, sizes)
-    assert [str(growth_exponent(sizes[:n], sizes[:n])) for n in (1, 2)] == ["unknown", "1.00"]
-    assert growth_exponent([*sizes, np.inf, 3], [*sizes, 1, np.nan]).slope == pytest.approx(1)
-    assert [str(growth_exponent([5] * n, range(1, n + 1))) for n in (2, 3)] == ["unknown"] * 2
-    with pytest.raises(ValueError, match="vectors of one length"):
-        growth_exponent([1, 2], [1])
+IN_ORDER = {"hypothesis": "last", "shuffle": False}
 
 
-def test_certificates_are_those_of_fits_so_long():
-    X, y, *_ = make_alma_target(150, 1, random_state=0)
-    model = ALMAClassifier(p=4, random_state=0)
-    curve = certificate_over_passes(model, X, y, n_passes=3)
-    model.set_params(hypothesis="last", keep_history=True)
-    for n, margin, bound in zip(curve.passes, curve.margins, curve.upper_bounds, strict=True):
-        model.set_params(max_iter=n).fit(X, y)
-        assert (margin, bound) == (model.margin_, model.margin_upper_bound_)
-    assert curve.classes is None
-    # Those of many classes have a column each.
-    curve = certificate_over_passes(model, X, np.resize(["a", "b", "c"], 150), n_passes=4)
-    assert curve.classes.tolist() == ["a", "b", "c"]
-    assert curve.margins.shape == curve.upper_bounds.shape == (len(curve.passes), 3)
+def make_problem(n_classes=2, m=90, n=12, seed=0):
+    """Return dense rows and labels of which some are noise."""
+    rng = np.random.RandomState(seed)
+    X = rng.standard_normal((m, n))
+    y = (X @ rng.standard_normal((n, n_classes)) + rng.standard_normal((m, n_classes))).argmax(1)
+    return X, np.array(["cow", "ant", "bee"])[y]
 
 
-def test_trade_offs_are_cross_validated():
-    X, y, *_ = make_alma_target(150, 1, random_state=0)
-    model = ALMAClassifier(random_state=0)
-    points = trade_off_over_alpha(model, X, y, p=[2, "log"], alpha=[0.9, 0.5], cv=3)
-    assert [(point.p, point.alpha) for point in points] == [
-        (2, 0.9), (2, 0.5), ("log", 0.9), ("log", 0.5),
-    ]  # fmt: skip
-    assert all(len(point.mistakes) == len(point.accuracies) == 3 for point in points)
-    (once,) = trade_off_over_alpha(model, X, y, p=[2, 2.0], alpha=[0.9, 0.9], cv=3)
-    np.testing.assert_array_equal(once.mistakes, points[0].mistakes)
-    with pytest.raises(ValueError, match="PNormPerceptron has no parameter alpha"):
-        trade_off_over_alpha(PNormPerceptron(), X, y)
-    with pytest.raises(ValueError, match="p and alpha must have entries"):
-        trade_off_over_alpha(model, X, y, p=[])
+@pytest.mark.parametrize(("n_classes", "container"), [(2, sp.csr_matrix), (3, np.asarray)])
+def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
+    X, y = make_problem(n_classes)
+    train, test = container(X[:60]), container(X[60:])
+    model = PNormPerceptron(p=4, **IN_ORDER)
+    curve = learning_curve_over_epochs(model, train, y[:60], test, y[60:], epochs=[1, 2, 7])
+    assert_array_equal(curve.epochs, [1, 2, 7])
+    for k, n_epochs in enumerate([1, 2, 7]):
+        fitted = clone(model).set_params(max_iter=n_epochs).fit(train, y[:60])
+        assert curve.mistakes[k] == np.sum(fitted.n_corrections_)
+        assert curve.test_errors[k] == (fitted.predict(test) != y[60:]).mean()
+    assert not hasattr(model, "classes_")
+    assert len(set(curve.test_errors)) > 1
+
+
+def test_every_epoch_may_have_an_order_of_its_own():
+    X, y = make_problem()
+    model = PNormPerceptron(p=4, **IN_ORDER)
+    orders = {"shuffle_rows": True, "random_state": 7}
+    curve = learning_curve_over_epochs(model, X, y, X, y, epochs=[1, 2, 3], **orders)
+    random, by_hand, mistakes = np.random.RandomState(7), clone(model), []
+    for _ in range(3):
+        rows, labels = shuffle(X, y, random_state=random)
+        by_hand.partial_fit(rows, labels, classes=np.unique(y))
+        mistakes.append(by_hand.n_corrections_)
+    assert_array_equal(curve.mistakes, mistakes)
+    in_order = learning_curve_over_epochs(model, X, y, X, y)
+    assert_array_equal(in_order.epochs, [1, 2, 3, 5, 10, 15, 20])  # those of the paper
+    assert not np.array_equal(curve.mistakes, in_order.mistakes[:3])
+
+
+@pytest.mark.parametrize("epochs", [[], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]]])
+def test_epochs_that_do_not_rise_are_refused(epochs):
+    X, y = make_problem()
+    with pytest.raises(ValueError, match="epochs must"):
+        learning_curve_over_epochs(PNormPerceptron(), X, y, X, y, epochs=epochs)
+
+
+def test_what_can_not_learn_by_epochs_is_refused():
+    X, y = make_problem()
+    with pytest.raises(ValueError, match="SVC has no partial_fit"):
+        learning_curve_over_epochs(SVC(), X, y, X, y)

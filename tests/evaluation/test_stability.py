@@ -5,12 +5,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.feature_selection import VarianceThreshold
+from sklearn.model_selection import ShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC, LinearSVC
 
 from sparsemargin import ALMAClassifier, AROWClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation import random_splits, selection_stability, top_features
+from sparsemargin.evaluation import selection_stability, top_features
 from sparsemargin.evaluation.weights import strongest_features
 
 
@@ -93,7 +94,7 @@ def test_agreement_of_the_strongest_features_and_their_effective_number():
 
 def test_frequencies_are_counts_over_the_splits():
     X, y, *_ = make_alma_target(200, 1, random_state=0)
-    splits = random_splits(200, train_size=100, test_size=100, n_splits=4, random_state=0)
+    splits = list(ShuffleSplit(4, train_size=0.5, random_state=0).split(X))
     model = PNormPerceptron(p=6, shuffle=False)
     found = selection_stability(model, X, y, splits, top=5)
     weights = [model.fit(X[train], y[train]).coef_[0] for train, _ in splits]

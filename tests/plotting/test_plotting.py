@@ -26,13 +26,11 @@ import sparsemargin.plotting as drawn
 from depth import some
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation.growth import GrowthExponent
 from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.plotting.style import PALETTES
 
 GALLERY = Path(__file__).parents[2] / "examples" / "plots"
 THEMES = ("light", "dark")
-EXPONENT = GrowthExponent(0.5, 0.1)
 
 
 @pytest.fixture(autouse=True)
@@ -130,26 +128,14 @@ def test_hypotheses_are_drawn_as_replayed(data):
     assert 0 < draw(model, X, y).lines_["vote"].get_xdata()[-1] < 1
 
 
-def test_trade_offs_are_drawn_as_cross_validated(data):
-    estimator, grid = ALMAClassifier(random_state=0), {"p": [2, 6], "alpha": [0.9, 0.5], "cv": 3}
-    display = drawn.TradeOffDisplay.from_estimator(estimator, *data[:2], **grid)
-    expected = measured.trade_off_over_alpha(estimator, *data[:2], **grid)
-    assert _legend(display) == ["p = 2", "p = 6"]
-    for p, container in display.lines_.items():
-        own = [point for point in expected if point.p == p]
-        means = [(point.mistakes.mean(), 100 * point.accuracies.mean()) for point in own]
-        assert_array_equal(container.lines[0].get_xydata(), means)
-    assert sorted(_texts(display.ax_.texts)) == ["0.5", "0.5", "0.9", "0.9"]
-
-
 def test_certificates_are_drawn_as_history(three_classes):
     X, y, *_ = make_alma_target(150, 1, random_state=0)
     estimator, draw = MaxMarginClassifier(random_state=0), drawn.CertificateDisplay.from_estimator
     display = draw(estimator, X, y, n_passes=8)
-    expected = measured.certificate_over_passes(estimator, X, y, n_passes=8)
     (margin_line,), (bound_line,) = display.margin_lines_, display.bound_lines_
-    assert_array_equal(margin_line.get_data(), [expected.passes, expected.margins])
-    assert_array_equal(bound_line.get_data(), [expected.passes, expected.upper_bounds])
+    for n, margin, bound in zip(*margin_line.get_data(), bound_line.get_ydata(), strict=True):
+        fitted = estimator.set_params(hypothesis="last", max_iter=n).fit(X, y)
+        assert (margin, bound) == (fitted.margin_, fitted.margin_upper_bound_)
     assert display.band_ is not None
     # Margins far below 0 do not flatten the rest, unless there is nothing else.
     display = drawn.CertificateDisplay([1, 2, 3], [-90.0, 0.5, 0.9], [1.2, 1.1, 1.0]).plot()
@@ -234,8 +220,7 @@ def test_a_pipeline_is_drawn_as_its_last_step_on_the_rows_made_by_the_others(
         assert_array_equal(found, expected)
 
 
-def test_a_pipeline_of_features_and_of_settings(data):
-    X, y = data[:2]
+def test_features_of_a_pipeline():
     texts, labels = ["free money", "see you", "money, money", "you see"] * 9, [1, 0, 1, 0] * 9
     pipeline = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0)).fit(texts, labels)
     display = drawn.StrongestFeaturesDisplay.from_estimator(pipeline, top=1)
@@ -244,53 +229,28 @@ def test_a_pipeline_of_features_and_of_settings(data):
     # The words are those of every split here.
     display = drawn.SelectionStabilityDisplay.from_estimator(pipeline, texts, labels, splits=3)
     assert set(_texts(display.ax_.get_yticklabels())) <= {"free", "money", "see", "you"}
-    draw, how = drawn.TradeOffDisplay.from_estimator, {"p": [2], "alpha": [0.9, 0.5], "cv": 3}
-    alone, piped = (
-        draw(model, X, y, **how).points
-        for model in (pipeline[-1], make_pipeline("passthrough", pipeline[-1]))
-    )
-    for expected, found in zip(alone, piped, strict=True):
-        assert_array_equal(found.mistakes, expected.mistakes)
-        assert_array_equal(found.accuracies, expected.accuracies)
 
 
-def test_growth_is_drawn_with_its_power_law():
-    sizes, seconds = [1000, 2000, 4000, 8000], [0.1, 0.21, 0.4, 0.82]
-    draw = drawn.GrowthDisplay.from_measurements
-    display = draw({"epoch": (sizes, seconds)}, size_name="nonzeros")
-    fitted = measured.growth_exponent(sizes, seconds)
-    assert [text.replace("\u00a0", " ") for text in _legend(display)] == [f"epoch: {fitted}"]
-    assert_array_equal(display.points_[0].get_data(), [sizes, seconds])
-    ends = np.array([1000, 8000])
-    assert_allclose(display.lines_[0].get_ydata(), fitted.factor * ends**fitted.slope)
-    assert display.ax_.get_xlabel() == "nonzeros"
-    assert _texts(display.ax_.get_xticklabels()) == ["1k", "2k", "4k", "8k"]
-    # Where the exponent is of something else, the points are joined.
-    curve = drawn.GrowthCurve([1, 2, 3], [1.0, 5.0, 6.0], EXPONENT)
-    display = drawn.GrowthDisplay({"x": curve}).plot()
-    assert_array_equal(display.lines_[0].get_xydata(), display.points_[0].get_xydata())
-
-
-def _growth(n_curves, prefix="curve"):
-    curves = {f"{prefix} {i}": ([1, 2, 4], [1.0 + i, 2.0 + i, 4.0 + i]) for i in range(n_curves)}
-    return drawn.GrowthDisplay.from_measurements(curves)
+def _lines(n_lines, prefix="line"):
+    shares = {f"{prefix} {i}": ([1, 2, 4], [0.1, 0.2 + i / 99, 1]) for i in range(n_lines)}
+    return drawn.MarginDistributionDisplay(shares).plot()
 
 
 def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
     figure, axes = plt.subplots()
-    display = _growth(1).plot(axes)
+    display = _lines(1).plot(axes)
     assert (display.ax_, display.figure_) == (axes, figure)
-    again = _growth(1, "further").plot(axes)
-    assert again.points_[0].get_color() != display.points_[0].get_color()
+    again = _lines(1, "further").plot(axes)
+    assert again.lines_[0].get_color() != display.lines_[0].get_color()
     before = plt.get_fignums()
     again.plot(c="C3", lw=3)
     assert plt.get_fignums() == [*before, again.figure_.number]
-    assert again.points_[0].get_color() == "C3"
+    assert again.lines_[0].get_color() == "C3"
     assert again.lines_[0].get_linewidth() == 3
     # Axes of a subfigure, which have no ground.
     axes = figure.subfigures(1, 2)[0].subplots()
     axes.set_facecolor("none")
-    assert _growth(1).plot(axes).figure_ is figure
+    assert _lines(1).plot(axes).figure_ is figure
     # Panels are given as an array.
     axes = plt.subplots(1, 2)[1]
     display = drawn.EpochCurvesDisplay.from_estimator(PNormPerceptron(), *data, epochs=[1], ax=axes)
@@ -301,7 +261,7 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
 
 
 def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour():
-    display = _growth(12, "an algorithm of a rather long name")
+    display = _lines(12, "an algorithm of a rather long name")
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
     beside = display.figure_.legends[0].get_window_extent()
@@ -311,8 +271,8 @@ def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour
     assert on.height > 0.8 * display.figure_.bbox.height
     display.plot(plt.subplots()[1])
     assert len(_legend(display)) == 12
-    display = _growth(32)
-    looks = [(line.get_marker(), line.get_color()) for line in display.points_]
+    display = _lines(32)
+    looks = [(line.get_marker(), line.get_color()) for line in display.lines_]
     dashes = [line.get_linestyle() for line in display.lines_]
     assert len({mark for mark, _ in looks[:8]}) == len({colour for _, colour in looks[:8]}) == 8
     assert len({*zip(looks, dashes, strict=True)}) == 32
@@ -366,12 +326,12 @@ def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
     before = dict(matplotlib.rcParams)
     with drawn.theme(name) if name in THEMES else plt.style.context(name):
         assert name != "dark" or plt.rcParams["axes.facecolor"] != before["axes.facecolor"]
-        display = _growth(8)
+        display = _lines(8)
         axes, ground = display.ax_, display.ax_.get_facecolor()
         texts = [axes.xaxis.label, axes.yaxis.label, axes.title, *axes.get_xticklabels()]
     assert dict(matplotlib.rcParams) == before
     # A ground that is neither light nor dark has less to give.
-    assert _contrast(display.points_, ground) >= (2.3 if name == "ggplot" else LEAST_CONTRAST)
+    assert _contrast(display.lines_, ground) >= (2.3 if name == "ggplot" else LEAST_CONTRAST)
     if name in THEMES:
         texts += display.figure_.legends[0].get_texts()
         assert to_rgb(ground) == to_rgb(display.figure_.get_facecolor())
@@ -405,7 +365,7 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
     (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
     (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
-    (partial(drawn.TradeOffDisplay.from_estimator, LinearSVC(), *ROWS), "an ALMAClassifier"),
+    (partial(drawn.CertificateDisplay.from_estimator, LinearSVC(), *ROWS), "no certificate"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
     (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
     (partial(certificate.plot, classes=["a"]), "one vector serves all classes"),
@@ -415,7 +375,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(features, top=0), "top must be 1 or more"),
     (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
     (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
-    (partial(drawn.GrowthDisplay, {"a": drawn.GrowthCurve([], [], EXPONENT)}), "sizes"),
     (drawn.theme("mauve").__enter__, r"'mauve' is unknown\. Choose 'light' or 'dark'"),
 ])  # fmt: skip
 def test_what_cannot_be_drawn_is_refused(call, message):
@@ -426,14 +385,14 @@ def test_what_cannot_be_drawn_is_refused(call, message):
 
 def test_matplotlib_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"GrowthDisplay\.plot requires matplotlib"):
-        drawn.GrowthDisplay({"a": drawn.GrowthCurve([1], [1.0], EXPONENT)}).plot()
+    with pytest.raises(ImportError, match=r"CertificateDisplay\.plot requires matplotlib"):
+        certificate.plot()
 
 
 # -- gallery
 
 SCRIPTS = sorted(path.stem for path in GALLERY.glob("plot_*.py"))
-TAKE_LONG = {"plot_growth", "plot_hypothesis_errors"}
+TAKE_LONG = {"plot_hypothesis_errors"}
 
 
 @pytest.mark.parametrize("script", some(sorted({*SCRIPTS} - TAKE_LONG), SCRIPTS))
