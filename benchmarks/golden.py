@@ -1,4 +1,4 @@
-"""Hashes of some sixty models, by which a change is seen to leave every bit where it was.
+"""Hashes of a hundred models, by which a change is seen to leave every bit where it was.
 
 Every algorithm, hypothesis and kind of rows and labels takes part, on generated data, in one
 process and in both float types. ``golden.py --out FILE`` writes the hashes; ``golden.py --against
@@ -96,7 +96,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
     single_X, single_y = texts(dtype=np.float32)
     indicator = sp.csr_matrix(np.random.RandomState(3).rand(500, 7) < 0.2).astype(int)
     for algo in ALGORITHMS:
-        for hypothesis in HYPOTHESES:
+        for hypothesis in HYPOTHESES[:2] if algo.split()[0] in ("ho", "so") else HYPOTHESES:
             proof = {"tol": 0.01 if hypothesis == "last" else None} if algo == "maxmargin" else {}
             yield (
                 f"{algo}, {hypothesis}", X,

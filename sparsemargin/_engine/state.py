@@ -92,15 +92,15 @@ def array_of(state, name, dtype, shape, low=None, high=None):
 
 
 def sparse(array):
-    """The places and values of what is not 0 to the bit in an array of one axis, where these take
+    """The indices and values of what is not 0 to the bit in an array of one axis, where these take
     less room than it does; else the array."""
     bits = array.view(f"u{array.itemsize}")
     index = np.dtype(np.int32 if len(array) <= 2**31 else np.int64)
     n_bytes = np.count_nonzero(bits) * (index.itemsize + array.itemsize)
     if n_bytes + _SPARSE_BYTES >= array.nbytes:
         return array
-    places = np.flatnonzero(bits).astype(index)
-    return {"places": places, "values": array[places]}
+    indices = np.flatnonzero(bits).astype(index)
+    return {"indices": indices, "values": array[indices]}
 
 
 def dense(state, name, dtype, n):
@@ -109,9 +109,9 @@ def dense(state, name, dtype, n):
     if not isinstance(given, dict):
         return array_of(state, name, dtype, (n,))
     index = np.int32 if n <= 2**31 else np.int64
-    places = array_of(given, "places", index, (None,), 0, n - 1)
+    indices = array_of(given, "indices", index, (None,), 0, n - 1)
     array = np.zeros(n, dtype)
-    array[places] = array_of(given, "values", dtype, places.shape)
+    array[indices] = array_of(given, "values", dtype, indices.shape)
     return array
 
 

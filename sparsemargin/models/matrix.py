@@ -76,11 +76,9 @@ class MatrixLearner(Learner):
     )
     hypothesis: Hypothesis = parameter(
         "average",
-        more="The average costs one addition a feature seen and correction. The last two log the "
-        "rows of all corrections (12 bytes a nonzero, 8 for float32) and learn from them again to "
-        "predict, each time, scoring every point with every vector: they are meant for "
-        "comparisons, not for use. In dual variables the log takes 24 bytes a correction, and 128 "
-        "MB of vectors at a time score the points.",
+        one_of(["average", "last"]),
+        "What predicts: the average of all weight vectors, each counted for the trials it lasted, "
+        "which costs one addition a feature met and correction; or the last one.",
     )
     max_iter: float | None = parameter(
         5,
@@ -104,8 +102,8 @@ class MatrixLearner(Learner):
         "n^2 numbers take at most 64 MB, all classes together, and the first has come to cost "
         'more. ``"dual"``: by the k x k numbers of the k mistakes that changed the matrix, 4 k^2 '
         "bytes a label (as much again for the products of all mistaken rows with "
-        "`normalize_hypotheses`, a vote or a random hypothesis; beyond the bound these end the fit "
-        "with an error), over a pool of rows that all labels share; for p = 2, with any kernel, "
+        "`normalize_hypotheses`; beyond the bound these end the fit with an error), over a pool of "
+        "rows that all labels share; for p = 2, with any kernel, "
         'and what ``"auto"`` is with one that is not linear. Each takes at most 1 GiB, all classes '
         "together: there the matrix stops growing, and a warning says so.",
         structural=True,
@@ -124,6 +122,12 @@ class MatrixLearner(Learner):
         return self.solver == "dual" or not self._is_linear
 
     def _check_parameters(self) -> None:
+        if self.hypothesis in ("vote", "random"):
+            raise ValueError(
+                f"{type(self).__name__} keeps no log of its corrections, from which "
+                f"hypothesis={self.hypothesis!r} is replayed. Pass hypothesis='average' or 'last', "
+                "or take a Perceptron with a kernel, PNormPerceptron(kernel='poly') for one."
+            )
         super()._check_parameters()
         if not self._is_linear and self.solver in ("implicit", "primal"):
             raise ValueError(
@@ -152,7 +156,6 @@ class MatrixLearner(Learner):
         settings: dict[str, Any] = {
             "averaged": self.hypothesis == "average",
             "normalized": bool(self.normalize_hypotheses),
-            "logged": self.hypothesis in ("vote", "random"),
             "most_updates": self.max_updates,
             "room": MATRIX_MEMORY // n_labels,
             "share": 0.0 if self.alpha is None else (1 - self.alpha) * sqrt(8.0) / self.alpha,

@@ -232,7 +232,7 @@ def of_labels_that_learned_on(X, y):
     [
         (PNormPerceptron().fit, "no log of corrections"),
         (PNormPerceptron(kernel="rbf").fit, "no log of corrections"),
-        (HigherOrderPerceptron(hypothesis="vote").fit, "which HigherOrderPerceptron is not"),
+        (HigherOrderPerceptron().fit, "which HigherOrderPerceptron is not"),
         (of_a_stream, "partial_fit, without epochs"),
         (of_labels_that_learned_on, "after max_corrections had stopped it"),
     ],

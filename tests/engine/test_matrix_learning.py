@@ -31,7 +31,7 @@ from problems.higher_order import (
     streamed,
 )
 from problems.kernels import assert_same_outputs
-from problems.models import HYPOTHESES
+from problems.models import VECTORS
 from problems.stages import COPIES
 from references.higher_order import HigherOrder, SecondOrder
 from sparsemargin import (
@@ -51,7 +51,7 @@ from sparsemargin.models import matrix
     model=st.sampled_from(list(LINEAR.values())),
     params=st.fixed_dictionaries(
         {
-            "hypothesis": st.sampled_from(HYPOTHESES),
+            "hypothesis": st.sampled_from(VECTORS),
             "normalize_hypotheses": st.booleans(),
             "fit_intercept": st.booleans(),
             "intercept_scaling": st.sampled_from([1.0, "auto"]),
@@ -197,7 +197,7 @@ def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
 
 
 @pytest.mark.parametrize(
-    ("name", "hypothesis", "travel"), pairwise(list(MODELS), HYPOTHESES, list(COPIES))
+    ("name", "hypothesis", "travel"), pairwise(list(MODELS), VECTORS, list(COPIES))
 )
 def test_a_copy_predicts_and_learns_on_to_the_bit(name, hypothesis, travel, tmp_path):
     model, (X, y) = MODELS[name], noisy_problem(n_classes=3)
@@ -212,7 +212,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(name, hypothesis, travel, tmp_
 
 
 @pytest.mark.parametrize(
-    ("name", "hypothesis", "max_corrections"), pairwise(list(MODELS), HYPOTHESES, [None, 6])
+    ("name", "hypothesis", "max_corrections"), pairwise(list(MODELS), VECTORS, [None, 6])
 )
 def test_threads_change_no_bit(name, hypothesis, max_corrections):
     model, (X, y) = MODELS[name], noisy_problem(n_classes=5)

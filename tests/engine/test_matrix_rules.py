@@ -15,8 +15,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from depth import pairwise, some
 from problems.first_order import (
     by_machine,
-    check_random_slices,
-    check_votes,
     examples,
     index_types,
     make_problem,
@@ -45,11 +43,10 @@ from problems.kernels import (
     assert_outputs,
     kernels,
 )
-from problems.models import HYPOTHESES
-from references.higher_order import HigherOrder, SecondOrder, run_matrix_reference
+from problems.models import VECTORS
+from references.higher_order import HigherOrder, SecondOrder
 from references.kernels import feature_vectors
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
-from sparsemargin._engine.hypotheses import matrix as replays
 
 
 @dataclass
@@ -130,23 +127,6 @@ def test_vectors(machine, problem, extras, hypothesis, normalized):
     check(machine, problem, extras, hypothesis, normalized)
 
 
-@examples(300)
-@given(machines, any_problem, extras)
-def test_votes(machine, problem, extras):
-    check_votes(machine, problem, extras)
-
-
-@examples(150)
-@given(
-    machines, any_problem, st.builds(MatrixExtras, n_epochs=st.integers(1, 3)),
-    st.booleans(), st.integers(0, 1000),
-)  # fmt: skip
-def test_random_time_slices_are_shared_by_all_classes(
-    machine, problem, extras, normalized, random_state
-):
-    check_random_slices(machine, problem, extras, normalized, random_state)
-
-
 @examples(200)
 @given(
     machines.filter(lambda machine: not isinstance(machine, DualMachine)),
@@ -154,37 +134,6 @@ def test_random_time_slices_are_shared_by_all_classes(
 )  # fmt: skip
 def test_float32_rows(machine, problem, extras, hypothesis):
     check(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
-
-
-def make_contradictions(seed, n_blocks=5, width=3):
-    """Rows with features of one block each, which is learned, and then learned the other way round;
-    rows of the last block between them, so that the vector as a whole is not 0; and points."""
-    rng = np.random.RandomState(seed)
-    rows = np.zeros((4 * n_blocks, n_blocks + 1, width))
-    blocks = np.repeat(rng.uniform(-1, 1, (n_blocks, width)), 2, axis=0)
-    rows[np.arange(0, 4 * n_blocks, 2), np.repeat(np.arange(n_blocks), 2)] = blocks
-    rows[1::2, -1] = rng.uniform(-1, 1, (2 * n_blocks, width))
-    y = rng.choice([-1, 1], 4 * n_blocks)
-    y[::2] = np.tile([1, -1], n_blocks)
-    points = rng.uniform(-1, 1, (30, n_blocks + 1, width)) * (rng.uniform(size=(30, 6, 3)) < 0.3)
-    points[:20, -1] = 0
-    return rows.reshape(len(rows), -1), y, points.reshape(30, -1)
-
-
-@pytest.mark.parametrize("solver", [*SOLVERS, "dual"])
-@pytest.mark.parametrize(
-    "rule", [HigherOrder(), HigherOrder(p=3.0), SecondOrder(a=0.01), SecondOrder()]
-)
-def test_votes_of_scores_that_are_zero(rule, solver):
-    """What is 0 in the reference is no vote, whatever rounding leaves of it."""
-    for seed in range(some(2, 5)) if (rule.p, solver) != (3.0, "dual") else ():
-        X, y, points = make_contradictions(seed)
-        run = run_matrix_reference(X, y, rule)
-        model = MatrixMachine(rule, solver).estimator(hypothesis="vote").fit(X, y)
-        assert model.n_corrections_ == run.n_corrections
-        assert (run._scores(points) == 0).any()
-        expected = (run.votes(points) / run.n_trials).astype(float)
-        assert_allclose(model.decision_function(points), expected, rtol=0, atol=1e-14)
 
 
 LONG_RUNS = [
@@ -247,7 +196,7 @@ def noisy(n_classes=2, m=500):
 
 @pytest.mark.parametrize(
     ("name", "hypothesis", "n_classes", "normalized"),
-    pairwise(list(DUAL), HYPOTHESES, [2, 3], [False, True]),
+    pairwise(list(DUAL), VECTORS, [2, 3], [False, True]),
 )
 def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes, normalized):
     problem = noisy(n_classes)
@@ -268,27 +217,14 @@ def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_cl
         assert_allclose(outputs, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("hypothesis", ["vote", "random"])
-@pytest.mark.parametrize("params", [{"kernel": "rbf", "gamma": 0.1}, {}], ids=["dual", "features"])
-@pytest.mark.parametrize("name", ["bounded HO", "SO"])
-def test_vectors_are_replayed_some_at_a_time(name, params, hypothesis, monkeypatch):
-    problem = noisy(3, m=200)
-    model = DUAL[name](hypothesis=hypothesis, max_iter=2, random_state=0, **params)
-    expected = model.fit(problem.X, problem.y).decision_function(problem.X)
-    assert np.min(model.n_corrections_) > 30
-    for points in replays.SupportPoints, replays.FeaturePoints:
-        monkeypatch.setattr(points, "memory", 1)
-    monkeypatch.setattr(replays, "_VECTORS", 7)
-    monkeypatch.setattr(replays, "_POINTS", 60)
-    assert_allclose(model.decision_function(problem.X), expected, rtol=0, atol=1e-9)
-
-
 def test_what_does_not_go_together_is_refused():
     problem = noisy(m=30)
     for model, words in [
         (HigherOrderPerceptron(kernel="rbf", solver="primal"), "solver='primal'"),
         (SecondOrderPerceptron(kernel="poly", solver="implicit"), "solver='implicit'"),
         (HigherOrderPerceptron(solver="dual", p=3), "solver='dual' needs p=2"),
+        (SecondOrderPerceptron(hypothesis="vote"), "hypothesis='average' or 'last', or take"),
+        (HigherOrderPerceptron(hypothesis="random"), "no log of its corrections"),
     ]:
         with pytest.raises(ValueError, match=words):
             model.fit(problem.X, problem.y)

@@ -14,7 +14,15 @@ from sklearn.datasets import dump_svmlight_file
 
 from depth import pairwise
 from problems.hostile import assert_refused
-from problems.models import HYPOTHESES, MODELS, assert_same, fit, make_problem, outputs
+from problems.models import (
+    HYPOTHESES,
+    MODELS,
+    assert_same,
+    fit,
+    hypothesis_of,
+    make_problem,
+    outputs,
+)
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -51,6 +59,7 @@ def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
 ):
     X, y = make_problem(n_classes=n_classes, dtype=dtype)
     warm = {"warm_start": True, "max_iter": 2, "fit_intercept": False} if "warm" in way else {}
+    hypothesis = hypothesis_of(MODELS[name], hypothesis)
     model = MODELS[name](hypothesis=hypothesis, random_state=0, **warm)
     if way == "partial_fit":
         model.partial_fit(X[:50], y[:50], classes=np.arange(n_classes))

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from depth import some
-from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem
+from problems.models import HYPOTHESES, JOINT, MODELS, VECTORS, fit, hypothesis_of, make_problem
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
@@ -39,8 +39,8 @@ A_MODEL_OF_EACH_SPACE = [
     "Higher-order, n x n", "Higher-order, rbf", "Second-order, dual", "in two threads",
 ]  # fmt: skip
 FITTED = [(ALL_MODELS[name], each) for name in some(A_MODEL_OF_EACH_SPACE, ALL_MODELS)
-          for each in HYPOTHESES]  # fmt: skip
-FITTED += [(model, each) for model in JOINT.values() for each in ("last", "average")]
+          for each in HYPOTHESES if each == hypothesis_of(ALL_MODELS[name], each)]  # fmt: skip
+FITTED += [(model, each) for model in JOINT.values() for each in VECTORS]
 
 
 def at_once(calls):

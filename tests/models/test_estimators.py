@@ -13,7 +13,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from depth import pairwise, some
 from problems.csr import csr_of, scrambled, shuffled_rows
-from problems.models import HYPOTHESES, assert_same, make_problem
+from problems.models import HYPOTHESES, assert_same, hypothesis_of, make_problem
 from problems.stages import COPIES
 from sparsemargin import (
     ALMAClassifier,
@@ -244,6 +244,7 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     X, y = make_rows(3)
     given = FORMATS[form](X, tmp_path) if form == "memory-mapped" else FORMATS[form](X)
     y.flags.writeable = False
+    hypothesis = hypothesis_of(make, hypothesis)
 
     def learned(method, rows, **classes):
         # Where it turns out within a fit that columns are in any order, so much has been drawn.
@@ -303,7 +304,7 @@ def test_no_byte_of_the_input_changes(form, make):
     X, weights = form(X), np.linspace(0, 1, len(y))
     arrays = parts_of(X)
     before = [part.tobytes() for part in (*arrays, y, weights)]
-    model = make(hypothesis="vote", intercept_scaling=1.0)
+    model = make(hypothesis=hypothesis_of(make, "vote"), intercept_scaling=1.0)
     model.fit(X, y, sample_weight=weights).partial_fit(X, y, sample_weight=weights)
     model.predict(X)
     model.decision_function(X)

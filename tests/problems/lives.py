@@ -14,7 +14,6 @@ from problems.first_order import scattered
 from sparsemargin._engine import state
 from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
 from sparsemargin._engine.fitting import task, threads
-from sparsemargin._engine.hypotheses import matrix as matrix_replays
 from sparsemargin._engine.hypotheses import replayed
 from sparsemargin._engine.kernel import loop, outputs, support
 from sparsemargin._engine.rows import columns
@@ -32,7 +31,6 @@ LIMITS = {
     "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
     "replays in parts": (
         (replayed, "_POINTS_PER_REPLAY", 3), (replayed, "_POINTS_WITH_MOMENTS", 2),
-        (matrix_replays, "_VECTORS", 3), (matrix_replays, "_POINTS", 5),
     ),
     "kernel rows in parts": ((loop, "BLOCK", 3), (outputs, "_TILE", 2), (outputs, "_POINTS", 3)),
     "room of a pool": ((support, "_ROOM", 1),),

@@ -21,6 +21,8 @@ from sparsemargin import (
 from sparsemargin.io._values import NAMES, OWN_TYPES
 
 HYPOTHESES = ["last", "average", "vote", "random"]
+# Of the Perceptrons with a matrix, which keep no log.
+VECTORS = HYPOTHESES[:2]
 
 MODELS = {
     "Perceptron": partial(PNormPerceptron, normalize=False),
@@ -49,6 +51,12 @@ JOINT = {
     "joint": partial(ALMAClassifier, multi_class="joint"),
     "joint, p = 6": partial(PNormPerceptron, p=6.0, multi_class="joint"),
 }
+
+
+def hypothesis_of(make, hypothesis):
+    """The hypothesis, or one that a model with a matrix has in its stead."""
+    matrix = issubclass(getattr(make, "func", make), (HigherOrderPerceptron, SecondOrderPerceptron))
+    return "average" if matrix and hypothesis not in VECTORS else hypothesis
 
 
 def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):

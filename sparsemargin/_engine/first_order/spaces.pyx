@@ -180,8 +180,7 @@ cdef class LinearState(FirstOrderSpace):
         self.c.slack = real(state, "slack", 0.0, INFINITY)
         self.c.averaged = flag(state, "averaged")
         self.c.normalized = flag(state, "normalized")
-        # Models of before there were variances have none.
-        self.c.adaptive = state.get("gain") is not None
+        self.c.adaptive = part(state, "gain") is not None
         self.trials = integer(state, "trials", 0, MAX_TRIALS)
         t = part(state, "t")
         dtype = getattr(t["values"] if isinstance(t, dict) and "values" in t else t, "dtype", None)

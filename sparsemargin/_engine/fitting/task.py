@@ -191,6 +191,8 @@ class Space:
     takes_many_labels = False
     #: Whether the weights are held sparsely, labels block by block.
     in_blocks = False
+    #: Whether corrections are logged, for hypotheses that are replayed.
+    logged = False
     # How many are held at once.
     outputs_per_part = 1 << 21
     #: Whether the lengths of rows to predict can be told, as margins need.
@@ -215,14 +217,6 @@ class Space:
     def outputs(self, rows, n_threads):
         """Outputs of checked rows by the last or averaged hypothesis, shape (n_rows, n_labels)."""
 
-    @abstractmethod
-    def votes(self, rows, n_threads):
-        """Shares of votes, replayed from a log, shape (n_rows, n_labels)."""
-
-    @abstractmethod
-    def random_outputs(self, rows, seed, n_threads):
-        """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
-
     @property
     def q(self):
         """Of the dual norm."""
@@ -238,10 +232,6 @@ class Space:
 
     def outputs_by(self, hypothesis, rows, seed, n_threads):
         """Outputs of checked rows by a hypothesis of that name, shape (n_rows, n_labels)."""
-        if hypothesis == "vote":
-            return self.votes(rows, n_threads)
-        if hypothesis == "random":
-            return self.random_outputs(rows, seed, n_threads)
         return self.outputs(rows, n_threads)
 
     def outputs_in_parts(self, hypothesis, rows, seed, n_threads):

@@ -47,7 +47,7 @@ class Replayed(Space):
     """What first-order spaces tell of all hypotheses that their log has."""
 
     @property
-    def logged(self) -> bool:
+    def logged(self) -> bool:  # type: ignore[override]
         return self.log is not None
 
     @abstractmethod
@@ -59,7 +59,15 @@ class Replayed(Space):
         """Numbers of some rows, n_points of them if that matters; these as points; the exponents
         that their outputs lack; and what makes a `Replay` over them."""
 
+    def outputs_by(self, hypothesis: str, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
+        if hypothesis == "vote":
+            return self.votes(rows, n_threads)
+        if hypothesis == "random":
+            return self.random_outputs(rows, seed, n_threads)
+        return self.outputs(rows, n_threads)
+
     def votes(self, rows: Csr, n_threads: int) -> np.ndarray:
+        """Shares of votes, shape (n_rows, n_labels)."""
         result = np.empty((rows.n_rows, self.n_labels))
         for which, _, _, make in self.replays(rows, n_threads, _POINTS_PER_REPLAY):
             replay = make()
@@ -68,6 +76,7 @@ class Replayed(Space):
         return result
 
     def random_outputs(self, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
+        """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
         result = np.empty((rows.n_rows, self.n_labels))
         for which, X, exponents, make in self.replays(rows, n_threads, max(1, rows.n_rows)):
             outputs = make(counted=False).outputs_at(draw(X, seed, self.trials))

@@ -81,7 +81,7 @@ cdef class KernelState(FirstOrderSpace):
     def __getstate__(self):
         n = self.n_support
         return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
-                "kernel": self.kernel.saved(), "pool": self.support.filled,
+                "kernel": self.kernel.saved(), "support": self.support.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
                 **{name: getattr(self, name) for name in SCHEMA}}
@@ -92,7 +92,7 @@ cdef class KernelState(FirstOrderSpace):
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
-        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
+        self.support = self.kernel.restored_support(part(state, "support"), self.n_features)
         cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
         arrays = fields(state, {
             "t": (array_of, np.float64, (k, n)),

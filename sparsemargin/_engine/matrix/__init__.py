@@ -1,8 +1,8 @@
 """Perceptrons with a matrix of their mistakes: Higher-order and Second-order.
 
 base.pyx
-    `MatrixSpace`, what all share: a vector over a basis, its averages, counts, log and state.
-    `DualSpace`, over the rows mistaken. Making logged corrections again.
+    `MatrixSpace`, what all share: a vector over a basis, its averages, counts and state.
+    `DualSpace`, over the rows mistaken.
 features.pxi
     `FeatureSpace`, over the features met, and trials over rows: a part of base.pyx.
 higher_order.pyx, second_order.pyx
@@ -14,6 +14,4 @@ spaces.py
     The spaces of all labels.
 loop.py
     Passes over rows.
-
-Votes and random hypotheses are replayed in hypotheses/matrix.py.
 """

@@ -56,7 +56,6 @@ cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
     cdef bint normalized  # hypotheses count with norm 1
-    cdef readonly bint logged
     cdef double margin
     cdef double share  # (1 - alpha) B of the thresholds' gamma_k = B / sqrt(k)
     cdef double threshold  # of y w.x at the next trial, x of unit norm
@@ -79,16 +78,10 @@ cdef class MatrixSpace:
     cdef vector[double] v
     cdef vector[double] total  # sum of c_k unit_k w_k before the current vector
     cdef vector[double] matrix
-    # Of each correction, for hypotheses that are replayed.
-    cdef vector[double] logged_steps
-    cdef vector[int64_t] logged_begins
     cdef vector[double] z  # scratch
     cdef int correct(self, double step, int64_t number) except -1 nogil
-    cdef int log_row(self) except -1 nogil
-    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil
     cdef int move(self, double step) except -1 nogil
     cdef double reciprocal_norm(self) except -1.0 nogil
-    cdef double rounding(self) noexcept nogil
     cdef double square(self) noexcept nogil
     cdef void set_threshold(self) noexcept nogil
     cdef bint meet(self, double signed_output) noexcept nogil
@@ -96,7 +89,6 @@ cdef class MatrixSpace:
     cdef void count_move(self, double before) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
     cdef record(self, Record record)
-    cdef int64_t n_logged(self) noexcept
     cdef int64_t n_mistakes_kept(self) noexcept
     cdef int bound_mistakes(self) except -1
     cdef record_vectors(self, Record record, n, n_total)
@@ -117,14 +109,12 @@ cdef class FeatureSpace(MatrixSpace):
     cdef StoredRows rows  # those the matrix is made of, while it is not n x n
     cdef int32_t n_laid_out  # columns of the n x n form that have been begun
     cdef double diagonal  # what its diagonal begins with
-    cdef StoredRows logged_rows
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
     cdef vector[int32_t] columns
     # Once the matrix changes no more, it is the identity for features that came later, those with
     # numbers from `n_inner` on, the outer ones.
     cdef bint settled
-    cdef bint sweeps  # a model of an old version, which learns on to the bit: it never settles
     cdef int32_t n_inner
     cdef Power minus_one  # p - 1
     cdef double scale  # of v over the outer features
@@ -166,15 +156,14 @@ cdef class DualSpace(MatrixSpace):
     cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns
-    # Products of the rows with each other, likewise; for norms and replays.
+    # Products of the rows with each other, likewise; for norms.
     cdef vector[double] gram
-    cdef vector[int64_t] logged_rows
     # Of the correction under way: the row, its products with all of these, and w's with it.
     cdef int64_t row
     cdef const double* products
     cdef double output
-    cdef vector[double] replayed  # such products
     cdef vector[double] x  # those with the columns
+    cdef double rounding(self) noexcept nogil
     cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil
     cdef int look_up(self) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil

@@ -1,4 +1,4 @@
-"""What matrix Perceptrons share: a vector over a basis, its averages, counts and log.
+"""What matrix Perceptrons share: a vector over a basis, its averages and counts.
 
 The basis is made of what mistakes have brought. `FeatureSpace` numbers features in the order in
 which mistaken rows bring them: what a mistake works on is then short and contiguous, however many
@@ -6,7 +6,6 @@ columns X has. In `DualSpace` all vectors are combinations of the rows mistaken,
 length in feature space: what is needed of a row is its products with these.
 """
 
-from cpython.exc cimport PyErr_CheckSignals
 from libc.math cimport INFINITY, copysign, fabs, ilogb, ldexp, pow, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport fill
@@ -67,10 +66,10 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
     cdef Record inner = Record(part(record.fields, name))
     inner.writing = record.writing
     vector_field(inner, "start", rows.start, None)
-    vector_field(inner, "places", rows.columns, None)
+    vector_field(inner, "columns", rows.columns, None)
     values_field(inner, "values", rows.values, rows.n_entries())
     require_starts("start", inner.fields["start"], rows.n_entries())
-    require_within("places", inner.fields["places"], 1, n_columns - 1)
+    require_within("columns", inner.fields["columns"], 1, n_columns - 1)
     return OK
 
 
@@ -79,9 +78,8 @@ cdef class MatrixSpace:
 
     Parameters
     ----------
-    averaged, normalized, logged : bool
-        Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
-        corrections are logged, for hypotheses that are replayed.
+    averaged, normalized : bool
+        Whether the sum of the hypotheses is kept; whether they count with norm 1.
     share, margin : float
         A trial corrects where ``y w.x`` is at most ``share / sqrt(k) * sqrt(w.v)``, k - 1
         corrections having been made, or at most the margin.
@@ -95,9 +93,9 @@ cdef class MatrixSpace:
         self.settings = settings
         self.open(**settings)
 
-    def open(self, *, bint averaged, bint normalized, bint logged, most_updates, int64_t room,
-             double share=0.0, double margin=0.0):
-        self.averaged, self.normalized, self.logged = averaged, normalized, logged
+    def open(self, *, bint averaged, bint normalized, most_updates, int64_t room, double share,
+             double margin):
+        self.averaged, self.normalized = averaged, normalized
         require(0.0 <= share < INFINITY and 0.0 <= margin < INFINITY, "its margin is out of range")
         self.share, self.margin = share, margin
         self.most_updates = -1 if most_updates is None else most_updates
@@ -112,12 +110,6 @@ cdef class MatrixSpace:
     cdef int move(self, double step) except -1 nogil:
         """v <- v + step * x, the matrix with it, and w as it then is."""
 
-    cdef int log_row(self) except -1 nogil:
-        """Log the row of the correction under way."""
-
-    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
-        """Let the row of that correction in another's log be the one under way."""
-
     cdef double reciprocal_norm(self) except -1.0 nogil:
         """1 / ||w||_q, w as it is held; 0 where w is 0."""
 
@@ -126,10 +118,6 @@ cdef class MatrixSpace:
         cdef double before = self.unit
         self.count_current()
         self.begin = self.trials
-        if self.logged:
-            self.log_row()
-            self.logged_steps.push_back(step)
-            self.logged_begins.push_back(self.begin)
         self.move(step)
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
@@ -215,23 +203,6 @@ cdef class MatrixSpace:
             self.predictor = moment, vector
         return self.predictor[1]
 
-    cdef double rounding(self) noexcept nogil:
-        """What entries of w may be off by, relative to the largest they have been."""
-        return ldexp(1.0, -48)
-
-    @property
-    def relative_error(self):
-        return self.rounding()
-
-    def blank(self):
-        """A space like this one before its first correction, to replay the log in."""
-        return type(self)(**{**self.settings, "averaged": False, "logged": False})
-
-    @property
-    def begins(self):
-        """Trials before each logged correction."""
-        return copied(self.logged_begins)
-
     # ---------------------------------------------------------------------------------- copies
 
     def __reduce__(self):
@@ -262,9 +233,6 @@ cdef class MatrixSpace:
         self.begin = record.field("begin", self.begin, integer, 0, self.trials)
         self.unit = record.field("unit", self.unit, real, -INFINITY, INFINITY)
 
-    cdef int64_t n_logged(self) noexcept:
-        return self.corrections if self.logged else 0
-
     cdef record_vectors(self, Record record, n, n_total):
         """Those over a basis of n, the total being of n_total where nothing is averaged; and what
         there is of each correction."""
@@ -275,43 +243,6 @@ cdef class MatrixSpace:
         if record.writing:
             self.bound_mistakes()
         vector_field(record, "mistakes", self.mistakes, self.n_mistakes_kept())
-        vector_field(record, "logged_steps", self.logged_steps, self.n_logged())
-        vector_field(record, "logged_begins", self.logged_begins, self.n_logged())
-        require_within("logged_begins", record.fields["logged_begins"], 0, MAX_TRIALS)
-
-
-def replay(MatrixSpace log, MatrixSpace space, Py_ssize_t first, const int64_t[::1] used,
-           double[:, ::1] vectors, double[::1] units, double[::1] largest):
-    """Make logged corrections again.
-
-    Parameters
-    ----------
-    log : MatrixSpace
-    space : MatrixSpace
-        What that was before them; brought up to date.
-    first : int
-        The first of them.
-    used : ndarray of shape (n_used,)
-        Which entries of w are asked for; they rise.
-    vectors, units : ndarray of shape (n_used, n_corrections) and (n_corrections,)
-        Get these after each correction, and what each of the vectors counts with.
-    largest : ndarray of shape (n_used,)
-        Magnitudes that these entries have come to; brought up to date.
-    """
-    cdef Py_ssize_t e, j, n_w
-    with nogil:
-        for e in range(units.shape[0]):
-            with gil:
-                PyErr_CheckSignals()
-            space.take_logged(log, first + e)
-            space.correct(log.logged_steps[first + e], 0)
-            units[e] = space.unit / space.common
-            n_w = space.w.size()
-            for j in range(used.shape[0]):
-                if used[j] >= n_w:
-                    break
-                vectors[j, e] = space.common * space.w[used[j]]
-                largest[j] = max(largest[j], fabs(vectors[j, e]))
 
 
 include "features.pxi"
@@ -334,7 +265,7 @@ cdef class DualSpace(MatrixSpace):
     cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil:
         """Let the row of a slot, whose products with the label's are given, be one of these; which
         it is."""
-        if self.normalized or self.logged:
+        if self.normalized:
             self.gram.insert(self.gram.end(), products, products + self.slot_of.size())
             self.gram.push_back(1.0)
         self.slot_of.push_back(slot)
@@ -385,44 +316,25 @@ cdef class DualSpace(MatrixSpace):
     cdef double reciprocal_norm(self) except -1.0 nogil:
         cdef double square, size = 0.0
         cdef size_t j
-        self.replayed.resize(self.w.size())
-        multiply_symmetric(self.gram.data(), self.w.data(), self.replayed.data(), self.w.size())
-        square = dot(self.w.data(), self.replayed.data(), self.w.size())
+        self.z.resize(self.w.size())
+        multiply_symmetric(self.gram.data(), self.w.data(), self.z.data(), self.w.size())
+        square = dot(self.w.data(), self.z.data(), self.w.size())
         for j in range(self.w.size()):
             size += fabs(self.w[j])
         # What rounding could have left of nothing is nothing.
         return 1.0 / sqrt(square) if square > self.rounding() * size * size else 0.0
 
     cdef double rounding(self) noexcept nogil:
+        """What entries of w may be off by, relative to the largest they have been."""
         return max(self.error, ldexp(1.0, -48))
-
-    cdef int log_row(self) except -1 nogil:
-        self.logged_rows.push_back(self.row)
-        return OK
-
-    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
-        cdef const vector[double]* gram = &(<DualSpace> log).gram
-        cdef int64_t i, j, n
-        self.error = (<DualSpace> log).error
-        self.row = (<DualSpace> log).logged_rows[e]
-        n = max(<int64_t> self.w.size(), self.row + 1)
-        self.replayed.resize(n)
-        for j in range(n):
-            i = max(self.row, j)
-            self.replayed[j] = gram[0][i * (i + 1) // 2 + min(self.row, j)]
-        self.products = self.replayed.data()
-        self.output = dot(self.products, self.w.data(), self.w.size())
-        if self.row == <int64_t> self.w.size():
-            self.add_row(self.row, self.products)
-        return OK
 
     # ----------------------------------------------------------------------------- for Python
 
     def can_grow(self, Py_ssize_t n_rows):
         """Whether so many more rows may be the label's: their products with each other, which
-        norms and replays take, may be as large as the matrix."""
+        norms take, may be as large as the matrix."""
         cdef Py_ssize_t n = self.slot_of.size() + n_rows
-        return not (self.normalized or self.logged) or 4 * n * (n + 1) <= self.room
+        return not self.normalized or 4 * n * (n + 1) <= self.room
 
     def renumber(self, int64_t base, const int64_t[::1] slots):
         """Give rows that were at base + i their slots in the support set."""
@@ -450,25 +362,18 @@ cdef class DualSpace(MatrixSpace):
 
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
-        vector_field(record, "places", self.slot_of, None)
+        vector_field(record, "slots", self.slot_of, None)
         n, k = <int64_t> self.slot_of.size(), self.updates
-        require(len(np.unique(record.fields["places"])) == n, "'places' hold a row twice")
-        require_within("places", record.fields["places"], 0, MAX_TRIALS)
+        require(len(np.unique(record.fields["slots"])) == n, "'slots' hold a row twice")
+        require_within("slots", record.fields["slots"], 0, MAX_TRIALS)
         self.record_vectors(record, n, 0)
         vector_field(record, "columns", self.columns, k)
         require_within("columns", record.fields["columns"], 0, n - 1)
         vector_field(record, "matrix", self.matrix, k * (k + 1) // 2)
-        n_products = n if self.normalized or self.logged else 0
+        n_products = n if self.normalized else 0
         vector_field(record, "gram", self.gram, n_products * (n_products + 1) // 2)
-        if not record.writing:  # of an old version it has no part in anything
-            record.fields.setdefault("length", 0.0)
         self.error = record.field("error", self.error, real, 0.0, 1.0)
         self.length = record.field("length", self.length, real, -INFINITY, INFINITY)
-        vector_field(record, "logged_rows", self.logged_rows, self.n_logged())
-        rows = record.fields["logged_rows"]
-        require_within("logged_rows", rows, 0, n - 1)
-        require((np.diff(np.maximum.accumulate(np.concatenate([[-1], rows]))) <= 1).all(),
-                "'logged_rows' skip a row")
 
 
 def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1] square,

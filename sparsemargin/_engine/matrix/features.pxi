@@ -51,7 +51,7 @@ cdef class FeatureSpace(MatrixSpace):
         self.primal_room = primal_room
         self.n_met = 1
         self.met = np.zeros(self.n_coordinates, dtype=np.int32)
-        self.rows.values.single = self.logged_rows.values.single = single
+        self.rows.values.single = single
         self.n_inner, self.scale = 1, 1.0
         self.w.resize(1)
         self.total.resize(1)
@@ -94,17 +94,6 @@ cdef class FeatureSpace(MatrixSpace):
             self.n_inner = self.n_met
         return OK
 
-    cdef int log_row(self) except -1 nogil:
-        self.logged_rows.append(self.x, self.columns)
-        return OK
-
-    cdef int take_logged(self, MatrixSpace log, Py_ssize_t e) except -1 nogil:
-        cdef size_t j
-        (<FeatureSpace> log).logged_rows.read(e, self.x, self.columns)
-        for j in range(self.columns.size()):
-            self.n_met = max(self.n_met, self.columns[j] + 1)
-        return self.widen()
-
     cdef double reciprocal_norm(self) except -1.0 nogil:
         cdef double q = self.p / (self.p - 1.0), peak = 0.0, total = 0.0, outer = self.powers.high
         cdef size_t i, n = self.n_inner
@@ -136,8 +125,8 @@ cdef class FeatureSpace(MatrixSpace):
         cdef size_t j, n = 0
         self.outer_x.clear()
         self.outer.clear()
-        self.settled = not self.sweeps and (self.settled or fixed or self.full
-                                            or 0 <= self.most_updates <= self.updates)
+        self.settled = (self.settled or fixed or self.full
+                        or 0 <= self.most_updates <= self.updates)
         if not self.settled:
             return OK
         for j in range(self.columns.size()):
@@ -358,9 +347,6 @@ cdef class FeatureSpace(MatrixSpace):
         integer(self.settings, "primal_room", 0, self.room)
         self.rows_taken = record.field("rows_taken", self.rows_taken, integer, 0, MAX_TRIALS)
         self.record_met(record)
-        rows_field(record, "logged_rows", self.logged_rows, self.n_met)
-        require(self.logged_rows.count() == self.n_logged(),
-                "'logged_rows' are not those of the corrections")
         self.record_vectors(record, self.n_met, 1)
         self.record_settled(record)
         self.record_matrix(record)
@@ -370,31 +356,24 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_met(self, Record record):
         """The numbers of the features met, each of one coordinate."""
         most = min(self.n_coordinates + 1, INT32_MAX)
-        self.n_met = record.field("n_seen", self.n_met, integer, 1, most)
+        self.n_met = record.field("n_met", self.n_met, integer, 1, most)
         if record.writing:
-            record.fields["place_of"] = sparse(self.met)
+            record.fields["met"] = sparse(self.met)
             return
-        self.met = None
-        array = dense(record.fields, "place_of", np.int32, self.n_coordinates)
+        array = dense(record.fields, "met", np.int32, self.n_coordinates)
         numbers = np.sort(array[np.flatnonzero(array)])
-        require(len(numbers) == self.n_met - 1, f"'place_of' has not {self.n_met - 1} places")
-        require_within("place_of", numbers, 0, self.n_met - 1)
-        twice = numbers[1:][numbers[1:] == numbers[:len(numbers) - 1]]
-        require(len(twice) == 0, f"'place_of' holds {twice[:1].sum()} twice")
+        require(np.array_equal(numbers, np.arange(1, self.n_met)),
+                f"'met' has not the numbers up to {self.n_met - 1}, each once")
         self.met = writable(array)
         self.bind()
 
     cdef record_settled(self, Record record):
         cdef vector[double] sums
-        if not record.writing:
-            record.fields.setdefault("n_inner", -1)
-            record.fields.setdefault("outer_sums", np.zeros(0))
-        elif self.settled:
+        if self.settled:
             sums = [self.common, self.scale, self.powers.high, self.powers.low, self.powers.lowest,
                     self.most_powers, self.Z, self.most_unit]
-        n = self.n_inner if self.settled else -1 if self.sweeps else 0
-        n = record.field("n_inner", n, integer, -1, self.n_met)
-        self.settled, self.sweeps = n > 0, n < 0
+        n = record.field("n_inner", self.n_inner if self.settled else 0, integer, 0, self.n_met)
+        self.settled = n > 0
         self.n_inner = n if self.settled else self.n_met
         vector_field(record, "outer_sums", sums, 8 if self.settled else 0)
         require_within("outer_sums", record.fields["outer_sums"], -INFINITY, INFINITY)

@@ -157,10 +157,9 @@ class DualLoop(MatrixLoop):
         spaces = self.space.spaces
         if not all(space.can_grow(n_rows) for space in spaces):
             raise ValueError(
-                "normalize_hypotheses=True and the hypotheses that are replayed take the products "
-                "of all mistaken rows with each other, and those of "
-                f"{max(len(space.slots) for space in spaces)} rows of a label are as many "
-                "as may be kept. Pass normalize_hypotheses=False and hypothesis='average'."
+                "normalize_hypotheses=True takes the products of all mistaken rows with each "
+                f"other, and those of {max(len(space.slots) for space in spaces)} rows of a label "
+                "are as many as may be kept. Pass normalize_hypotheses=False."
             )
 
 

@@ -164,10 +164,6 @@ cdef class SecondOrderSpace(FeatureSpace):
         self.forward = vector[double]()
         return OK
 
-    cdef double rounding(self) noexcept nogil:
-        # By the condition number of a I + S S^T, at most.
-        return FeatureSpace.rounding(self) * (1.0 + self.updates / self.a)
-
     cdef record(self, Record record):
         FeatureSpace.record(self, record)
         cdef int64_t k = self.rows.count()
@@ -220,6 +216,7 @@ cdef class SecondOrderDual(DualSpace):
         return OK
 
     cdef double rounding(self) noexcept nogil:
+        # By the condition number of a I + S S^T, at most.
         return DualSpace.rounding(self) * (1.0 + self.updates / self.a)
 
     cdef record(self, Record record):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
@@ -12,13 +11,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsemargin._engine.fitting.task import NumberedRows, Task, norm
-from sparsemargin._engine.hypotheses.matrix import (
-    FeaturePoints,
-    SupportPoints,
-    random_outputs,
-    votes,
-)
-from sparsemargin._engine.hypotheses.replayed import draw
 from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
 from sparsemargin._engine.kernel.outputs import SupportSpace, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
@@ -51,8 +43,6 @@ class SpacePerLabel(NumberedRows):
 
     #: Names of the classes that the spaces may be of.
     kinds: ClassVar[dict[str, Any]] = {}
-
-    logged = _common("logged")
 
     def __init__(self, spaces: Sequence[Any]):
         self.spaces, self.n_labels = list(spaces), len(spaces)
@@ -91,18 +81,6 @@ class SpacePerLabel(NumberedRows):
     @property
     def trials(self) -> int:
         return int(self.trials_per_label.max())
-
-    @abstractmethod
-    def test_points(self, rows: Csr, n_threads: int) -> FeaturePoints | SupportPoints:
-        """Checked rows as the labels' vectors meet them."""
-
-    def votes(self, rows: Csr, n_threads: int) -> np.ndarray:
-        return votes(self.test_points(rows, n_threads))
-
-    def random_outputs(self, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
-        points = self.test_points(rows, n_threads)
-        outputs = random_outputs(points, draw(points.X, seed, self.trials))
-        return np.asarray(np.ldexp(outputs, points.exponents))
 
     def count_trials(self, trials: int) -> None:
         """Let the trials go up to `trials` without a correction, for labels still learning."""
@@ -166,9 +144,6 @@ class LabelSpaces(SpacePerLabel):
         """The form that each label's matrix has come to."""
         return ["primal" if primal else "implicit" for primal in self.per_label("primal")]
 
-    def test_points(self, rows: Csr, n_threads: int) -> FeaturePoints:
-        return FeaturePoints(self, rows)
-
     def outputs(self, rows: Csr, n_threads: int = 1) -> np.ndarray:
         result = np.empty((rows.n_rows, self.n_labels))
         for space, out in zip(self.spaces, result.T, strict=True):
@@ -216,7 +191,7 @@ class DualSpaces(SupportSpace, SpacePerLabel):
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel.saved(), "bias": self.bias, "n_features": self.n_features,
-            "pool": self.support.filled, "origin": self.origin, "rows_taken": self.rows_taken,
+            "support": self.support.filled, "origin": self.origin, "rows_taken": self.rows_taken,
             **super().__getstate__(),
         }  # fmt: skip
 
@@ -224,11 +199,11 @@ class DualSpaces(SupportSpace, SpacePerLabel):
         super().__setstate__(state)
         self.n_features = integer(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
-        self.support = self.kernel.restored_support(part(state, "pool"), self.n_features)
+        self.support = self.kernel.restored_support(part(state, "support"), self.n_features)
         self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
-            require_within("places", space.slots, 0, self.n_support - 1)
+            require_within("slots", space.slots, 0, self.n_support - 1)
 
     @contextmanager
     def loop(self, task: Task, rule: Any = None, *, skips: bool = False) -> Iterator[DualLoop]:
@@ -244,9 +219,6 @@ class DualSpaces(SupportSpace, SpacePerLabel):
     @property
     def solvers(self) -> list[str]:
         return ["dual"] * self.n_labels
-
-    def test_points(self, rows: Csr, n_threads: int) -> SupportPoints:
-        return SupportPoints(self, rows, n_threads)
 
     def norms(self, n_threads: int) -> np.ndarray:
         if not self.tells_lengths:
