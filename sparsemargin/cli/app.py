@@ -14,8 +14,8 @@ from typing import Any
 
 import click
 
+from sparsemargin._shown import shown
 from sparsemargin.cli.options import QUIET, TRACEBACK, Command
-from sparsemargin.io.shown import shown
 
 _COMMANDS = ("train", "predict", "evaluate", "inspect", "info")
 

@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 
 import click
 
+from sparsemargin._shown import shown
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.reading import Corpus
 from sparsemargin.io.report import Lines, one_step_ahead, speed
 from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.shown import shown
 from sparsemargin.io.stream import Moment
 
 Display = Callable[[float | None, str], None]

@@ -17,11 +17,12 @@ from sparsemargin.distributed._mixing import Mixing
 from sparsemargin.distributed._rounds import Round, Rounds, survey
 from sparsemargin.distributed._schema import (
     Mixture,
+    Survey,
     check_rows_there,
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, Survey, shards_of
+from sparsemargin.distributed._shards import FileShard, shards_of
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
@@ -220,7 +221,9 @@ def learn_distributed(
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if files:
-            schema = schema_of_files(files, surveys, told["classes"], positive)
+            schema = schema_of_files(
+                [file.name for file in files], surveys, told["classes"], positive
+            )
         else:
             schema = schema_of_matrices(surveys)
         if learner.intercept_scaling == "auto":

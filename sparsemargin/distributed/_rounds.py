@@ -29,8 +29,8 @@ from sparsemargin.distributed._mixing import (
     Update,
     VectorMixer,
 )
-from sparsemargin.distributed._schema import Mixture, Schema
-from sparsemargin.distributed._shards import Shard, Survey
+from sparsemargin.distributed._schema import Mixture, Schema, Survey
+from sparsemargin.distributed._shards import Shard
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.stream import Interruption, Moment
 from sparsemargin.models import Learner

@@ -5,12 +5,12 @@ from __future__ import annotations
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.distributed._shards import FileShard, Survey
+from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
 from sparsemargin.models.base import LARGEST_SEED, count_labels
 from sparsemargin.models.labels import (
@@ -22,6 +22,27 @@ from sparsemargin.models.labels import (
     refuse_lone,
     told_encoder,
 )
+
+
+class Survey(NamedTuple):
+    """What has to be known of a shard before any is learned from."""
+
+    n_rows: int
+    n_entries: int
+    n_columns: int | None  # of a matrix
+    lowest: int  # of a file's indices, as written
+    highest: int
+    dtype: str  # of the values
+    labels: Any  # the LabelTable of a file; the classes of a matrix
+    form: str | None  # how the rows of a matrix have any number of labels; None: each has one
+    reading: Reading | None  # how a row cache was read
+    beginning: list[Csr]  # its first rows, which a model measures
+    n_bytes: int  # of text, or of the arrays
+    checksum: int  # of rows and labels
+
+    def identity(self) -> dict[str, Any]:
+        """What the shard is known by when a fit goes on."""
+        return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
 @dataclass(frozen=True)
@@ -50,9 +71,10 @@ class Schema:
 
 
 def schema_of_files(
-    files: Sequence[FileShard], surveys: Sequence[Survey], classes: Any, positive: Any
+    names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
-    """That of files, whose classes are those that the caller has named, or the labels of all."""
+    """That of files of these names; the classes are those that the caller has named, or all
+    labels."""
     reading, table = surveys[0].reading, LabelTable()
     assert reading is not None
     for s, survey in enumerate(surveys):
@@ -78,7 +100,7 @@ def schema_of_files(
         n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
         "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,
         reading.settled(lowest), drops, reading.n_columns is None,
-        {file.name: survey.checksum for file, survey in zip(files, surveys, strict=True)},
+        {name: survey.checksum for name, survey in zip(names, surveys, strict=True)},
     )  # fmt: skip
 
 

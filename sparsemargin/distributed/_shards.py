@@ -9,12 +9,13 @@ from copy import deepcopy
 from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.distributed._schema import Schema, Survey
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import Corpus, Reading
@@ -30,9 +31,6 @@ from sparsemargin.models.labels import (
     multilabel_targets,
 )
 from sparsemargin.models.rows import check_rows, open_rows
-
-if TYPE_CHECKING:
-    from sparsemargin.distributed._schema import Schema
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27
@@ -52,27 +50,6 @@ class Pair(NamedTuple):
 
     X: Any
     y: Any
-
-
-class Survey(NamedTuple):
-    """What has to be known of a shard before any is learned from."""
-
-    n_rows: int
-    n_entries: int
-    n_columns: int | None  # of a matrix
-    lowest: int  # of a file's indices, as written
-    highest: int
-    dtype: str  # of the values
-    labels: Any  # the LabelTable of a file; the classes of a matrix
-    form: str | None  # how the rows of a matrix have any number of labels; None: each has one
-    reading: Reading | None  # how a row cache was read
-    beginning: list[Csr]  # its first rows, which a model measures
-    n_bytes: int  # of text, or of the arrays
-    checksum: int  # of rows and labels
-
-    def identity(self) -> dict[str, Any]:
-        """What the shard is known by when a fit goes on."""
-        return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
 @dataclass

@@ -19,8 +19,8 @@ import numpy as np
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
+from sparsemargin._shown import quoted
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
-from sparsemargin.io.shown import quoted
 from sparsemargin.io.sources import Source, TextBlock
 from sparsemargin.models.labels import LabelTable, first_labels
 

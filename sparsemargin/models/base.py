@@ -41,7 +41,7 @@ from sparsemargin._engine.kernel.functions import (
     keeps_zeros,
 )
 from sparsemargin._engine.rows.csr import any_repeats, row_norms, summed
-from sparsemargin.io.shown import shown
+from sparsemargin._shown import shown
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import Choice, Form, joined, label_text
 from sparsemargin.models.parameters import SharedParameters, declarations

@@ -18,7 +18,7 @@ import numpy as np
 
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.io.shown import shown
+from sparsemargin._shown import shown
 
 #: What labels of rows that may have several came as, and predictions are given back as.
 Form = Literal["dense", "sparse", "lists"]
