@@ -141,7 +141,7 @@ defaults: $(VENV)/equipped
 
 lint: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[dev]"
-	$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy
+	$(VENV)/bin/ruff check . && $(VENV)/bin/ruff format --check . && $(VENV)/bin/mypy && $(VENV)/bin/lint-imports
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)

@@ -65,7 +65,7 @@ EXPECTED = {
 
 # fmt: off
 FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
-    ("arow", ENGINE + "first_order/rules.pxd"): [
+    ("arow", ENGINE + "core/rules.pxd"): [
         ("min(1.0 - trial.output, rule.C)", "1.0 - trial.output"),
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
@@ -81,7 +81,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("others = gain.output - own", "others = gain.output"),
         ("(old + step * x.values[j] * x.variances[j])", "(old + step * x.values[j])"),
     ],
-    ("arow", ENGINE + "first_order/labels.pxd"): [
+    ("arow", ENGINE + "core/labels.pxd"): [
         ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),
     ],
     ("weights", "sparsemargin/models/base.py"): [
@@ -93,7 +93,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("self.waited >= self.passes", "self.waited > self.passes"),
         ("and self.made >= self.corrections", ""),
     ],
-    ("rules", ENGINE + "first_order/rules.pxd"): [
+    ("rules", ENGINE + "core/rules.pxd"): [
         ("return rule.margin / pow(<double> k, rule.epsilon)",
          "return rule.margin / pow(<double> k, 0.5)"),
         ("if cosine * relaxed >= 1.0:", "if cosine * relaxed > 2.0:"),
@@ -109,7 +109,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("corrections", ENGINE + "first_order/instance.pxd"): [
         ("    x.slack *= x.scale.factor\n", ""),
     ],
-    ("corrections", ENGINE + "first_order/labels.pxd"): [
+    ("corrections", ENGINE + "core/labels.pxd"): [
         ("return label.S.high + label.S.low + label.S_slack", "return label.S.high + label.S.low"),
         ("        label.mass /= label.norm\n", ""),
         ("label.largest = max(label.largest, ldexp(row.norm, row.exponent))",
@@ -130,10 +130,10 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("corrections", ENGINE + "first_order/trials.pyx"): [
         ("    space.labels[l].S_slack += slack_squares(space, l) - before\n", ""),
     ],
-    ("averages", ENGINE + "first_order/labels.pxd"): [
+    ("averages", ENGINE + "core/labels.pxd"): [
         ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
     ],
-    ("averages", ENGINE + "first_order/labels.pyx"): [
+    ("averages", ENGINE + "core/labels.pyx"): [
         ("                label.begin += self.trials - label.stopped\n", ""),
         ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
@@ -151,7 +151,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("settle(rule, c, l, of_row, mass, call.trials + 1)",
          "settle(rule, c, l, of_row, mass, call.trials)"),
     ],
-    ("guards", ENGINE + "first_order/labels.pxd"): [
+    ("guards", ENGINE + "core/labels.pxd"): [
         ("return label.S.high < share * label.S_peak", "return False"),
         ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
          "return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)"),
@@ -186,7 +186,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("votes", ENGINE + "first_order/trial.pxi"): [
         ("entry.start = call.trials - c.labels[l].idle", "entry.start = call.trials"),
     ],
-    ("votes", ENGINE + "hypotheses/replay.pyx"): [
+    ("votes", ENGINE + "replay/replay.pyx"): [
         ("if entry.start >= trials:", "if entry.start > trials:"),
         ("if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:", "if fabs(scores[j]) > 0.0:"),
         ("if entry.shift_before or entry.shift_after or unit > STALE", "if unit > STALE"),
@@ -265,7 +265,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          ""),
         ("require((most <= flushes).all(),", "require(True,"),
     ],
-    ("model files", ENGINE + "hypotheses/log.pyx"): [
+    ("model files", ENGINE + "core/log.pyx"): [
         ('        require_within("row", state["row"], 0, n_rows - 1)\n', ""),
     ],
     ("model files", ENGINE + "state.py"): [

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.state import (
     MAX_TRIALS,

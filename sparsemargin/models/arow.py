@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin.models.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real

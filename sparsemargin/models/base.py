@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.task import (
     Positives,

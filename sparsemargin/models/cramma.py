@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import Patience
 from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real

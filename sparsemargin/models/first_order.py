@@ -12,12 +12,12 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.log import CorrectionLog
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
-from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
-from sparsemargin._engine.hypotheses.log import CorrectionLog
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models.base import Learner
 from sparsemargin.models.parameters import (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from dataclasses import field
 from typing import Any, Literal
 
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin._engine.first_order.labels import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin.models.first_order import MarginSeeker, Sample
 from sparsemargin.models.parameters import declared

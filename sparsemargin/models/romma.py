@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels import FirstOrderRule
+from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import FLAG, declared, parameter
 

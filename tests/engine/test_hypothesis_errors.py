@@ -18,7 +18,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
-from sparsemargin._engine.hypotheses.replayed import points_of
+from sparsemargin._engine.replay.replayed import points_of
 from sparsemargin.evaluation import hypothesis_errors
 
 # Models of a few trials warn that they have not converged.
@@ -184,7 +184,7 @@ def test_points_beyond_one_replay(monkeypatch):
         model.fit(X, y)
         whole = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         with monkeypatch.context() as patched:
-            patched.setattr("sparsemargin._engine.hypotheses.replayed._POINTS_WITH_MOMENTS", 7)
+            patched.setattr("sparsemargin._engine.replay.replayed._POINTS_WITH_MOMENTS", 7)
             patched.setattr("sparsemargin._engine.kernel.outputs._POINTS", 7)
             parts = hypothesis_errors(model, X_test, y_test, [0.5, 1])
         for name, errors in whole.errors.items():

@@ -28,7 +28,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin._engine.fitting import epochs
-from sparsemargin._engine.kernel import gram_loop, loop
+from sparsemargin._engine.kernel import loop, stored_products
 from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import hypothesis_errors, margins
 from sparsemargin.io.model_files import read_summary
@@ -236,7 +236,7 @@ def test_rows_to_predict_that_are_too_long_are_refused_by_number(hypothesis):
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatch):
     X, y = make_rows(600)
-    learn, calls = gram_loop.learn_label, []
+    learn, calls = stored_products.learn_label, []
 
     def interrupted(*call):
         calls.append(call)
@@ -244,7 +244,7 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
             _thread.interrupt_main()
         return learn(*call)
 
-    monkeypatch.setattr(gram_loop, "learn_label", interrupted)
+    monkeypatch.setattr(stored_products, "learn_label", interrupted)
     monkeypatch.setattr(epochs, "PRODUCTS_PER_CALL", 6000)
     if in_blocks:
         monkeypatch.setattr(loop, "MEMORY", 0)

@@ -32,10 +32,10 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import certificate, task, threads
 from sparsemargin._engine.fitting import epochs as learning
-from sparsemargin._engine.kernel import gram_loop as gram
 from sparsemargin._engine.matrix import loop as matrix_loop
 from sparsemargin.datasets import make_zipf_text
 

@@ -9,8 +9,8 @@ from depth import pairwise
 from problems.first_order import scattered
 from references.first_order import augment, link, p_norm
 from sparsemargin import MaxMarginClassifier
+from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin._engine.fitting import certificate, threads
-from sparsemargin._engine.kernel import gram_loop as gram
 
 
 def separable_problem(m=40, n=15, density=0.5, n_classes=2, seed=0):

@@ -18,7 +18,7 @@ from depth import pairwise
 from problems.command_line import two_classes, write
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
-from sparsemargin._engine.kernel import gram_loop as gram
+from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import archive, row_cache, sources, stream
 from sparsemargin.io.archive import ArchiveWriter

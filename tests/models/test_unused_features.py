@@ -15,9 +15,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from sparsemargin import ALMAClassifier, fit_csr, save_model
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import gram_loop, label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin._engine.kernel import gram_loop
 from sparsemargin._engine.kernel.outputs import SupportSpace
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row

@@ -1,7 +1,6 @@
-"""First-order rules, and what learns by them.
+"""Learning by first-order rules, in a vector for each label.
 
-``rules`` say how far to step and when; ``labels`` hold what is kept of each label, and ask the
-rule; ``linear`` is the vector and its correction, ``instance`` the row that it takes; ``spaces``
+``linear`` is the vector and its correction, ``instance`` the row that it takes; ``spaces``
 hold all labels' numbers, a joint machine's among them; ``trials`` is the loop, ``linear_loop`` its
 passes; ``linear_space`` is what models learn in and ask, ``label_blocks`` the same for more labels
 than memory holds densely.

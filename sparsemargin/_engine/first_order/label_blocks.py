@@ -64,7 +64,7 @@ class BlockLoop(LinearLoop):
     Ctrl-C waits for the end of the pass, as all labels then have made the same trials.
     """
 
-    gram_suits = False
+    by_products = None
     mistakes = None  # no block sees all outputs
 
     def __init__(self, space, rule, task):

@@ -27,11 +27,11 @@ from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
-from sparsemargin._engine.first_order.labels cimport (
+from sparsemargin._engine.core.labels cimport (
     Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
 )
-from sparsemargin._engine.first_order.rules cimport FREE, PrecisionGain, Step
-from sparsemargin._engine.hypotheses.log cimport FORGET
+from sparsemargin._engine.core.rules cimport FREE, PrecisionGain, Step
+from sparsemargin._engine.core.log cimport FORGET
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t

@@ -7,11 +7,11 @@ from itertools import pairwise
 
 import numpy as np
 
+from sparsemargin._engine.first_order.gram_loop import GramLoop
 from sparsemargin._engine.first_order.trials import Job
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
-from sparsemargin._engine.kernel.gram_loop import GramLoop
 from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
 # Up to so many labels are scored one beside the other without vectors.
@@ -47,8 +47,8 @@ class LinearLoop(Loop):
         return Job(self.space, self.rule, self.task.rows, self.task, self.distinct)
 
     @cached_property
-    def gram_suits(self):
-        return GramLoop.suits(self.space, self.task)
+    def by_products(self):
+        return GramLoop if GramLoop.suits(self.space, self.task) else None
 
     @property
     def mistakes(self):
@@ -107,7 +107,7 @@ class JointLoop(LinearLoop):
 
     certificate_type = JointCertificate
 
-    gram_suits = False
+    by_products = None
 
     def __init__(self, space, rule, task):
         super().__init__(space, rule, task)

@@ -1,6 +1,6 @@
 """What is learned by first-order rules: the spaces as Python sees them."""
 
-from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
+from sparsemargin._engine.core.labels cimport FirstOrderSpace
 from sparsemargin._engine.first_order.linear cimport Coordinates
 
 cdef class LinearState(FirstOrderSpace):

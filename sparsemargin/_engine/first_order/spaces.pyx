@@ -12,10 +12,10 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, Label, Space, refit
+from sparsemargin._engine.core.labels cimport FirstOrderSpace, Label, Space, refit
 from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates, sum_afresh, weigh
-from sparsemargin._engine.first_order.rules cimport FREE
-from sparsemargin._engine.hypotheses.log cimport CorrectionLog
+from sparsemargin._engine.core.rules cimport FREE
+from sparsemargin._engine.core.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport RowScale, state_t
 

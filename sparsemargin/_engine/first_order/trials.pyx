@@ -7,7 +7,7 @@ strongest other one: ``W.Phi``, Phi being the row in the place of its class and 
 that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two classes move.
 """
 
-from libc.math cimport INFINITY, fabs, isfinite, ldexp, pow, sqrt
+from libc.math cimport fabs, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t, uint8_t, uint64_t
 from libcpp.vector cimport vector
 
@@ -16,19 +16,19 @@ import numpy as np
 from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
-from sparsemargin._engine.first_order.labels cimport (
-    FirstOrderRule, FirstOrderSpace, Space, answer, next_threshold, refit, scaled_step, settle,
-    tighten, trial_of, unit
+from sparsemargin._engine.core.labels cimport (
+    FirstOrderRule, Space, answer, next_threshold, refit, scaled_step, settle, tighten, trial_of,
+    unit
 )
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
-from sparsemargin._engine.first_order.rules cimport (
+from sparsemargin._engine.core.rules cimport (
     BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
     starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
-from sparsemargin._engine.hypotheses.log cimport Correction
+from sparsemargin._engine.core.log cimport Correction
 from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
@@ -351,22 +351,6 @@ include "trial.pxi"
 
 
 # ----------------------------------------------------------------------------------- from Python
-
-def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
-    """Put the rule's threshold before every label that is still learning."""
-    cdef Py_ssize_t l
-    for l in range(space.c.n_labels):
-        space.c.threshold[l] = -INFINITY
-        if space.c.labels[l].stopped < 0:
-            space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)
-
-
-def shuffle(int64_t[::1] order, uint64_t seed):
-    """A random permutation, in place."""
-    with nogil:
-        if order.shape[0]:
-            shuffle_rows(&order[0], order.shape[0], seed)
-
 
 def add_rows(LinearState space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
              double[::1] scores):

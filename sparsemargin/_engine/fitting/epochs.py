@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, warn_user
 from sparsemargin._engine.fitting.threads import interruptible
-from sparsemargin._engine.kernel.gram_loop import GramLoop
+from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin._engine.state import MAX_TRIALS
 
 # Seconds between two lines: of a fit asked to speak, and of one that nothing but its own
@@ -183,7 +182,7 @@ class _Fit:
         self.trials_before = self.space.trials_per_label
         self.trials = self.passes = 0  # made
         self.settled = False  # whether all trials left would make no correction
-        self.gram = None  # the `GramLoop`, while it makes the passes
+        self.gram = None  # the loop by dot products, while it makes the passes
         self.next_choice = np.inf
         self.certificate = None
         self.margin = None  # as last taken
@@ -221,8 +220,9 @@ class _Fit:
         learning = True
         # The choice between the loops is made by counts alone, at epochs that depend on nothing
         # else: the two round differently.
-        if self.loop.gram_suits:
-            patience = PATIENCE * self.space.n_labels * GramLoop.cost_of_matrix(self.task)
+        if self.loop.by_products is not None:
+            cost = self.loop.by_products.cost_of_matrix(self.task)
+            patience = PATIENCE * self.space.n_labels * cost
             self.next_choice = self.first_choice = max(1, -(-patience // self.loop.products))
         while learning and self.trials_left > 0:
             if self.epochs >= self.next_choice:
@@ -281,7 +281,7 @@ class _Fit:
             return 1
         cost = self.loop.products
         if self.gram is not None:
-            cost = GramLoop.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
+            cost = self.gram.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
         epochs = min(
             PRODUCTS_PER_CALL / cost, self.trials_left / self.n_trials,
             self.next_choice - self.epochs,
@@ -294,12 +294,13 @@ class _Fit:
         """Take the loop that costs less at this rate of corrections, for as long again."""
         rate = self.rate / self.space.n_labels
         plain = self.loop.products * (1 + 2 * rate / self.n_trials)
-        by_gram = GramLoop.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
+        by_products = self.loop.by_products
+        by_gram = by_products.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
         if by_gram >= plain:
             self.gram = None
         elif self.gram is None:
             self.loop.sum_repeats()
-            self.gram = GramLoop(self.space, self.loop.rule, self.task)
+            self.gram = by_products(self.space, self.loop.rule, self.task)
             self._take_rows(None)
         self.next_choice = self.epochs + max(self.first_choice, self.epochs)
 

@@ -287,8 +287,9 @@ class Loop:
         Trials between two moments at which Ctrl-C is heard.
     """
 
-    # Whether the passes may be made by `GramLoop` too; whether one call can make several.
-    gram_suits = False
+    # The loop that may make whole passes in place of this one, by the rows' dot products; whether
+    # one call can make several.
+    by_products = None
     repeats = False
 
     def __init__(self, space, task):

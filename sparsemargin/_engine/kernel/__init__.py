@@ -6,7 +6,7 @@
 - ``space``: the vectors, as combinations of the support set.
 - ``loop``: a task's rows in blocks, their scores kept from pass to pass; and `KernelSpace`, which
   models learn in and ask.
-- ``gram_loop``: what blocks share with passes over few rows of a linear space; and these.
+- ``stored_products``: trials of a block, and of few rows of a linear space, by their products.
 - ``outputs``: outputs of vectors, norms and lengths, tile by tile; base of the spaces over a
   support set.
 """

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.first_order.trials import set_thresholds
+from sparsemargin._engine.core.labels import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.task import Loop
 from sparsemargin._engine.fitting.threads import uninterrupted
-from sparsemargin._engine.hypotheses.replay import KernelReplay
-from sparsemargin._engine.hypotheses.replayed import Replayed, points_of
-from sparsemargin._engine.kernel.gram_loop import MEMORY, StoredProducts
 from sparsemargin._engine.kernel.outputs import (
     SupportSpace,
     outputs,
@@ -24,7 +21,10 @@ from sparsemargin._engine.kernel.outputs import (
     support_products,
 )
 from sparsemargin._engine.kernel.space import KernelState
+from sparsemargin._engine.kernel.stored_products import MEMORY, StoredProducts
 from sparsemargin._engine.kernel.support import Points, SupportSet
+from sparsemargin._engine.replay.replay import KernelReplay
+from sparsemargin._engine.replay.replayed import Replayed, points_of
 
 #: Rows whose scores are worked out at once.
 BLOCK = 256

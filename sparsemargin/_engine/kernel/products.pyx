@@ -13,14 +13,14 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport (
+from sparsemargin._engine.core.labels cimport (
     FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, must_flush, refit,
     settle, tighten, total_S, trial_of, unit
 )
-from sparsemargin._engine.first_order.rules cimport (
+from sparsemargin._engine.core.rules cimport (
     ONTO_SPHERE, Rule, Step, Trial, plain_step, starts_from_first_row
 )
-from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog
+from sparsemargin._engine.core.log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, tidy
 from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due

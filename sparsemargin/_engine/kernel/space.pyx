@@ -14,9 +14,9 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport FirstOrderSpace, refit
-from sparsemargin._engine.first_order.rules cimport FREE
-from sparsemargin._engine.hypotheses.log cimport CorrectionLog
+from sparsemargin._engine.core.labels cimport FirstOrderSpace, refit
+from sparsemargin._engine.core.rules cimport FREE
+from sparsemargin._engine.core.log cimport CorrectionLog
 
 from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet

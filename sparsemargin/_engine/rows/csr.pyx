@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -10,7 +10,9 @@ from itertools import product
 
 import numpy as np
 
-from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, make_power, raise_block, raised
+from sparsemargin._engine.numerics.arithmetic cimport (
+    BLOCK, Power, make_power, raise_block, raised, shuffle_rows
+)
 
 from sparsemargin._engine.state import received
 
@@ -354,3 +356,10 @@ cdef void measure_all(const Rows[value_t, index_t]& rows, const Power* power, do
     for r in range(rows.n):
         if measure(&scale, power, rows.at(r), bias, slack):
             norms[r] = ldexp(scale.norm, scale.exponent)
+
+
+def shuffle(int64_t[::1] order, uint64_t seed):
+    """A random permutation of rows, in place."""
+    with nogil:
+        if order.shape[0]:
+            shuffle_rows(&order[0], order.shape[0], seed)

@@ -1,4 +1,4 @@
-"""Trials by stored products; and passes over few rows of a linear space, where they pay."""
+"""Trials by the stored products of rows with each other."""
 
 from __future__ import annotations
 
@@ -8,19 +8,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.trials import add_rows
-from sparsemargin._engine.fitting.threads import run_together, uninterrupted
-from sparsemargin._engine.kernel.products import fill_gram, learn_label
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.kernel.products import learn_label
 from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Bytes the matrix of dot products may take: up to 2,896 rows.
 MEMORY = 1 << 26
-
-# Rows of the matrix are filled in calls of some 10 ms, between which Ctrl-C is heard.
-_PRODUCTS_PER_CALL = 1 << 23
-# Dot products of rows farther from 1 than this may leave the range of a double.
-_WIDEST_NORM = 1e60
 
 
 class End(NamedTuple):
@@ -127,86 +120,3 @@ class StoredProducts:
         if order is not None:
             order[:] = longest.order
         return learning, longest.passes, all(end.converged for end in ends.values())
-
-
-class GramLoop(StoredProducts):
-    """Passes over a task's rows by their dot products (the Gram matrix).
-
-    Parameters
-    ----------
-    space : LinearSpace
-        With p = 2 and the last hypothesis.
-    rule : FirstOrderRule
-    task : Task
-        Its rows have been checked.
-    """
-
-    def __init__(self, space, rule, task):
-        products = _gram_matrix(space, task.rows)
-        super().__init__(space, rule, task, products, np.sqrt(products.diagonal()), slice(None))
-        shape = space.n_labels, len(task.codes)
-        self.n_slots = len(task.codes)
-        self.slots = np.arange(self.n_slots)
-        # What is not yet added to the space's vectors, and their sweeps when all was.
-        self.t, self.scores = np.zeros(shape), np.zeros(shape)
-        self.sweeps = np.zeros(space.n_labels, dtype=np.int64)
-        self.multipliers = space.multipliers
-
-    @staticmethod
-    def suits(space, task):
-        """Whether the task can be learned this way at all."""
-        m = len(task.codes)
-        return (
-            space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged
-            and 8 * m * m <= MEMORY and _within_range(task.rows.data)
-        )  # fmt: skip
-
-    @staticmethod
-    def cost_of_matrix(task):
-        """Multiplications it takes to fill the matrix."""
-        m = len(task.codes)
-        return m * int(task.rows.indptr[-1]) // 2 + m * m
-
-    @staticmethod
-    def cost_of_pass(n_rows, n_labels, corrections):
-        """What a pass costs, in multiplications of the plain loop."""
-        return n_rows * (n_labels + corrections / 4)
-
-    def refresh(self, label):
-        """Add what is pending to the vector, and take the scores from it."""
-        space, sweeps = self.space, self.space.per_label("passes")
-        if sweeps[label] > self.sweeps[label]:
-            space.clear(label)
-        add_rows(space, self.task.rows, label, self.t[label], self.scores[label])
-        self.t[label] = 0.0
-        self.sweeps[label] = sweeps[label]
-
-    def learn(self, label, order, seed, n_passes):
-        self.sweeps[label] = self.space.per_label("passes")[label]
-        self.refresh(label)
-        end = super().learn(label, order, seed, n_passes)
-        self.refresh(label)
-        return end
-
-    def run(self, order, seed, stop, n_passes, check):
-        """Make passes over all rows; what they add to the space's vectors is added as a whole."""
-        with uninterrupted():
-            ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
-            return self.conclude(ends, order, stop)
-
-
-def _within_range(values):
-    sizes = np.abs(values[values != 0])
-    least, largest = float(sizes.min(initial=1.0)), float(sizes.max(initial=1.0))
-    return 1 / _WIDEST_NORM < least <= largest < _WIDEST_NORM
-
-
-def _gram_matrix(space, rows):
-    """Products of the augmented and extended rows."""
-    m, rows = rows.n_rows, Chosen(rows.n_features, rows).of_rows(rows)
-    gram = np.empty((m, m))
-    chunk = max(1, _PRODUCTS_PER_CALL // max(1, int(rows.indptr[-1])))
-    for start in range(0, m, chunk):
-        fill_gram(gram, rows, start, min(start + chunk, m), space.bias)
-    gram[np.diag_indices(m)] += space.slack**2
-    return gram

@@ -8,11 +8,11 @@ here, and only at corrections: `answer` asks it for a step, `settle` for the nex
 from libc.math cimport INFINITY, hypot, isfinite, ldexp, pow, sqrt
 from libc.stdint cimport int64_t
 
-from sparsemargin._engine.first_order.rules cimport (
+from sparsemargin._engine.core.rules cimport (
     BY_RADIUS, BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Projection, Rule, Step, Trial,
     keeps_variances, respond, threshold
 )
-from sparsemargin._engine.hypotheses.log cimport CorrectionLog
+from sparsemargin._engine.core.log cimport CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport Power
 from sparsemargin._engine.numerics.arithmetic cimport Sum
 from sparsemargin._engine.rows.csr cimport RowScale

@@ -5,7 +5,7 @@ from libc.stdint cimport int64_t
 
 import numpy as np
 
-from sparsemargin._engine.first_order.rules cimport (
+from sparsemargin._engine.core.rules cimport (
     ALMA, AROW, ASCENT, BY_RADIUS, BY_ROW, BY_RUNNING_MAX, CRAMMA, N_KINDS, PERCEPTRON, ROMMA,
     UNSCALED, keeps_multipliers
 )
@@ -248,3 +248,12 @@ cdef class FirstOrderSpace:
         ending = which & (self.labels["stopped"] < 0)
         self.labels["stopped"][ending] = self.trials
         self.threshold[ending] = -np.inf
+
+
+def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
+    """Put the rule's threshold before every label that is still learning."""
+    cdef Py_ssize_t l
+    for l in range(space.c.n_labels):
+        space.c.threshold[l] = -INFINITY
+        if space.c.labels[l].stopped < 0:
+            space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)

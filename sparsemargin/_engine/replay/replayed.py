@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Space
-from sparsemargin._engine.hypotheses.replay import draw_slices
+from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
 
 # Test points a vote is replayed over at once, and where averages and many moments go along.

@@ -13,8 +13,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.first_order.labels cimport FirstOrderSpace
-from sparsemargin._engine.hypotheses.log cimport FORGET, Correction, CorrectionLog, unit_of
+from sparsemargin._engine.core.labels cimport FirstOrderSpace
+from sparsemargin._engine.core.log cimport FORGET, Correction, CorrectionLog, unit_of
 from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly

@@ -1,7 +1,0 @@
-"""All hypotheses that a run has gone through, replayed for votes, averages and random slices.
-
-- ``log``: a first-order rule's corrections, as the trials leave them behind.
-- ``replay``: these made again over test points, up to any trial of the run. `LinearReplay` moves
-  the vectors and lets what moved reach the points; `KernelReplay` moves the scores of all points.
-- ``replayed``: what first-order spaces tell by these.
-"""

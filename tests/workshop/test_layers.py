@@ -1,0 +1,65 @@
+"""No room of the package, and no layer of the engine, imports from those above it."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+NAMES = [contract["name"] for contract in CONTRACTS]
+SUFFIXES = (".py", ".pyx", ".pxd", ".pxi")
+IMPORT = re.compile(r"^\s*(?:from|c?import)\s+(sparsemargin[\w.]*)(?:\s+c?import\s+(\w+))?", re.M)
+
+
+def floors(contract):
+    """The number of each module's line, from the top."""
+    return {
+        name.strip(): floor
+        for floor, line in enumerate(contract["layers"])
+        for name in line.split("|")
+    }
+
+
+def floor_of(module, floors):
+    return next((floors[of] for of in floors if f"{module}.".startswith(f"{of}.")), None)
+
+
+def upward(path, text, floors):
+    """The modules above its own, or beside it, that the text of a file imports."""
+    own = ".".join(path.relative_to(ROOT).with_suffix("").parts)
+    room = next((of for of in floors if f"{own}.".startswith(f"{of}.")), None)
+    for module, name in IMPORT.findall(text):
+        target = f"{module}.{name}"
+        floor = floor_of(target, floors)
+        beside = room is not None and f"{target}.".startswith(f"{room}.")
+        if room is not None and floor is not None and not beside and floor <= floors[room]:
+            yield target
+
+
+@pytest.mark.parametrize("contract", CONTRACTS, ids=NAMES)
+def test_imports_point_down(contract):
+    paths = [path for path in (ROOT / "sparsemargin").rglob("*") if path.suffix in SUFFIXES]
+    lines = floors(contract)
+    found = {str(path): list(upward(path, path.read_text(), lines)) for path in paths}
+    assert {path: modules for path, modules in found.items() if modules} == {}
+    rooms = {path.parent for path in paths if path.name == "__init__.py"}
+    parent = ROOT.joinpath(*contract["layers"][0].split(".")[:-1])
+    listed = {ROOT.joinpath(*name.split(".")) for name in lines}
+    assert {room for room in rooms if room.parent == parent} <= listed
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("models/arow.py", "from sparsemargin.io.stream import learn_svmlight"),
+        ("evaluation/weights.py", "    from sparsemargin import datasets"),
+        ("_engine/core/labels.pyx", "from sparsemargin._engine.first_order.linear cimport Move"),
+        ("_engine/rows/csr.pxd", "cimport sparsemargin._engine.core.rules"),
+    ],
+)
+def test_a_planted_import_is_found(file, line):
+    path = ROOT / "sparsemargin" / file
+    planted = f"{path.read_text()}\n{line}\n"
+    assert any(list(upward(path, planted, floors(contract))) for contract in CONTRACTS)
