@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.first_order.trials import shuffle
-from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin.distributed._schema import Schema, Survey
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes

@@ -29,7 +29,6 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.rows.csr import (
     INDEX_TYPES,
     NOT_CANONICAL,
@@ -38,6 +37,7 @@ from sparsemargin._engine.rows.csr import (
     OUT_OF_RANGE,
     bad_pointer,
     first_bad_row,
+    shuffle,
 )
 from sparsemargin.io.archive import (
     CACHE_DOCUMENT,

@@ -58,9 +58,9 @@ from references.first_order import (
 )
 from references.kernels import Kernel, feature_vectors
 from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
-from sparsemargin._engine.first_order.trials import shuffle
 from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet
+from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin.evaluation import margins
 from sparsemargin.models.base import LARGEST_SEED
 

@@ -12,8 +12,8 @@ from problems.command_line import evaluated, run
 from problems.first_order import examples
 from sparsemargin import PNormPerceptron, fit_svmlight, save_model
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
+from sparsemargin._shown import shown
 from sparsemargin.io.row_cache import RowCache
-from sparsemargin.io.shown import shown
 from sparsemargin.models.labels import number_of
 
 # What looks like a number, a mark, or another kind of file, and all that stands between tokens.

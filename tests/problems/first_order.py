@@ -22,6 +22,7 @@ from references.first_order import (
     Rule,
     run_one_versus_rest,
 )
+from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import epochs as fitting
 
 
@@ -416,7 +417,7 @@ def by_dot_products():
     """Let every pass but the first run over the matrix of dot products; yield what ran there."""
     passes = []
 
-    class Recorded(fitting.GramLoop):
+    class Recorded(linear_loop.GramLoop):
         @staticmethod
         def cost_of_pass(*_):
             return 1
@@ -426,5 +427,5 @@ def by_dot_products():
             passes.append(result[1])
             return result
 
-    with patch.multiple(fitting, GramLoop=Recorded, PATIENCE=0):
+    with patch.object(linear_loop, "GramLoop", Recorded), patch.object(fitting, "PATIENCE", 0):
         yield passes

@@ -14,8 +14,8 @@ from problems.first_order import scattered
 from sparsemargin._engine import state
 from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
 from sparsemargin._engine.fitting import task, threads
-from sparsemargin._engine.hypotheses import replayed
 from sparsemargin._engine.kernel import loop, outputs, support
+from sparsemargin._engine.replay import replayed
 from sparsemargin._engine.rows import columns
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.classifiers import as_classifier

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+CONTRACTS = PYPROJECT["tool"]["importlinter"]["contracts"]
 NAMES = [contract["name"] for contract in CONTRACTS]
 SUFFIXES = (".py", ".pyx", ".pxd", ".pxi")
 IMPORT = re.compile(r"^\s*(?:from|c?import)\s+(sparsemargin[\w.]*)(?:\s+c?import\s+(\w+))?", re.M)
