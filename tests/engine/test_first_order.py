@@ -112,12 +112,19 @@ def test_averages_where_a_vector_comes_back_to_nothing(machine, problem, normali
     [(rule, [2.0], 1e-4) for rule in RULES]
     + [(rule, POWERS[1:-1], 1e-6) for rule in RULES if rule not in OF_P_2],
 )
-@examples(50)
+@examples(100)
 @given(st.data(), narrow, plain, vectors)
 def test_float32_rows(rule, powers, tolerance, data, problem, extras, which):
     machine = data.draw(machines([rule], powers))
     least_gap = 1e-4 if powers == [2.0] else 1e-9
     check_weights(machine, problem, extras, which, tolerance=tolerance, least_gap=least_gap)
+
+
+@pytest.mark.xfail(reason="A row over its norm is off by a rounding, which a third row then takes.")
+def test_of_rows_that_cancel_when_divided_by_their_norms_nothing_is_left():
+    X, y = sp.csr_matrix([[0.42172772], [0.5343732], [0.41388074]]), [1, 0, 0]
+    model = PNormPerceptron(p=2.5, fit_intercept=False, max_iter=1, shuffle=False).fit(X, y)
+    assert model.n_corrections_ == 3
 
 
 @examples(100)
