@@ -46,7 +46,7 @@ class Study:
 
 
 # Lymphoma's share is the paper's, 60 of 96, and serves those that the paper does not have. Breast's
-# is 47 of 58; the samples at hand may be other ones, of another number.
+# is 47 of 58; the samples at hand are those of another study.
 STUDIES = {
     "lymphoma": Study(load_lymphoma, (96, 4026), 60 / 96),
     "breast": Study(load_breast_er, (49, 7129), 47 / 58),
@@ -84,11 +84,9 @@ def _load(name: str, study: Study) -> Arrays:
     n_samples, n_genes = found.data.shape
     unnamed = [f"gene {j}" for j in range(n_genes)]
     negative, positive = found.target_names
-    # Two studies can stand behind one name.
-    source = f" ({found.source})" if "source" in found else ""
     return Arrays(
         found.data, found.target, np.array(found.get("feature_names", unnamed)),
-        round(study.train_share * n_samples), f"{name}{source}: {positive} or {negative}",
+        round(study.train_share * n_samples), f"{name}: {positive} or {negative}",
     )  # fmt: skip
 
 

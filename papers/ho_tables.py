@@ -145,7 +145,7 @@ class Rows(NamedTuple):
 #: and, of 58 rows split into 47 and 11, Breast; that of West, and the two sets that the paper has
 #: not, are split in the proportions of these.
 _MICROARRAYS: dict[str, tuple[Callable[..., Any], int, int]] = {
-    "Breast": (partial(load_breast_er, "west2001"), 40, 9),
+    "Breast": (load_breast_er, 40, 9),
     "Lymphoma": (partial(load_lymphoma, "malignant_66"), 60, 36),
     "Colon": (load_colon, 39, 23),
     "Leukemia": (load_leukemia, 45, 27),

@@ -42,7 +42,7 @@ def load_letter(
 
     The attributes are moments and edge counts of the images, scaled to integers by the publisher.
 
-    ``python -m sparsemargin.datasets download letter`` fetches the file. It may be packed by gzip
+    ``python -m papers.data download letter`` fetches the file. It may be packed by gzip
     or not.
 
     Parameters

@@ -31,7 +31,7 @@ def load_mnist(
     ALMA paper's kernel, ``(1 + x . z / 255) ** d``, is ``kernel="poly"`` with ``gamma=1 / 255``,
     ``coef0=1`` and ``degree=d``.
 
-    ``python -m sparsemargin.datasets download mnist`` fetches the files. They may be packed by
+    ``python -m papers.data download mnist`` fetches the files. They may be packed by
     gzip, in any way, or not. Licence: CC BY-SA 3.0, as commonly stated.
 
     Parameters

@@ -20,7 +20,7 @@ def load_sonar(
 ) -> Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Sonar returns from a metal cylinder and from rocks: the energy in 60 frequency bands.
 
-    ``python -m sparsemargin.datasets download sonar`` fetches the files.
+    ``python -m papers.data download sonar`` fetches the files.
 
     Parameters
     ----------

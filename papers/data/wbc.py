@@ -33,7 +33,7 @@ def load_wbc(
 ) -> Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Wisconsin breast cancer (original): nine attributes of cell samples, integers from 1 to 10.
 
-    ``python -m sparsemargin.datasets download wbc`` fetches the file.
+    ``python -m papers.data download wbc`` fetches the file.
 
     Parameters
     ----------

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -18,7 +17,7 @@ import click
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated, failure_of
+from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated
 from sparsemargin.cli.display import (
     learning_progress,
     lines_of_facts,
@@ -63,7 +62,6 @@ from sparsemargin.cli.parameters import (
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.report import bytes_read, speed
-from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import Interruption, Moment, learn_svmlight
 from sparsemargin.models import ALGORITHMS, Learner
@@ -87,9 +85,7 @@ _BRIEF = {
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 
 # What goes on where one process reads all files.
-_NOT_ON_DASK = {
-    "init_model": "--init-model", "cache_beside": "--cache-beside", "n_jobs": "--n-jobs"
-}  # fmt: skip
+_NOT_ON_DASK = {"init_model": "--init-model", "n_jobs": "--n-jobs"}
 
 #: What learns, and is told whom to report to.
 _Learn = Callable[..., Learner]
@@ -122,8 +118,6 @@ _Learn = Callable[..., Learner]
 @option(READING, "--cache", metavar="PATH", type=PATH,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
-@option(READING, "--cache-beside", is_flag=True,
-        help="Keep them beside the first file, as FILE.smcache.")  # fmt: skip
 @option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
         help="What the weights, or a kernel's rows, may take.")  # fmt: skip
 @N_JOBS
@@ -180,7 +174,11 @@ def command(
         return
     # The workers' mixtures have been saved one after the other.
     if dask is None:
-        output = _save(learner, output)
+        try:
+            save_model(learner, output)
+        except OSError as error:
+            set_aside(learner, output, error)
+            raise
     if checkpoint is not None and not interrupted:
         with suppress(FileNotFoundError):
             os.unlink(checkpoint)
@@ -244,15 +242,12 @@ def _settings(options: dict[str, Any]) -> dict[str, Any]:
     """What the options ask of the library: arguments of `learn_svmlight`."""
     given = {name: options.pop(name) for name in ALL_PARAMETERS}
     init, algo, single = options.pop("init_model"), options.pop("algo"), options.pop("single")
-    cache, beside = options.pop("cache"), options.pop("cache_beside")
-    if cache is not None and beside:
-        raise click.UsageError("--cache PATH and --cache-beside are two places for one cache.")
-    classes = options.pop("classes")
+    cache, classes = options.pop("cache"), options.pop("classes")
     return {
         **(_new(algo, given) if init is None else _going_on(init, algo, given, options)),
         **options,
         "dtype": np.float32 if single else np.float64,
-        "cache": cache or beside,
+        "cache": cache or False,
         "classes": None if classes is None else labels_given(classes.split(",")),
     }
 
@@ -291,38 +286,19 @@ def _check_files(
     be kept, if anywhere."""
     # Without sources workers read the files, and make the caches.
     cache = settings["cache"] or None if sources else None
-    is_beside = cache is True
-    if is_beside:
-        cache = str(default_cache_path([source.name for source in sources]))
     extra = [("--readable", readable), ("--cache", cache)]
     read = [("--dictionary", dictionary), *named_sources(sources, "FILE")]
     check_apart([("-o", output), *extra], read)
     # The model itself may go on in place.
     check_apart(extra, [("--init-model", init)])
-    for path in (output, readable):
+    # A cache that is there is read, and may lie where nothing can be written.
+    made = cache if cache is not None and not os.path.isfile(cache) else None
+    for path in (output, readable, made):
         if path is not None:
             check_output(path)
-    if cache is not None:
-        _check_cache(cache, is_beside=is_beside)
     if dictionary is not None:
         check_dictionary(dictionary)
     return cache
-
-
-def _check_cache(path: str, *, is_beside: bool) -> None:
-    """Find out whether a cache can be made; one that is there may be good as it is, in a folder
-    that can't be written to."""
-    if os.path.isfile(path):
-        return
-    try:
-        check_output(path)
-    except OSError as error:
-        if not is_beside:
-            raise
-        raise OSError(
-            f"{path}: the rows can't be kept here: {error.strerror or error}. Pass --cache PATH, "
-            "which keeps them elsewhere."
-        ) from None
 
 
 def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
@@ -370,29 +346,6 @@ def _noting_interruption() -> Iterator[list[Any]]:
         yield noted
     finally:
         warnings.showwarning = show
-
-
-def _save(learner: Learner, output: str) -> str:
-    """Where the model has been saved: where it can't be at `output`, a terminal is asked; an
-    OSError tells where it is if it is nowhere that was named."""
-    try:
-        save_model(learner, output)
-        return output
-    except OSError as error:
-        another = _another_file(error)
-        if another is None:
-            set_aside(learner, output, error)
-            raise
-    return _save(learner, another)
-
-
-def _another_file(error: OSError) -> str | None:
-    """What a terminal names instead; None: nothing, or there is none."""
-    if sys.stdin.isatty() and sys.stderr.isatty():
-        failure_of(error).show()
-        with suppress(click.Abort, KeyboardInterrupt), interruptible():
-            return click.prompt("Another file for the model", err=True)
-    return None
 
 
 @contextmanager

@@ -13,6 +13,7 @@ import sklearn.datasets
 from ._conversions import convert
 from .files import (
     DATA_VARIABLE,
+    REGISTRIES,
     DataFile,
     DataSet,
     WrongCopy,
@@ -45,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m sparsemargin.datasets",
+        prog=f"python -m {list(REGISTRIES)[-1]}",
         description="Fetch public data files, or make them of what is fetched, and check size and "
         "sha256 of what they hold. What a file is made of may also lie in the folder already, "
         "under its own name. Where a set is marked 'or all of it', no address serves its files: "

@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Sequence
-from dataclasses import replace
 from io import StringIO
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -16,32 +15,18 @@ from sparsemargin._checks import check_choice, check_flag
 from sparsemargin._docs import LOADER, shares
 
 from .files import (
-    DataFile,
     DataHome,
     DataSet,
     LocalFile,
     data_sets,
-    find_file,
-    folders_of,
     read_files,
 )
 
-BreastSource = Literal["auto", "gruvberger2001", "west2001"]
 LeukemiaSubset = Literal["train", "test", "all"]
 LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", "classes"]
 Missing = Literal["zero", "mean", "nan"]
 Loaded: TypeAlias = Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]
 
-# The registry describes files by their sha256; of this one no copy was found to take it from.
-_GRUVBERGER = DataFile(
-    name="breast_er_gruvberger2001.csv",
-    shape=[58, 3389],
-    publisher="Gruvberger et al., Cancer Research 61 (2001)",
-    source="the user's own copy",
-    licence="not known",
-    bytes=0,
-    sha256="",
-)
 # Which samples are positive: those that have one of the words in the column.
 _POSITIVE = {
     "malignant_66": ("malignant_66", ["1"]),
@@ -193,31 +178,21 @@ def load_leukemia(
 
 
 @shares(**LOADER)
-def load_breast_er(
-    source: BreastSource = "auto", *, return_X_y: bool = False, data_home: DataHome = None
-) -> Loaded:
-    """Breast tumours by estrogen receptor (ER) status, from one of two studies.
+def load_breast_er(*, return_X_y: bool = False, data_home: DataHome = None) -> Loaded:
+    """Breast tumours by estrogen receptor (ER) status (West et al. 2001): 49 samples, 7129 probes.
 
     The "Breast" data of the Higher-order Perceptron paper are those of Gruvberger et al. (2001),
     58 samples of 3389 genes, of which no public copy was found. West et al. (2001) stand in for
     them: the same question about other tumours on other arrays, so that the paper's figures
     cannot be expected to come out.
 
-    ``"west2001"``, breast_er_west2001.csv: 49 samples of 7129 probes without names. The values
-    are signed and heavy-tailed, as published: scale them for methods that mind. That class 1 is
-    ER+ (25 samples, against 24) was concluded from the counts, the study's design and the probe
-    that separates the classes best; the file does not say it. ER+ is labelled +1, ER- -1. Licence:
-    none stated.
-
-    ``"gruvberger2001"``, breast_er_gruvberger2001.csv, if you have it: a text of 58 lines without
-    a header, each of 3389 numbers and then the class, 1 for ER+ and 0 for ER-, separated by
-    commas, no value missing. Only this layout is checked.
+    The probes have no names. The values are signed and heavy-tailed, as published: scale them for
+    methods that mind. That class 1 is ER+ (25 samples, against 24) was concluded from the counts,
+    the study's design and the probe that separates the classes best; the file does not say it. ER+
+    is labelled +1, ER- -1. Licence: none stated.
 
     Parameters
     ----------
-    source : {"auto", "gruvberger2001", "west2001"}, default="auto"
-        Which of the two; ``"auto"``: the paper's if it is found in one of the folders, else
-        West's. ``source`` of the Bunch tells which it was.
     $parameters
 
     $returns
@@ -235,34 +210,12 @@ def load_breast_er(
     Examples
     --------
     >>> from sparsemargin.datasets import load_breast_er
-    >>> X, y = load_breast_er("west2001", return_X_y=True)
+    >>> X, y = load_breast_er(return_X_y=True)
     >>> X.shape, int((y == 1).sum())
     ((49, 7129), 25)
     """
-    check_choice("source", source, get_args(BreastSource))
     return_X_y = check_flag("return_X_y", return_X_y)
-    own = find_file([_GRUVBERGER.name], folders_of(data_home).values())
-    if source == "west2001" or (source == "auto" and own is None):
-        return _read("breast_er", data_home).samples(return_X_y, source="west2001")
-    if own is None:
-        raise FileNotFoundError(
-            f"{_GRUVBERGER.name} is neither in data_home nor in the folder SPARSEMARGIN_DATA nor "
-            "in the cache. No public copy is known: write your own in the layout that the "
-            "docstring of load_breast_er gives, or take source='west2001'"
-        )
-    dataset = replace(
-        data_sets()["breast_er"],
-        title="Breast tumours by estrogen receptor status, 58 cDNA arrays of 3389 genes "
-        "(Gruvberger 2001), from the user's own copy: layout checked, content not",
-        citation="Gruvberger et al., Estrogen receptor status in breast cancer is associated with "
-        "remarkably distinct gene expression patterns, Cancer Research 61 (2001) 5979-5984",
-        files=(_GRUVBERGER,),
-    )
-    try:
-        table = _parse(dataset, LocalFile(_GRUVBERGER, own, own.read_bytes()))
-        return table.samples(return_X_y, source="gruvberger2001")
-    except ValueError as error:
-        raise ValueError(f"{error}; the docstring of load_breast_er gives the layout") from None
+    return _read("breast_er", data_home).samples(return_X_y)
 
 
 @shares(**LOADER)

@@ -1,4 +1,4 @@
-"""The public data sets that registry.toml describes, and the copies of their files found here."""
+"""The public data sets that registries describe, and the copies of their files found here."""
 
 import bz2
 import gzip
@@ -11,7 +11,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
-from importlib.resources import files as resource_files
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TypeAlias
@@ -22,6 +21,9 @@ from sklearn.utils import Bunch
 DATA_VARIABLE = "SPARSEMARGIN_DATA"
 
 DataHome: TypeAlias = str | os.PathLike[str] | None
+
+#: Registries of data sets, by the package of which ``python -m PACKAGE download`` fetches them.
+REGISTRIES: dict[str, Path] = {"sparsemargin.datasets": Path(__file__).with_name("registry.toml")}
 
 _UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
 _GZIP_MAGIC = b"\x1f\x8b"
@@ -73,6 +75,7 @@ class DataSet:
     title: str
     citation: str
     files: tuple[DataFile, ...]
+    package: str
     columns: tuple[str, ...] = ()
     header: bool = True
     classes: tuple[str, ...] = ()
@@ -98,18 +101,18 @@ class DataSet:
 
 @cache
 def data_sets() -> dict[str, DataSet]:
-    """The data sets by name, in the registry's order."""
-    text = resource_files(__package__).joinpath("registry.toml").read_text(encoding="utf-8")
-    registry = tomllib.loads(text)
-    known = [field.name for field in fields(DataFile)]
-    files = {
-        entry["name"]: DataFile(**{key: entry[key] for key in known if key in entry})
-        for entry in registry["file"]
-    }
-    return {
-        name: DataSet(**{**row, "name": name, "files": tuple(files[file] for file in row["files"])})
-        for name, row in registry["dataset"].items()
-    }
+    """The data sets by name, in the registries' order."""
+    known, found = [field.name for field in fields(DataFile)], {}
+    for package, path in REGISTRIES.items():
+        registry = tomllib.loads(path.read_text(encoding="utf-8"))
+        files = {
+            entry["name"]: DataFile(**{key: entry[key] for key in known if key in entry})
+            for entry in registry["file"]
+        }
+        for name, row in registry["dataset"].items():
+            of_set = tuple(files[file] for file in row["files"])
+            found[name] = DataSet(**{**row, "name": name, "package": package, "files": of_set})
+    return found
 
 
 class WrongCopy(ValueError):
@@ -241,4 +244,4 @@ def _remedy(dataset: DataSet, files: list[DataFile], options: str = "") -> str:
     by_hand = [file.by_hand for file in files if file.by_hand is not None]
     if by_hand:
         return "\n  ".join(["by hand, no address serves these very bytes:", *by_hand])
-    return f"with: python -m sparsemargin.datasets download {dataset.name}{options}"
+    return f"with: python -m {dataset.package} download {dataset.name}{options}"

@@ -79,7 +79,6 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
      "balanced alone."),
     ("train - -o m --class-weight balanced", "--class-weight balanced counts the rows of each "
      "class first, and <standard input> can be read only once. Pass --cache PATH, which"),
-    ("train train.svm -o m --cache c --cache-beside", "two places for one cache"),
     ("train train.svm -o m --hash-bits 8 --n-features 9",
      "--n-features 9 and --hash-bits 8 exclude each other"),
     ("train train.svm -o m --algo alma --hypothesis vote", "--hypothesis vote keeps a log"),
@@ -93,7 +92,6 @@ def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
     ("train train.svm -o m --kernel rbf --gamma auto", "--max-support none keeps every row"),
     ("train train.svm -o m --kernel rbf --gamma auto", "gamma auto needs the number of features"),
     ("train train.svm -o m --multilabel --positive 1", "--positive 1 is told from all other"),
-    ("train - -o m --cache-beside", "Pass --cache PATH for a file that keeps its rows"),
     ("predict a.model test.svm -o link", "-o link and FILE test.svm are one file"),
     ("predict a.model test.svm -o a.model", "-o a.model and MODEL a.model are one file"),
 ])  # fmt: skip

@@ -8,7 +8,6 @@ from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.synthetic_files import GREYS, INK, LETTERS, MINES, ROCKS
 from sparsemargin.datasets import load_breast_er, load_colon, load_leukemia, load_lymphoma
 
-WEST, GRUVBERGER = "breast_er_west2001.csv", "breast_er_gruvberger2001.csv"
 TUMOURS = np.array([[-3, 4], [8, -9], [0, 7]])
 LETTER_ROWS = [list(map(float, line.split(",")[1:])) for line in LETTERS]
 LETTER_NAMES = [line[0] for line in LETTERS]
@@ -74,44 +73,3 @@ def test_lymphoma_labels(home, labels, target, names):
     assert_array_equal(lymphoma.target, target)
     assert lymphoma.target.dtype == np.int64
     assert lymphoma.target_names.tolist() == names
-
-
-def gruvberger_lines():
-    values = np.random.RandomState(0).randint(-99, 99, size=(58, 3389)) / 8
-    labels = np.where(np.arange(58) % 3 == 0, "1", "0")
-    return [",".join(map(str, row)) for row in np.c_[values, labels]]
-
-
-def test_breast_tumours_of_gruvberger_go_first_wherever_they_are(home, monkeypatch, tmp_path):
-    assert load_breast_er(data_home=home).source == "west2001"
-    lines = gruvberger_lines()
-    (tmp_path / "named").mkdir()
-    (tmp_path / "named" / GRUVBERGER).write_text("\n".join(lines) + "\n")
-    monkeypatch.setenv("SPARSEMARGIN_DATA", str(tmp_path / "named"))
-    for source in "auto", "gruvberger2001":
-        breast = load_breast_er(source, data_home=home)
-        assert breast.source == "gruvberger2001"
-        assert_array_equal(np.c_[breast.data, breast.target == 1], np.loadtxt(lines, delimiter=","))
-        assert "Gruvberger" in breast.DESCR
-    assert load_breast_er("west2001", data_home=home).source == "west2001"
-
-
-def test_no_other_source_stands_in_for_one_asked_for_by_name(home):
-    with pytest.raises(FileNotFoundError, match=f"^{GRUVBERGER} is neither in .*west2001'$"):
-        load_breast_er("gruvberger2001", data_home=home)
-    (home / WEST).rename(home / GRUVBERGER)
-    with pytest.raises(FileNotFoundError, match=f"^{WEST} not found"):
-        load_breast_er("west2001", data_home=home)
-
-
-@pytest.mark.parametrize(("spoil", "complaint"), [
-    (lambda lines: [], "holds 0 rows instead of 58"),
-    (lambda lines: ["gene," * 3389 + "class", *lines], "holds 59 rows instead of 58"),
-    (lambda lines: [*lines, ""], "line 59: expected 3390 columns, found 0"),
-])  # fmt: skip
-def test_a_table_of_another_layout_is_refused(home, spoil, complaint):
-    (home / GRUVBERGER).write_text("".join(f"{line}\n" for line in spoil(gruvberger_lines())))
-    with pytest.raises(ValueError, match=complaint) as caught:
-        load_breast_er(data_home=home)
-    assert str(caught.value).startswith(str(home / GRUVBERGER))
-    assert str(caught.value).endswith("the docstring of load_breast_er gives the layout")

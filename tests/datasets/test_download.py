@@ -285,7 +285,7 @@ def test_progress_leaves_a_clear_line(server, folder, monkeypatch, fault, line):
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [
-    (["upload", "wbc"], 2, "download"), (["download", "iris"], 2, "{sonar,wbc,"),
+    (["upload", "wbc"], 2, "download"), (["download", "iris"], 2, "{rcv1,lymphoma,"),
     (["download", "--help"], 0, "  sonar  92,269 bytes, CC BY 4.0\n"),
     (["download", "--help"], 0, "  colon  843,259 bytes, none stated"),
     (["download", "--help"], 0, "  rcv1  9,589,743 bytes, or all of it by fetch_rcv1, none formal"),

@@ -206,7 +206,7 @@ def test_malformed_files_are_refused(
     ("wbc", "data_home", 7), ("wbc", "data_home", __file__), ("wbc", "return_X_y", "yes"),
     ("sonar", "subset", None), ("sonar", "subset", np.array(["all", "complete"])),
     ("mnist", "dtype", np.uint8), ("mnist", "dtype", "grey"),
-    ("breast_er", "source", "west"), ("lymphoma", "labels", "malignant_67"),
+    ("lymphoma", "labels", "malignant_67"),
     ("lymphoma", "missing", 0), ("lymphoma", "missing", "median"),
     *(("rcv1", "topic", topic) for topic in ("C99", ["C15", "C99"], 4, [])),
     ("rcv1", "source", "sklearn"), ("rcv1", "order", True), ("rcv1", "n_train", 0),

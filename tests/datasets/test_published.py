@@ -49,7 +49,7 @@ def general_table(name):
     (load_letter, {"subset": "all"}, "letter-recognition.data", slice(1, None), (0, "A"), 789),
     (load_colon, {}, COLON, slice(2, None), (1, "t"), 40),
     (load_leukemia, {"subset": "all"}, LEUKEMIA, slice(3, None), (2, "AML"), 25),
-    (load_breast_er, {"source": "west2001"}, WEST, slice(None, -1), (-1, "1"), 25),
+    (load_breast_er, {}, WEST, slice(None, -1), (-1, "1"), 25),
     (load_lymphoma, {"labels": "acl", "missing": "nan"}, LYMPHOMA[0], slice(None, -1),
      (-1, "ACL"), 23),
 ])  # fmt: skip

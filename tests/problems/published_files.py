@@ -21,6 +21,12 @@ def data_folder(*names):
 
 
 def registry():
-    """The library's own."""
-    text = resources.files("sparsemargin.datasets").joinpath("registry.toml").read_text("utf-8")
-    return tomllib.loads(text)
+    """The library's own, and that of the papers."""
+    own, of_papers = (
+        tomllib.loads(resources.files(package).joinpath("registry.toml").read_text("utf-8"))
+        for package in ("sparsemargin.datasets", "papers.data")
+    )
+    return {
+        "dataset": own["dataset"] | of_papers["dataset"],
+        "file": own["file"] + of_papers["file"],
+    }

@@ -185,7 +185,8 @@ def use_registry(monkeypatch, folder, contents, server):
         lines += [heading, *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
     folder.mkdir()
     (folder / "registry.toml").write_text("\n".join(lines))
-    monkeypatch.setattr(registry, "resource_files", lambda package: folder)
+    found = {"sparsemargin.datasets": folder / "registry.toml"}
+    monkeypatch.setattr(registry, "REGISTRIES", found)
     registry.data_sets.cache_clear()
 
 
