@@ -3,10 +3,8 @@
 import argparse
 import sys
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import sklearn.datasets
 
@@ -120,11 +118,10 @@ def _fetch(file: DataFile, folder: Path) -> bool:
     folder.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=".", dir=folder) as arrivals:
         if file.url is not None:
-            arrived = _retrieve(file.url, file, arrivals)
+            arrived = _retrieve(file.url, arrivals)
         else:
             parts = [
-                _own_part(source, folder) or _retrieve(source, file, arrivals)
-                for source in file.sources
+                _own_part(source, folder) or _retrieve(source, arrivals) for source in file.sources
             ]
             arrived = Path(arrivals, "made")
             arrived.write_bytes(convert(file.conversion, list(map(read_unpacked, parts))))
@@ -141,27 +138,14 @@ def _own_part(source: str, folder: Path) -> Path | None:
     return find_file([name, f"{name}.gz"], [folder])
 
 
-def _retrieve(url: str, file: DataFile, arrivals: str) -> Path:
+def _retrieve(url: str, arrivals: str) -> Path:
     try:
         import pooch
     except ImportError as error:
         raise DownloadError("downloads need pooch: pip install 'sparsemargin[download]'") from error
     pooch.get_logger().setLevel("WARNING")
     # pooch could check the sha256 of what is served, but not that of what is packed in it.
-    with _progress(file) as bar:
-        name = PurePosixPath(url).name
-        return Path(pooch.retrieve(url, None, name, arrivals, progressbar=bar))
-
-
-def _progress(file: DataFile) -> AbstractContextManager[Any]:
-    """A bar on a terminal, gone when all is done; none where there is no tqdm to draw it."""
-    try:
-        from tqdm import tqdm
-    except ImportError:
-        return nullcontext(False)
-    return tqdm(
-        total=file.bytes, desc=file.name, unit="B", unit_scale=True, leave=False, disable=None
-    )
+    return Path(pooch.retrieve(url, None, PurePosixPath(url).name, arrivals))
 
 
 if __name__ == "__main__":

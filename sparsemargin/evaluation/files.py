@@ -1,4 +1,4 @@
-"""How good a model is on labelled files, in memory that does not depend on their length."""
+"""How good a model is on labelled files, in memory of eight bytes a row at most."""
 
 from __future__ import annotations
 
@@ -21,8 +21,6 @@ from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, l
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
 
 _SCORES = ("precision", "recall", "f1")
-# A float32 without its last 12 bits: its sign, its exponent and 11 bits of its digits.
-_DROPPED_BITS = 12
 
 
 class Evaluation:
@@ -136,8 +134,8 @@ class ClassEvaluation(Evaluation):
         votes = learner.hypothesis == "vote"
         # The outputs are shares of votes, or can be divided by what lengths there are.
         has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
-        # Of the rows whose class the model knows.
-        self.margins = Quantiles() if has_margins else None
+        # Of the rows whose class the model knows, block by block.
+        self.margins: list[np.ndarray] | None = [] if has_margins else None
         self._norms = learner._hypothesis_norms() if has_margins and not votes else None
 
     def _check(self) -> None:
@@ -157,7 +155,7 @@ class ClassEvaluation(Evaluation):
         known = codes < n_classes
         self._unknown.update(codes[~known].tolist())
         if self.margins is not None:
-            self.margins.add(self._margins_of(predicted, np.where(known, codes, 0))[known])
+            self.margins.append(self._margins_of(predicted, np.where(known, codes, 0))[known])
         codes, told = codes[known].astype(np.int64), told[known]
         self._count(codes == told, codes[codes == told], codes, told)
         pairs, counts = np.unique(codes * n_classes + told, return_counts=True)
@@ -186,7 +184,8 @@ class ClassEvaluation(Evaluation):
             {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
             for (own, told), count in sorted(self.confusion.items())
         ]
-        return {"confusion": confusion, "margins": self.margins and self.margins.figures()}
+        margins = None if self.margins is None else _margin_figures(self.margins)
+        return {"confusion": confusion, "margins": margins}
 
 
 class LabelEvaluation(Evaluation):
@@ -218,42 +217,12 @@ class LabelEvaluation(Evaluation):
         return {"subset_accuracy": right, "hamming_loss": wrong}
 
 
-class Quantiles:
-    """Quantiles of values that come in parts, each within 1 / 4096 of its magnitude.
-
-    Values below the normal float32 numbers, about 1e-38, count as 0. `least` and `largest` are
-    exact, and infinite while there are no values.
-    """
-
-    def __init__(self) -> None:
-        self.least, self.largest = np.inf, -np.inf
-        self._counts = np.zeros(1 << (32 - _DROPPED_BITS), dtype=np.int64)
-
-    def add(self, values: np.ndarray) -> None:
-        """Take in values, all finite."""
-        self.least = min(self.least, float(values.min(initial=np.inf)))
-        self.largest = max(self.largest, float(values.max(initial=-np.inf)))
-        # Adding 0 makes -0 one with it.
-        bits = (values.astype(np.float32) + np.float32(0)).view(np.uint32)
-        np.add.at(self._counts, bits >> _DROPPED_BITS, 1)
-
-    def at(self, shares: list[float]) -> np.ndarray:
-        """The least values that at least these shares of all values, in [0, 1], don't exceed;
-        shape (n_shares,), float64."""
-        kinds = np.flatnonzero(self._counts)
-        middles = ((kinds << _DROPPED_BITS) + (1 << (_DROPPED_BITS - 1))).astype(np.uint32)
-        values = middles.view(np.float32).astype(np.float64)
-        values[abs(values) < np.finfo(np.float32).tiny] = 0.0
-        order = np.argsort(values)
-        reached = np.cumsum(self._counts[kinds[order]])
-        wanted = np.ceil(np.array(shares) * reached[-1]).clip(min=1)
-        return values[order][np.searchsorted(reached, wanted)].clip(self.least, self.largest)
-
-    def figures(self) -> dict[str, Any]:
-        """What is told of margins."""
-        values = zip(SHARES, self.at(SHARES).tolist(), strict=True)
-        quantiles = [{"share": share, "margin": value} for share, value in values]
-        return {"least": self.least, "quantiles": quantiles, "largest": self.largest}
+def _margin_figures(margins: list[np.ndarray]) -> dict[str, Any]:
+    """What is told of margins: the least, the largest, and what shares of the rows don't exceed."""
+    values = np.concatenate(margins)
+    at = np.quantile(values, SHARES, method="inverted_cdf").tolist()
+    quantiles = [{"share": share, "margin": x} for share, x in zip(SHARES, at, strict=True)]
+    return {"least": float(values.min()), "quantiles": quantiles, "largest": float(values.max())}
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:

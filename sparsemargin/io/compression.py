@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 # As many bytes as the longest of the patterns below wants to see.
-HEAD_BYTES = 13
+HEAD_BYTES = 10
 
 # A byte of zstd can stand for 32 KiB of content, all of which comes at once.
 _PIECE_BYTES = 1 << 13
@@ -69,9 +69,6 @@ class Codec(NamedTuple):
     may_follow: Callable[[int, bool], bool]
 
 
-# Parameters, a dictionary of 64 KiB or more, and the content's size, unknown or less than 256 GiB.
-_LZMA = rb"[\x00-\xe0]\x00\x00(?!\x00\x00)..(\xff{8}|.{4}[\x00-\x3f]\x00{3})"
-
 # What may follow is what gzip, bzip2, xz and zstd read on from or end at without a warning. pzstd
 # begins with a frame to be skipped. LZMADecompressor of its own accord checks a header as xz does.
 _CODECS = (
@@ -86,10 +83,6 @@ _CODECS = (
     Codec(
         "xz", re.compile(rb"\xfd7zXZ\x00"), lambda: import_module("lzma").LZMADecompressor(1),
         lambda zeros, at_end: zeros % 4 == 0,
-    ),
-    Codec(
-        "lzma", re.compile(_LZMA, re.DOTALL), lambda: import_module("lzma").LZMADecompressor(),
-        lambda zeros, at_end: not zeros and at_end,
     ),
     Codec(
         "zst", re.compile(rb"\x28\xb5\x2f\xfd|[\x50-\x5f]\x2a\x4d\x18"),

@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
-from sparsemargin.models.pipelines import is_choosing, model_and_names
+from sparsemargin.models.pipelines import check_names, is_choosing, model_and_names
 
 #: What the intercept's line is called.
 INTERCEPT = "(intercept)"
@@ -44,8 +44,8 @@ def write_readable(
         With ``hypothesis="average"`` or ``"last"``.
     names : sequence of str of length n_features, fitted vectorizer or None
         Names of the features, or what has them as ``get_feature_names_out()``. None: those that
-        the pipeline's other steps tell, or `feature_names_in_`, else their numbers from 0.
-        `read_dictionary` reads them from a file. None only for a model with a kernel.
+        the pipeline's other steps tell, or `feature_names_in_`, else their numbers from 0. None
+        only for a model with a kernel.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
         intercepts = model.intercept_
     except AttributeError as error:
         raise ValueError(str(error)) from None
-    found = _names_of_rows(model, names) if has_pool else _names_of_features(model, known)
+    found = _names_of_rows(model, names) if has_pool else check_names(known, model.n_features_in_)
     return _written(model, weights, intercepts, found)
 
 
@@ -97,7 +97,7 @@ def _written(
             yield f"{before}{INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)
         for place in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
-            name = str(place) if names is None else escaped(names[place])
+            name = str(place) if names is None else escaped(str(names[place]))
             yield f"{before}{name}\t{float(of_label[place])!r}\n"
 
 
@@ -125,27 +125,6 @@ def _names_of_rows(model: Any, names: Any) -> Sequence[str]:
             "names=None."
         )
     return [str(row) for row in model.support_.tolist()]
-
-
-def _names_of_features(model: Any, names: Any) -> Sequence[str] | None:
-    """One name a feature; None: they have none."""
-    if names is None:
-        return None
-    if isinstance(names, str | os.PathLike):
-        raise ValueError(
-            f"names is a single text, {os.fspath(names)!r}. "
-            "read_dictionary reads the names from a file."
-        )
-    if hasattr(names, "get_feature_names_out"):
-        names = names.get_feature_names_out()
-    if len(names) != model.n_features_in_:
-        raise ValueError(
-            f"names has {len(names)} entries; the model has {model.n_features_in_} features."
-        )
-    for i, name in enumerate(names):
-        if not isinstance(name, str):
-            raise ValueError(f"names[{i}] = {name!r} is not a str.")
-    return names
 
 
 def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:

@@ -585,7 +585,6 @@ class _Stream:
             learner._trials_before = learner._space.trials
         elif not self.told_classes:
             self._find_classes()
-        self._look_for_positive(block)
         random = learner._random()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         learner._coef = None
@@ -715,27 +714,9 @@ class _Stream:
 
     def _check_positive(self) -> None:
         """Refuse a label that no row has: it may be misspelt."""
-        if self._lacks_positive():
-            raise ValueError(f"{self.corpus.names}: no row {self._about_positive()}")
-
-    def _look_for_positive(self, block: LabelledRows) -> None:
-        """Say so where the first rows lack it: all of them may be much to wait for."""
-        if self.passes.cache is not None:
-            self._check_positive()
-        text, n_bytes = block.text, self.corpus.size
-        whole = text is not None and n_bytes is not None and text.consumed >= n_bytes
-        if self._lacks_positive() and not whole:
-            warn_user(
-                f"{self.corpus.names}: none of the first {block.n_rows:,} rows "
-                f"{self._about_positive()}"
+        positive, table = self.encoder.positive, self.passes.table
+        if positive is not None and table.find(positive) < 0:
+            raise ValueError(
+                f"{self.corpus.names}: no row has the label positive={positive!r}. There are: "
+                f"{first_labels(table.texts)}."
             )
-
-    def _lacks_positive(self) -> bool:
-        positive = self.encoder.positive
-        return positive is not None and self.passes.table.find(positive) < 0
-
-    def _about_positive(self) -> str:
-        return (
-            f"has the label positive={self.encoder.positive!r}. There are: "
-            f"{first_labels(self.passes.table.texts)}."
-        )

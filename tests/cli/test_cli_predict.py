@@ -172,7 +172,7 @@ def test_figures_are_those_of_scikit_learn(case):
     assert told["largest"] == pytest.approx(expected.max(), rel=1e-12)
     for entry in told["quantiles"]:
         exact = np.quantile(expected, entry["share"], method="inverted_cdf")
-        assert entry["margin"] == pytest.approx(exact, rel=1 / 4096)
+        assert entry["margin"] == pytest.approx(exact, rel=1e-12)
     # The same, for people.
     text = run("evaluate", *case).stdout
     assert re.search(rf"^accuracy +{100 * figures['accuracy']:.2f} %$", text, re.MULTILINE)

@@ -5,7 +5,6 @@ import signal
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from io import StringIO
 
 import pytest
 
@@ -268,20 +267,6 @@ def test_without_a_copy_of_its_sample_scikit_learn_fetches_rcv1(
     told = refused(capsys, "rcv1", "--to", folder)
     assert told.endswith("rcv1_topics.txt was taken from A source; A recipe")
     assert (folder / "rcv1_topics.txt").read_text() == "another file"
-
-
-@pytest.mark.parametrize(("fault", "line"), [(None, ""), ("break off", "error: ")])
-def test_progress_leaves_a_clear_line(server, folder, monkeypatch, fault, line):
-    pytest.importorskip("tqdm")
-    server.faulty, server.fault = WBC_FILE, fault
-    shown = StringIO()
-    shown.isatty = lambda: True
-    monkeypatch.setattr(sys, "stderr", shown)
-    main(["download", "wbc", "--to", str(folder)])
-    before, cleared, after = shown.getvalue().rsplit("\r", 2)
-    assert f"\r{WBC_FILE}: " in before
-    assert cleared.isspace()
-    assert after[:7] == line
 
 
 @pytest.mark.parametrize(("arguments", "code", "words"), [

@@ -111,9 +111,7 @@ def test_what_can_not_be_written_is_refused(tmp_path):
     path, model = tmp_path / "weights.txt", fit(ALMAClassifier(), X2, Y2)
     votes = ALMAClassifier(hypothesis="vote")
     for asked, names, message in (
-        (model, NAMES[1:], "names has 24 entries; the model has 25 features"),
-        (model, [*NAMES[1:], None], r"names\[24\] = None is not a str"),
-        (model, "words.txt", "names is a single text, 'words.txt'. read_dictionary reads"),
+        (model, NAMES[1:], "feature_names has 24 names, but there are 25 features"),
         (votes, None, "not fitted"),
         (fit(copy.copy(votes), X2, Y2), None, "hypothesis='vote' has no single weight vector"),
     ):

@@ -23,7 +23,6 @@ PACK = {
     "gz": gzip.compress,
     "bz2": lambda content: bz2.compress(content, 1),
     "xz": lzma.compress,
-    "lzma": lambda content: lzma.compress(content, format=lzma.FORMAT_ALONE),
     "zst": lambda content: pack_zst(content, write_checksum=True),
 }
 
