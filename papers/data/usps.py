@@ -26,9 +26,8 @@ def load_usps(
     the book The Elements of Statistical Learning, which calls the test digits difficult and an
     error of 2.5 % on them excellent.
 
-    ``python -m papers.data download usps`` fetches the files. They may be packed by
-    gzip or not, and write the numbers with any number of zeros at the end: the sha256 of the
-    numbers is checked. Licence: none stated.
+    ``python -m papers.data download usps`` fetches the files. They may be packed by gzip
+    or not. Licence: none stated.
 
     Parameters
     ----------

@@ -44,7 +44,6 @@ class DataFile:
     sources: Sequence[str] = ()
     conversion: str | None = None
     obtain: str | None = None
-    numbers_sha256: str | None = None
 
     @property
     def is_packed(self) -> bool:
@@ -138,12 +137,11 @@ def read_copy(file: DataFile, path: Path) -> LocalFile:
     Of a copy that is packed where the registered file is not, only what is inside counts.
     """
     content = path.read_bytes() if file.is_packed else read_unpacked(path)
-    if file.numbers_sha256 is not None:
-        _check_sha256("the sha256 of its numbers", _numbers(content), file.numbers_sha256)
-    elif len(content) != file.bytes:
+    if len(content) != file.bytes:
         raise WrongCopy(f"it has {len(content):,} bytes instead of {file.bytes:,}")
-    else:
-        _check_sha256("its sha256", content, file.sha256)
+    sha256 = hashlib.sha256(content).hexdigest()
+    if sha256 != file.sha256:
+        raise WrongCopy(f"its sha256 is {sha256} instead of {file.sha256}")
     return LocalFile(file, path, content)
 
 
@@ -157,21 +155,6 @@ def read_unpacked(path: Path) -> bytes:
         return gzip.decompress(content)
     except (OSError, EOFError, zlib.error) as error:
         raise WrongCopy(f"it cannot be unpacked ({error})") from error
-
-
-def _check_sha256(what: str, content: bytes, registered: str) -> None:
-    sha256 = hashlib.sha256(content).hexdigest()
-    if sha256 != registered:
-        raise WrongCopy(f"{what} is {sha256} instead of {registered}")
-
-
-def _numbers(content: bytes) -> bytes:
-    try:
-        numbers = np.array(content.split(), dtype=np.float64)
-    except ValueError as error:
-        raise WrongCopy(f"it does not hold numbers alone ({error})") from error
-    # Adding 0 makes -0.0, another way to write it, 0.0.
-    return (numbers + 0).astype("<f8").tobytes()
 
 
 def cache_folder() -> Path:

@@ -87,28 +87,24 @@ class Checkpoint:
                 f"{name} is of {found.classifier}, not of {learner.classifier}. Pass the algorithm "
                 "and parameters of the fit that is to go on."
             )
-        # First, as the scale of the intercept is that of the shards.
-        others = [key for key, value in self.made_by.items() if progress[key] != value]
         same_form = schema.form == getattr(found, "_label_form", None)
-        if not same_form or not np.array_equal(schema.classes, found.classes_):
-            others.insert(0, "classes")
+        same_classes = same_form and np.array_equal(schema.classes, found.classes_)
         read = found.n_features_in_, getattr(found, "_reading", None)
-        if read != (schema.n_features, schema.reading):
-            others.insert(0, "features")
-        if others:
-            order = ", in the same order" if others[0] == "shards" else ""
-            raise ValueError(
-                f"{name} was learned with other {others[0]}. Pass what the fit had that is to go "
-                f"on{order}."
-            )
         before, now = found._parameters(), learner._parameters()
-        # The intercept's scale comes last, as it is measured by p.
-        for key in sorted(
-            set(now) - _MAY_CHANGE, key=lambda key: (key == "intercept_scaling", key)
-        ):
-            # The seeds that a generator gave are in the file.
-            if before[key] != now[key] and not isinstance(now[key], np.random.RandomState):
-                raise ValueError(
-                    f"{name} was learned with {key}={before[key]!r}, not {now[key]!r}. Pass the "
-                    "parameters of the fit that is to go on."
-                )
+        # The seeds that a generator gave are in the file.
+        others = {
+            "classes": not same_classes,
+            "features": read != (schema.n_features, schema.reading),
+            **{key: progress[key] != value for key, value in self.made_by.items()},
+            **{
+                key: before[key] != value and not isinstance(value, np.random.RandomState)
+                for key, value in now.items()
+                if key not in _MAY_CHANGE
+            },
+        }
+        changed = [key for key, other in others.items() if other]
+        if changed:
+            raise ValueError(
+                f"{name} is of a fit with other {', '.join(changed)}. Pass what that fit had, its "
+                "shards in the same order, or leave resume out."
+            )

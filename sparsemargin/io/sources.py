@@ -180,14 +180,12 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
     sorted by name (a file of exactly that name comes first). Open binary files are read from where
     they stand.
     """
-    if isinstance(paths, str | os.PathLike) or _is_open(paths):
-        paths = [paths]
     if hasattr(paths, "shape"):
         raise ValueError(
             f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
         )
-    is_list = isinstance(paths, Iterable) and not isinstance(paths, bytes)
-    wanted: list[Any] = list(paths) if is_list else [paths]  # type: ignore[arg-type]
+    is_one = isinstance(paths, str | bytes | os.PathLike) or _is_open(paths)
+    wanted: Any = paths if isinstance(paths, Iterable) and not is_one else [paths]
     found: list[Any] = []
     for path in wanted:
         if _is_open(path):

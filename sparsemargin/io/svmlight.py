@@ -5,9 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import replace
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -199,23 +198,15 @@ def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
     indices, n_features = rows.indices, rows.highest + from_zero
     if reading.zero_based == "auto" and from_zero:
         if reading.n_features is not None and n_features > reading.n_features:
-            _refuse_highest(rows, corpus)
+            raise ValueError(
+                f"{_names(corpus)}: index {rows.highest} is beyond "
+                f"n_features={reading.n_features}, since indices count from 0. Raise n_features, "
+                "or leave it out."
+            )
         if rows.highest > _LARGEST_INT32:
             indices = indices.astype(np.int64, copy=False)
         np.add(indices, 1, out=indices)
     return reading.n_features or max(n_features, 1), indices
-
-
-def _refuse_highest(rows: LabelledRows, corpus: Corpus) -> NoReturn:
-    """Name the place of an index that is too large only where the first feature has index 0."""
-    if corpus.rereadable:
-        from_zero = replace(corpus.reading, zero_based=True)
-        for _ in replace(corpus, reading=from_zero).scan(LabelTable()):
-            pass
-    raise ValueError(
-        f"index {rows.highest} is beyond n_features={corpus.reading.n_features}, since indices "
-        "count from 0. Raise n_features, or leave it out."
-    )
 
 
 def _tuples(values: np.ndarray, starts: np.ndarray) -> list[tuple[Any, ...]]:

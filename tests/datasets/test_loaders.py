@@ -17,7 +17,6 @@ from problems.synthetic_files import (
     ALL_FILES,
     BY_HAND,
     DATA_SETS,
-    GREYS,
     MADE,
     PACKABLE,
     hide_copies,
@@ -120,16 +119,6 @@ def test_cache_is_the_one_pooch_uses(monkeypatch, tmp_path):
     assert cache_folder() == Path(pooch.os_cache("sparsemargin"))
 
 
-def test_usps_numbers_may_be_written_in_any_way(home):
-    rows = [line.split() for line in PACKABLE["zip.train"].decode().splitlines()]
-    for notation in "{:.6f}".format, "{:+.4e}".format, lambda value: repr(value or -0.0):
-        lines = ["\t".join(notation(float(cell)) for cell in row) for row in rows]
-        (home / "zip.train").write_text("\r\n".join(lines))
-        X, y = load_usps(return_X_y=True, data_home=home)
-        assert_array_equal(X, GREYS[:3])
-        assert_array_equal(y, [6, 0, 9])
-
-
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", LOADERS)
 def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, packed):
@@ -154,8 +143,7 @@ GZ = gzip.compress(PACKABLE["zip.train"], mtime=0)
 @pytest.mark.parametrize(("file", "content", "complaint"), [
     (WBC_FILE, WBC[:-1], "it has 112 bytes instead of 113"),
     (WBC_FILE, WBC.replace(b",8,", b",9,"), "its sha256 is [0-9a-f]{64} instead of"),
-    ("zip.train", PACKABLE["zip.train"].replace(b"0.5000", b"0.5001"), "the sha256 of its numbers"),
-    ("zip.train", b"digit 1", "does not hold numbers alone .*'digit'"),
+    ("zip.train", PACKABLE["zip.train"].replace(b"0.5000", b"0.5001"), "its sha256 is"),
     *(("zip.train.gz", packed, r"it cannot be unpacked \(") for packed in (
         GZ[:-9], GZ[:40], GZ[:2], GZ[:60] + GZ[60:80][::-1] + GZ[80:], GZ[:-8] + bytes(4) + GZ[-4:],
     )),

@@ -14,7 +14,7 @@ FILES = REGISTRY["file"]
 
 def test_fields():
     texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    optional = {"classes", "url", "sources", "conversion", "obtain", "numbers_sha256"}
+    optional = {"classes", "url", "sources", "conversion", "obtain"}
     assert len({entry["name"] for entry in FILES}) == len(FILES)
     for entry in FILES:
         assert set(entry) - optional == texts | {"shape", "bytes"}

@@ -66,14 +66,14 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
 
 
 @pytest.mark.parametrize(("change", "words"), [
-    (lambda X, y: (cut(X, y, 2), {"p": 4}), "was learned with p=2.0, not 4"),
+    (lambda X, y: (cut(X, y, 2), {"p": 4}), "other .*p"),
     (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "is of ALMAClassifier"),
-    (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other mixing"),
-    (lambda X, y: (cut(X, y, 3), {}), "other shards"),
-    (lambda X, y: (cut(2 * X, y, 2), {}), "other shards"),
-    (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other shards"),
-    (lambda X, y: (cut(X, y > 0, 2), {}), "other classes"),
-    (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other features"),
+    (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other .*mixing"),
+    (lambda X, y: (cut(X, y, 3), {}), "other .*shards"),
+    (lambda X, y: (cut(2 * X, y, 2), {}), "other .*shards"),
+    (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other .*shards"),
+    (lambda X, y: (cut(X, y > 0, 2), {}), "other .*classes"),
+    (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other .*features"),
 ])  # fmt: skip
 @pytest.mark.parametrize("form", ["pairs", "files"])
 def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
@@ -89,9 +89,10 @@ def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
 
 
 @pytest.mark.parametrize(("before", "after", "words"), [
-    ({"positive": "1"}, {"positive": "2"}, "other positive"),
-    ({}, {"classes": [0, 1, 2, 3]}, "other classes"), ({}, {"n_features": 50}, "other features"),
-    ({"zero_based": True}, {"zero_based": False}, "other features"),
+    ({"positive": "1"}, {"positive": "2"}, "other .*positive"),
+    ({}, {"classes": [0, 1, 2, 3]}, "other .*classes"),
+    ({}, {"n_features": 50}, "other .*features"),
+    ({"zero_based": True}, {"zero_based": False}, "other .*features"),
 ])  # fmt: skip
 def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, how, tmp_path):
     path = write(tmp_path / "a.svm", *make_data(n_classes=3))
@@ -119,7 +120,7 @@ def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path)
         return write_each(tmp_path, cuts) if form == "files" else cuts
 
     fit_distributed(shards(swapped=False), max_iter=1, **how)
-    with pytest.raises(ValueError, match="other shards"):
+    with pytest.raises(ValueError, match=r"other .*shards"):
         fit_distributed(shards(swapped=True), resume=True, **how)
     model = fit_distributed(shards(swapped=False), resume=True, **how)
     assert_same(model, fit_distributed(shards(swapped=False), **how))

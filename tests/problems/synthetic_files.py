@@ -3,7 +3,6 @@
 import bz2
 import hashlib
 import json
-import struct
 
 import numpy as np
 
@@ -148,12 +147,6 @@ def served_name(name):
     return f"{name}.gz" if name in PACKABLE and "letter" not in name else name
 
 
-def numbers_sha256(content):
-    """What the registry has of a text whose numbers may be written in several ways."""
-    numbers = [float(text) + 0 for text in content.split()]
-    return hashlib.sha256(struct.pack(f"<{len(numbers)}d", *numbers)).hexdigest()
-
-
 def use_registry(monkeypatch, folder, contents, server):
     """Put a registry of `contents` into `folder` and make the library read it."""
     tables = []
@@ -176,8 +169,6 @@ def use_registry(monkeypatch, folder, contents, server):
             fields |= {key: entry[key] for key in ["conversion"] if key in entry}
         else:
             fields["url"] = f"{server}/{served_name(name)}"
-        if name.startswith("zip."):
-            fields["numbers_sha256"] = numbers_sha256(content)
         tables.append(("[[file]]", fields))
     lines = []
     for heading, fields in tables:
