@@ -75,9 +75,9 @@ class Display:
         raise NotImplementedError
 
     @classmethod
-    def _measuring(cls, of: str = "from_estimator") -> None:
+    def _measuring(cls) -> None:
         """Refuse before anything is measured, where it could not be drawn."""
-        check_matplotlib_support(f"{cls.__name__}.{of}")
+        check_matplotlib_support(f"{cls.__name__}.from_estimator")
 
     def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
         """As many axes as needed, those given or new ones; inches are those of a new panel."""

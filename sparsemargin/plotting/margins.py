@@ -10,18 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.evaluation.stability import ended_by_ctrl_c
-from sparsemargin.evaluation.weights import (
-    MarginDistribution,
-    margin_distribution,
-    margins,
-    own_margins,
-)
-from sparsemargin.models import validation as given
-from sparsemargin.models.labels import LabelEncoder
+from sparsemargin.evaluation.weights import MarginDistribution, margin_distribution, margins
 from sparsemargin.models.pipelines import made_rows
 from sparsemargin.plotting.display import (
     Display,
@@ -38,7 +30,6 @@ if TYPE_CHECKING:
 
 _UNIT_MARGIN = "margin (rows and weights of unit norm)"
 _MARGIN = "margin (in units of X)"
-_OUTPUT = "output for the own class, less the largest other"
 _BELOW = 0.25
 
 
@@ -115,56 +106,6 @@ class MarginDistributionDisplay(Display):
             distributions[name] = margin_distribution(found, thresholds)
         margin_name = _UNIT_MARGIN if normalize else _MARGIN
         return cls(distributions, margin_name=margin_name).plot(ax, **kwargs)
-
-    @classmethod
-    def from_predictions(
-        cls, y_true: Any, y_score: Any, *, name: str | None = None,
-        thresholds: ArrayLike | None = None, ax: Any = None, **kwargs: Any,
-    ) -> Self:  # fmt: skip
-        """Take the margins from outputs as `decision_function` gives them, of whatever scale.
-
-        Parameters
-        ----------
-        y_true : array-like of shape (n_samples,)
-            All classes must occur; in rising order they are those of the outputs.
-        y_score : array-like of shape (n_samples,) or (n_samples, n_classes), or dict of str to such
-            Outputs, positive for the second of two classes.
-        name : str, default=None
-            In the legend, where `y_score` is no dict. None: ``"Classifier"``.
-        thresholds
-            As for `from_estimator`.
-        $drawn
-
-        Raises
-        ------
-        ValueError
-            If labels and outputs differ in length, or outputs are not those of the classes.
-        """
-        cls._measuring("from_predictions")
-        scores = y_score if isinstance(y_score, Mapping) else {name or "Classifier": y_score}
-        encoder = LabelEncoder()
-        codes = encoder.fit_transform(given.check_labels(y_true))
-        classes = encoder.classes
-        distributions = {
-            of: margin_distribution(_margins_of(of, outputs, codes, classes), thresholds)
-            for of, outputs in by_name(scores, "y_score").items()
-        }
-        return cls(distributions, margin_name=_OUTPUT).plot(ax, **kwargs)
-
-
-def _margins_of(
-    name: str, outputs: ArrayLike, codes: np.ndarray, classes: np.ndarray
-) -> np.ndarray:
-    values = np.asarray(outputs, dtype=np.float64)
-    check_consistent_length(codes, values)
-    values = values.reshape(len(values), -1)
-    n_columns = 1 if len(classes) == 2 else len(classes)
-    if len(classes) < 2 or values.shape[1] != n_columns:
-        raise ValueError(
-            f"y_score, {name}: {values.shape[1]} outputs a row do not go with the classes "
-            f"{classes.tolist()} of y_true. Give one for two classes, else one for each."
-        )
-    return own_margins(values, codes)
 
 
 class CertificateDisplay(Display):

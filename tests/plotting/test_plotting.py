@@ -80,18 +80,6 @@ def test_margins_are_drawn_as_distributed(data, normalize):
         assert line.get_drawstyle() == "steps-post"
 
 
-def test_margins_of_outputs_are_those_of_the_own_class(data, three_classes):
-    X, y, X_test, y_test = data
-    svm, draw = LinearSVC(random_state=0), drawn.MarginDistributionDisplay.from_predictions
-    outputs = svm.fit(X, y).decision_function(X_test)
-    display = draw(y_test, outputs, name="SVM")
-    assert _legend(display) == ["SVM"]
-    assert_allclose(display.lines_[0].get_xdata(), np.sort(y_test * outputs))
-    X, y = three_classes
-    display = draw(y, {"SVM": svm.fit(X, y).decision_function(X)}, thresholds=[-1, 0, 1])
-    assert display.lines_[0].get_ydata()[1] == pytest.approx(1 - svm.score(X, y))
-
-
 def test_epochs_are_drawn_as_measured(data):
     rivals = {"p = 2": PNormPerceptron(), "SGD": SGDClassifier(random_state=0)}
     draw = drawn.EpochCurvesDisplay.from_estimator
@@ -360,8 +348,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
 @pytest.mark.parametrize(("call", "message"), [
     (partial(drawn.MarginDistributionDisplay, {}), "distributions must be a dict with entries"),
     (partial(drawn.MarginDistributionDisplay, {"a": ([1, 2], [0.5])}), "share of shape"),
-    (partial(drawn.MarginDistributionDisplay.from_predictions, [0, 1], np.ones((2, 3))),
-     r"3 outputs a row do not go with the classes \[0, 1\]"),
     (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
     (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
     (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
