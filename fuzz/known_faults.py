@@ -55,7 +55,7 @@ ROOMS = {
 
 #: Of faults that no test can notice, or need not: why.
 EXPECTED = {
-    "return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)": "as a million equal terms have to be rounded alike; `make soak` makes them",
+    "return least < max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)": "as a million equal terms have to be rounded alike; `make soak` makes them",
     "if entry.shift_before or entry.shift_after or unit > STALE": "as whatever is shifted by 2 moves the unit by 2**(p - 1), or the scores with it",
     "        if converged and self.n_active < self.n_trials:\n"
     "            self._take_rows(None)\n            return learning, False\n": "as the next certificate takes all rows again: later, and the same",
@@ -134,7 +134,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
     ],
     ("averages", ENGINE + "core/labels.pyx"): [
-        ("                label.begin += self.trials - label.stopped\n", ""),
+        ("                label.average.begin += self.trials - label.stopped\n", ""),
         ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
          "np.where(stopped >= 0, stopped, self.trials)"),
@@ -145,19 +145,20 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("averages", ENGINE + "first_order/linear.pyx"): [
         ("        at.synced[i] = 0\n", ""),
         ("        at.synced[i] = flushes\n", ""),
-        ("if must_flush(label, min(before, unit(space, l))):", "if must_flush(label, before):"),
+        ("if must_flush(&label.average, min(before, unit(space, l))):",
+         "if must_flush(&label.average, before):"),
     ],
     ("averages", ENGINE + "first_order/trial.pxi"): [
         ("settle(rule, c, l, of_row, mass, call.trials + 1)",
          "settle(rule, c, l, of_row, mass, call.trials)"),
     ],
-    ("guards", ENGINE + "core/labels.pxd"): [
-        ("return label.S.high < share * label.S_peak", "return False"),
-        ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
-         "return 0.0 < least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)"),
-        ("return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)",
-         "return least < FLUSH * label.unit_peak"),
-        ("max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)", "label.Z / MOST_TERMS"),
+    ("guards", ENGINE + "numerics/average.pxd"): [
+        ("return total < (STALE_P if telescopes else STALE_2) * peak", "return False"),
+        ("return least < max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)",
+         "return 0.0 < least < max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)"),
+        ("return least < max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)",
+         "return least < FLUSH * average.unit_peak"),
+        ("max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)", "average.Z / MOST_TERMS"),
     ],
     ("guards", ENGINE + "first_order/linear.pyx"): [
         ("if label.norm < 16.0 * eps * peak:", "if label.norm < 0.0:"),
@@ -208,9 +209,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("matrix", ENGINE + "matrix/base.pyx"): [
         ("            fill(self.w.begin(), self.w.end(), 0.0)\n", "            pass\n"),
         ("if 0 <= self.most_updates <= self.updates:", "if 0 <= self.most_updates < self.updates:"),
-        ("(self.trials - self.begin) * self.unit, self.total.size())",
-         "self.trials - self.begin, self.total.size())"),
-        ('require(len(np.unique(record.fields["places"])) == n, "\'places\' hold a row twice")',
+        ("(self.trials - self.average.begin) * self.unit, self.total.size())",
+         "self.trials - self.average.begin, self.total.size())"),
+        ('require(len(np.unique(record.fields["slots"])) == n, "\'slots\' hold a row twice")',
          ""),
     ],
     ("matrix", ENGINE + "matrix/higher_order.pyx"): [

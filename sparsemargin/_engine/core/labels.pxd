@@ -13,8 +13,8 @@ from sparsemargin._engine.core.rules cimport (
     keeps_variances, respond, threshold
 )
 from sparsemargin._engine.core.log cimport CorrectionLog
-from sparsemargin._engine.numerics.arithmetic cimport Power
-from sparsemargin._engine.numerics.arithmetic cimport Sum
+from sparsemargin._engine.numerics.arithmetic cimport Power, Sum
+from sparsemargin._engine.numerics.average cimport Average, count_unit, has_fallen
 from sparsemargin._engine.rows.csr cimport RowScale
 
 
@@ -24,13 +24,10 @@ cdef struct Label:
     double norm  # ||theta||_p
     double S_peak  # largest S since it was last summed afresh
     double S_slack  # the same sum over the soft-margin coordinates
-    double Z  # sum of c_k unit_k since the last flush
-    double unit_peak  # largest unit since the last flush
     double largest  # largest norm among the corrections
     double mass  # L: theta is a sum of y x with multipliers that add up to it
     double bound  # least ||theta||_p / L so far
     int64_t corrections
-    int64_t begin  # trials before the one that made the current vector
     int64_t stopped  # trials when the label used up its corrections; -1: still learning
     int64_t idle  # trials that passed while it was stopped
     int64_t nonzero  # coordinates of t that are not zero
@@ -41,6 +38,7 @@ cdef struct Label:
     int64_t limit  # corrections after which the label stops; -1: none
     int64_t unmoved  # tests that fired and led to no step
     Sum S  # sum of |t|**p over the features
+    Average average
 
 
 cdef struct Space:
@@ -86,7 +84,8 @@ cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
 
 cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
     """What g stands for in the sum of all hypotheses of so many trials, beside acc."""
-    return space.labels[l].Z + (trials - space.labels[l].begin) * unit(space, l)
+    return space.labels[l].average.Z + (
+        trials - space.labels[l].average.begin) * unit(space, l)
 
 
 cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
@@ -117,22 +116,9 @@ cdef inline void tighten(Label* label, double error) noexcept nogil:
 
 # --------------------------------------------------------------------------------- what guards them
 
-cdef extern from *:
-    """
-    // For p = 2 the increments of S are rounded row by row, for p > 2 they telescope exactly.
-    static const double SM_STALE_2 = 0x1p-10, SM_STALE_P = 0x1p-90;
-    static const double SM_FLUSH = 0x1p-10, SM_MOST_TERMS = 0x1p20;
-    """
-    const double STALE_2 "SM_STALE_2"
-    const double STALE_P "SM_STALE_P"
-    const double FLUSH "SM_FLUSH"
-    const double MOST_TERMS "SM_MOST_TERMS"
-
-
 cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
     """Whether S has fallen so far that it is to be summed afresh."""
-    cdef double share = STALE_2 if space.p.exponent == 2.0 else STALE_P
-    return label.S.high < share * label.S_peak
+    return has_fallen(label.S.high, label.S_peak, space.p.exponent != 2.0)
 
 
 cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
@@ -140,17 +126,9 @@ cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noe
     cdef Label* label = space.labels + l
     cdef double current = unit(space, l)
     if space.averaged:
-        label.Z += (trials - label.begin) * current
-        label.unit_peak = max(label.unit_peak, current)
-    label.begin = trials
+        count_unit(&label.average, trials, current)
+    label.average.begin = trials
     return current
-
-
-cdef inline bint must_flush(const Label* label, double least) noexcept nogil:
-    """Whether Z g and acc would cancel, `least` being the lesser unit before and after a step:
-    where g grows far beyond what it was when Z was summed; or Z has so many terms that their
-    rounding, which goes one way where they are equal, could add up."""
-    return least < max(FLUSH * label.unit_peak, label.Z / MOST_TERMS)
 
 
 # ------------------------------------------------------------------------- the rule's own scaling

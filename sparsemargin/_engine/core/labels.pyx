@@ -93,6 +93,15 @@ cdef object label_type():
 LABEL = label_type()
 
 
+def numbers_of(labels):
+    """The fields of labels by name, where they lie; those of a struct within one by their own."""
+    numbers = {}
+    for name in LABEL.names:
+        inner = LABEL[name].names
+        numbers |= {part: labels[name][part] for part in inner} if inner else {name: labels[name]}
+    return numbers
+
+
 cdef class FirstOrderSpace:
     """Base of the spaces that a first-order rule learns in; not for use by itself.
 
@@ -121,9 +130,9 @@ cdef class FirstOrderSpace:
 
     def labels_state(self):
         """The labels' numbers, by name."""
-        fields = {name: np.ascontiguousarray(self.labels[name]) for name in LABEL.names}
-        fields["S"] = fields["S"].view(np.float64).reshape(-1, 3)
-        return {**fields, "sigma": self.sigma, "threshold": self.threshold}
+        numbers = numbers_of(self.labels)
+        return {**{name: np.ascontiguousarray(numbers[name]) for name in numbers},
+                "sigma": self.sigma, "threshold": self.threshold}
 
     def restore_labels(self, double p, state):
         """Take what `labels_state` gave.
@@ -135,14 +144,10 @@ cdef class FirstOrderSpace:
         """
         cdef Py_ssize_t n = self.c.n_labels
         labels = np.zeros(n, LABEL)
-        for name in LABEL.names:
-            if name == "S":
-                S = array_of(state, name, np.float64, (n, 3))
-                labels[name] = np.ascontiguousarray(S).view(LABEL[name])[:, 0]
-                continue
-            labels[name] = array_of(state, name, LABEL[name], (n,))
-            if LABEL[name] == np.int64:
-                require_within(name, np.ascontiguousarray(labels[name]), -MAX_TRIALS, MAX_TRIALS)
+        for name, numbers in numbers_of(labels).items():
+            numbers[...] = array_of(state, name, numbers.dtype, (n,))
+            if numbers.dtype == np.int64:
+                require_within(name, numbers, -MAX_TRIALS, MAX_TRIALS)
         sigma, threshold = (writable(array_of(state, name, np.float64, (n,)))
                             for name in ("sigma", "threshold"))
         self.take_labels(p, labels, sigma, threshold)
@@ -198,7 +203,7 @@ cdef class FirstOrderSpace:
             label.limit = -1 if max_corrections is None else max_corrections
             if label.stopped >= 0:
                 label.idle += self.trials - label.stopped
-                label.begin += self.trials - label.stopped
+                label.average.begin += self.trials - label.stopped
                 label.stopped = -1
             if 0 <= label.limit <= label.corrections:
                 label.stopped = self.trials

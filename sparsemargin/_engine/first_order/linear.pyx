@@ -28,12 +28,14 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.core.labels cimport (
-    Label, Space, count_current, is_stale, must_flush, p_root, refit, tighten, total_S, unit
+    Label, Space, count_current, is_stale, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine.core.rules cimport FREE, PrecisionGain, Step
 from sparsemargin._engine.core.log cimport FORGET
-from sparsemargin._engine.numerics.arithmetic cimport BLOCK, link, raise_block, raised
-from sparsemargin._engine.numerics.arithmetic cimport Sum, add, add_sum, tidy
+from sparsemargin._engine.numerics.arithmetic cimport (
+    BLOCK, Sum, add, add_sum, link, raise_block, raised, tidy
+)
+from sparsemargin._engine.numerics.average cimport clear, must_flush
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
@@ -66,13 +68,13 @@ cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noex
     cdef Label* label = space.labels + l
     cdef Py_ssize_t j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
-    if label.Z != 0.0:
+    if label.average.Z != 0.0:
         if label.flushes == FLUSHES:
             sync(space, at, l)
         label.flushes += 1
         for j in range(label.flushes):
-            pending[j] += label.Z
-    label.Z = label.unit_peak = 0.0
+            pending[j] += label.average.Z
+    clear(&label.average)
 
 
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
@@ -283,14 +285,14 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
     catch_up(space, at, l, x)
-    if must_flush(label, min(before, unit(space, l))):
+    if must_flush(&label.average, min(before, unit(space, l))):
         flush(space, at, l)
         catch_up(space, at, l, x)
     cdef state_t* acc = at.acc + l
     cdef const state_t* g = at.g + l
     cdef const int64_t* columns = x.columns
     cdef const double* numbers = x.numbers
-    cdef double Z = label.Z
+    cdef double Z = label.average.Z
     cdef Py_ssize_t width = at.width
     for j in range(x.n):
         i = columns[j] * width

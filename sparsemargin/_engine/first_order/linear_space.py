@@ -136,20 +136,20 @@ class LinearSpace(Replayed, LinearState):
     def summed(self):
         """Sum of the hypotheses, each as often as it lasted, float64 of shape (n_coordinates,
         n_vectors)."""
-        labels, unit = self.labels, self.sigma
+        average, unit = self.labels["average"], self.sigma
         if self.normalized:
-            norms = labels["norm"]
+            norms = self.labels["norm"]
             unit = np.divide(unit, norms, out=np.zeros_like(unit), where=norms > 0.0)
-        times = labels["Z"] + (self.trials - labels["begin"]) * unit
+        times = average["Z"] + (self.trials - average["begin"]) * unit
         every, (_, _, pending) = np.arange(self.width), self.factors()
         counted = counted_of(self.g, self.acc, self.synced, every, pending)
         return times * self.of_labels(self.g) + self.of_labels(counted)
 
     def take_sums(self, sums, trials):
         """Let the average have counted hypotheses that come to these sums in so many trials."""
-        for name in ("Z", "unit_peak", "idle", "flushes"):
+        for name in ("average", "idle", "flushes"):
             self.labels[name] = 0
-        self.labels["stopped"], self.labels["begin"] = -1, trials
+        self.labels["stopped"], self.labels["average"]["begin"] = -1, trials
         self.begin_after(trials)
         if self.averaged:
             self.of_labels(self.acc)[...] = sums

@@ -14,15 +14,15 @@ from libcpp.vector cimport vector
 import numpy as np
 
 from sparsemargin._engine.core.labels cimport (
-    FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, must_flush, refit,
-    settle, tighten, total_S, trial_of, unit
+    FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, refit, settle,
+    tighten, total_S, trial_of, unit
 )
 from sparsemargin._engine.core.rules cimport (
     ONTO_SPHERE, Rule, Step, Trial, plain_step, starts_from_first_row
 )
 from sparsemargin._engine.core.log cimport FORGET, Correction, CorrectionLog
-from sparsemargin._engine.numerics.arithmetic cimport shuffle_rows
-from sparsemargin._engine.numerics.arithmetic cimport Sum, add, tidy
+from sparsemargin._engine.numerics.arithmetic cimport Sum, add, shuffle_rows, tidy
+from sparsemargin._engine.numerics.average cimport clear, must_flush
 from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
@@ -313,8 +313,8 @@ cdef Block bind(stored, Py_ssize_t label, const double[::1] signs, const double[
 
 
 cdef void flush(const Block* block, Label* label) noexcept nogil:
-    add_multiple(block.acc, block.t, label.Z, block.n_slots)
-    label.Z = label.unit_peak = 0.0
+    add_multiple(block.acc, block.t, label.average.Z, block.n_slots)
+    clear(&label.average)
 
 
 cdef void forget(const Block* block, Label* label) noexcept nogil:
@@ -373,9 +373,9 @@ cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double
     refit(space, l, step.projection)
     tighten(label, block.error)
     if block.acc != NULL:
-        if must_flush(label, min(before, unit(space, l))):
+        if must_flush(&label.average, min(before, unit(space, l))):
             flush(block, label)
-        block.acc[slot] -= label.Z * size
+        block.acc[slot] -= label.average.Z * size
     block.t[slot] += size
     add_multiple(block.scores, block.products + j * block.n_rows, size, block.n_rows)
     if block.joined != NULL and block.joined[j] < 0:

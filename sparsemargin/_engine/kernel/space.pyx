@@ -17,6 +17,7 @@ import numpy as np
 from sparsemargin._engine.core.labels cimport FirstOrderSpace, refit
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
+from sparsemargin._engine.numerics.average cimport clear
 
 from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet
@@ -209,8 +210,8 @@ cdef class KernelState(FirstOrderSpace):
         cdef Py_ssize_t e
         factor = 2.0 ** shift
         if self.c.averaged:
-            self.acc[label] += self.per_label("Z")[label] * self.t[label]
-            self.per_label("Z")[label] = self.per_label("unit_peak")[label] = 0.0
+            self.acc[label] += self.c.labels[label].average.Z * self.t[label]
+            clear(&self.c.labels[label].average)
         self.t[label] *= factor
         self.per_label("scale")[label] /= factor
         self.per_label("shift")[label] += shift

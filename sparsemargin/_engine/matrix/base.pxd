@@ -4,6 +4,7 @@ from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.arithmetic cimport Power, Sum
+from sparsemargin._engine.numerics.average cimport Average
 from sparsemargin._engine.vectors cimport stored_vector
 
 
@@ -67,7 +68,7 @@ cdef class MatrixSpace:
     cdef readonly int64_t mistaken  # corrections, since it was made or read, of predictions
     cdef readonly int64_t updates  # corrections that changed the matrix
     cdef readonly int64_t limit  # corrections after which learning stops; -1: none
-    cdef int64_t begin  # trials before the one that made the current vector
+    cdef Average average  # Z: of the outer w, see `FeatureSpace`
     cdef double common  # factor of w, whose entries are held without
     cdef double unit  # what these count with: `common`, or 1 / ||w||_q
     cdef int64_t nonzero  # entries of v that are not 0
@@ -120,8 +121,6 @@ cdef class FeatureSpace(MatrixSpace):
     cdef double scale  # of v over the outer features
     cdef Sum powers  # of |v / scale|**p over these
     cdef double most_powers  # they have been since they were summed
-    cdef double Z  # sum of c_k unit_k since `total` took in the outer w
-    cdef double most_unit  # since then
     # The outer part of the row; w there before.
     cdef vector[double] outer_x
     cdef vector[int32_t] outer

@@ -16,6 +16,7 @@ import copyreg
 import numpy as np
 
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
+from sparsemargin._engine.numerics.average cimport clear, count_unit, has_fallen, must_flush
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
@@ -117,7 +118,7 @@ cdef class MatrixSpace:
         """A correction on the row at hand, called by that number."""
         cdef double before = self.unit
         self.count_current()
-        self.begin = self.trials
+        self.average.begin = self.trials
         self.move(step)
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
@@ -145,9 +146,9 @@ cdef class MatrixSpace:
 
     cdef void count_current(self) noexcept nogil:
         """Let the total take in the current vector for the trials it has lasted."""
-        if self.averaged and self.trials > self.begin:
+        if self.averaged and self.trials > self.average.begin:
             add_multiple(self.total.data(), self.w.data(),
-                         (self.trials - self.begin) * self.unit, self.total.size())
+                         (self.trials - self.average.begin) * self.unit, self.total.size())
 
     cdef void count_move(self, double before) noexcept nogil:
         """Let the total know what has moved of vectors that it has not taken in; the unit was
@@ -192,7 +193,8 @@ cdef class MatrixSpace:
 
     def sum_of_hypotheses(self):
         """Each as often as it lasted, over the basis."""
-        return copied(self.total) + (self.trials - self.begin) * self.unit * copied(self.w)
+        times = (self.trials - self.average.begin) * self.unit
+        return copied(self.total) + times * copied(self.w)
 
     def hypothesis(self):
         """The vector that predicts, over the basis; the same array until the next trial."""
@@ -230,7 +232,7 @@ cdef class MatrixSpace:
         self.corrections = record.field("corrections", self.corrections, integer, 0, MAX_TRIALS)
         self.updates = record.field("updates", self.updates, integer, 0, self.corrections)
         self.limit = record.field("limit", self.limit, integer, -1, MAX_TRIALS)
-        self.begin = record.field("begin", self.begin, integer, 0, self.trials)
+        self.average.begin = record.field("begin", self.average.begin, integer, 0, self.trials)
         self.unit = record.field("unit", self.unit, real, -INFINITY, INFINITY)
 
     cdef record_vectors(self, Record record, n, n_total):

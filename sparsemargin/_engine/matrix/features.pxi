@@ -9,14 +9,8 @@ hypotheses ``Z w_i + total_i``.
 # Powers add up to a number between these, or v is rescaled.
 cdef double LEAST_POWERS = ldexp(1.0, -500)
 cdef double MOST_POWERS = ldexp(1.0, 500)
-# Of what the powers have been, and the unit, since the last sweep: a share below which either calls
-# for one.
-cdef double STALE = ldexp(1.0, -90)
-cdef double CANCELLING = ldexp(1.0, -10)
 # Outputs below it, and above its inverse, may have lost terms.
 cdef double LEAST_OUTPUT = 1e-270
-# Terms of Z, above which their rounding could add up.
-cdef double MOST_TERMS = ldexp(1.0, 20)
 
 cdef class FeatureSpace(MatrixSpace):
     """A space over the features met.
@@ -154,7 +148,7 @@ cdef class FeatureSpace(MatrixSpace):
             add(&self.powers, fabs(self.v[i] / self.scale * self.w[i]))
         tidy(&self.powers)
         self.most_powers = max(self.most_powers, self.powers.high)
-        if self.powers.high < STALE * self.most_powers:
+        if has_fallen(self.powers.high, self.most_powers, True):
             self.sweep(0.0)
 
     cdef void sweep(self, double peak) noexcept nogil:
@@ -190,30 +184,29 @@ cdef class FeatureSpace(MatrixSpace):
     cdef void flush(self) noexcept nogil:
         """Let the total take in what Z has counted."""
         cdef size_t i
-        if self.Z != 0.0:
+        if self.average.Z != 0.0:
             for i in range(self.n_inner, self.w.size()):
-                self.total[i] += self.Z * self.w[i]
-        self.Z = self.most_unit = 0.0
+                self.total[i] += self.average.Z * self.w[i]
+        clear(&self.average)
 
     cdef void count_current(self) noexcept nogil:
-        cdef double count = (self.trials - self.begin) * self.unit
+        cdef double count = (self.trials - self.average.begin) * self.unit
         if not self.settled:
             MatrixSpace.count_current(self)
         elif self.averaged and count > 0.0:
             add_multiple(self.total.data(), self.w.data(), count, self.n_inner)
-            self.Z += count
-            self.most_unit = max(self.most_unit, self.unit)
+            count_unit(&self.average, self.trials, self.unit)
 
     cdef void count_move(self, double before) noexcept nogil:
         cdef size_t j
-        cdef double least = min(before, self.unit)
-        if least < max(CANCELLING * self.most_unit, self.Z / MOST_TERMS):
+        if must_flush(&self.average, min(before, self.unit)):
             self.swap_outer()
             self.flush()
             self.swap_outer()
-        if self.Z != 0.0:
+        if self.average.Z != 0.0:
             for j in range(self.outer.size()):
-                self.total[self.outer[j]] -= self.Z * (self.w[self.outer[j]] - self.outer_w[j])
+                self.total[self.outer[j]] -= self.average.Z * (
+                    self.w[self.outer[j]] - self.outer_w[j])
 
     cdef double cost(self) noexcept nogil:
         """About how many multiplications the next correction takes: known to subclasses."""
@@ -315,7 +308,7 @@ cdef class FeatureSpace(MatrixSpace):
     def sum_of_hypotheses(self):
         result = super().sum_of_hypotheses()
         if self.settled and self.averaged:
-            result[self.n_inner:] += self.Z * copied(self.w)[self.n_inner:]
+            result[self.n_inner:] += self.average.Z * copied(self.w)[self.n_inner:]
         return result
 
     def summed(self):
@@ -327,9 +320,9 @@ cdef class FeatureSpace(MatrixSpace):
         not met, in so many trials."""
         cdef const double[::1] by_coordinate = sums
         cdef Py_ssize_t i
-        self.trials = self.begin = trials
+        self.trials = self.average.begin = trials
         self.predictor = None
-        self.Z = self.most_unit = 0.0
+        clear(&self.average)
         fill(self.total.begin(), self.total.end(), 0.0)
         if self.averaged:
             for i in range(self.n_coordinates):
@@ -371,7 +364,7 @@ cdef class FeatureSpace(MatrixSpace):
         cdef vector[double] sums
         if self.settled:
             sums = [self.common, self.scale, self.powers.high, self.powers.low, self.powers.lowest,
-                    self.most_powers, self.Z, self.most_unit]
+                    self.most_powers, self.average.Z, self.average.unit_peak]
         n = record.field("n_inner", self.n_inner if self.settled else 0, integer, 0, self.n_met)
         self.settled = n > 0
         self.n_inner = n if self.settled else self.n_met
@@ -380,7 +373,7 @@ cdef class FeatureSpace(MatrixSpace):
         if self.settled:
             self.common, self.scale = sums[0], sums[1]
             self.powers = Sum(sums[2], sums[3], sums[4])
-            self.most_powers, self.Z, self.most_unit = sums[5], sums[6], sums[7]
+            self.most_powers, self.average.Z, self.average.unit_peak = sums[5], sums[6], sums[7]
 
     cdef record_matrix(self, Record record):
         asked_for = self.primal
