@@ -209,7 +209,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("matrix", ENGINE + "matrix/base.pyx"): [
         ("            fill(self.w.begin(), self.w.end(), 0.0)\n", "            pass\n"),
         ("if 0 <= self.most_updates <= self.updates:", "if 0 <= self.most_updates < self.updates:"),
-        ("(self.trials - self.average.begin) * self.unit, self.total.size())",
+        ("(self.trials - self.average.begin) * self.common, self.total.size())",
          "self.trials - self.average.begin, self.total.size())"),
         ('require(len(np.unique(record.fields["slots"])) == n, "\'slots\' hold a row twice")',
          ""),

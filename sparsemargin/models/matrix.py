@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import field
 from math import sqrt
 from typing import Any, Literal, get_args
 
@@ -80,6 +81,7 @@ class MatrixLearner(Learner):
         "What predicts: the average of all weight vectors, each counted for the trials it lasted, "
         "which costs one addition a feature met and correction; or the last one.",
     )
+    normalize_hypotheses: bool = field(default=False, init=False)
     max_iter: float | None = parameter(
         5,
         more="The paper's experiments make one on text, five on microarrays, without an intercept "
@@ -101,9 +103,7 @@ class MatrixLearner(Learner):
         'numbers, 8 n^2 bytes. ``"auto"`` begins with the first and goes over to the second where '
         "n^2 numbers take at most 64 MB, all classes together, and the first has come to cost "
         'more. ``"dual"``: by the k x k numbers of the k mistakes that changed the matrix, 4 k^2 '
-        "bytes a label (as much again for the products of all mistaken rows with "
-        "`normalize_hypotheses`; beyond the bound these end the fit with an error), over a pool of "
-        "rows that all labels share; for p = 2, with any kernel, "
+        "bytes a label, over a pool of rows that all labels share; for p = 2, with any kernel, "
         'and what ``"auto"`` is with one that is not linear. Each takes at most 1 GiB, all classes '
         "together: there the matrix stops growing, and a warning says so.",
         structural=True,
@@ -155,7 +155,6 @@ class MatrixLearner(Learner):
         n_labels, n_features = self._n_labels(), rows.n_features
         settings: dict[str, Any] = {
             "averaged": self.hypothesis == "average",
-            "normalized": bool(self.normalize_hypotheses),
             "most_updates": self.max_updates,
             "room": MATRIX_MEMORY // n_labels,
             "share": 0.0 if self.alpha is None else (1 - self.alpha) * sqrt(8.0) / self.alpha,

@@ -52,7 +52,6 @@ from sparsemargin.models import matrix
     params=st.fixed_dictionaries(
         {
             "hypothesis": st.sampled_from(VECTORS),
-            "normalize_hypotheses": st.booleans(),
             "fit_intercept": st.booleans(),
             "intercept_scaling": st.sampled_from([1.0, "auto"]),
             "max_updates": st.sampled_from([None, 5]),
@@ -283,8 +282,6 @@ def test_a_full_matrix_of_products_is_told_and_learned_on_without(monkeypatch):
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
         model = SecondOrderPerceptron(kernel="rbf", gamma=0.1).fit(X, y)
     assert model.n_updates_ == 30 < model.n_corrections_
-    with pytest.raises(ValueError, match="normalize_hypotheses"):
-        SecondOrderPerceptron(kernel="rbf", gamma=0.1, normalize_hypotheses=True).fit(X, y)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)

@@ -122,9 +122,9 @@ machines = (
 
 
 @examples(some(900, 3000))
-@given(machines, any_problem, extras, vectors, st.booleans())
-def test_vectors(machine, problem, extras, hypothesis, normalized):
-    check(machine, problem, extras, hypothesis, normalized)
+@given(machines, any_problem, extras, vectors)
+def test_vectors(machine, problem, extras, hypothesis):
+    check(machine, problem, extras, hypothesis)
 
 
 @examples(200)
@@ -194,17 +194,14 @@ def noisy(n_classes=2, m=500):
     return make_problem(0, m, n=20, density=0.5, noise=0.5, n_classes=n_classes)
 
 
-@pytest.mark.parametrize(
-    ("name", "hypothesis", "n_classes", "normalized"),
-    pairwise(list(DUAL), VECTORS, [2, 3], [False, True]),
-)
-def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes, normalized):
+@pytest.mark.parametrize(("name", "hypothesis", "n_classes"), pairwise(list(DUAL), VECTORS, [2, 3]))
+def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes):
     problem = noisy(n_classes)
     weights = np.random.RandomState(2).choice([0.0, 0.5, 1.0, 2.0], 500)
     dual, *others = (
         DUAL[name](
-            solver=solver, hypothesis=hypothesis, normalize_hypotheses=normalized, max_iter=1.7,
-            fit_intercept=True, intercept_scaling=0.5, max_corrections=300, random_state=0,
+            solver=solver, hypothesis=hypothesis, max_iter=1.7, fit_intercept=True,
+            intercept_scaling=0.5, max_corrections=300, random_state=0,
         ).fit(problem.X, problem.y, sample_weight=weights)
         for solver in ("dual", "implicit", "primal")
     )  # fmt: skip

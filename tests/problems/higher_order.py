@@ -139,13 +139,12 @@ def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
     assert_same_weights(estimator, problem, runs, expected, tolerance)
 
 
-def check(machine, problem, extras, hypothesis, normalized=False, tolerance=1e-9, least_gap=1e-9):
+def check(machine, problem, extras, hypothesis, tolerance=1e-9, least_gap=1e-9):
     """Fit both and compare, unless a decision lay within rounding of its threshold."""
     runs = extras.runs(machine, problem)
     assume(smallest_gap(runs) > least_gap)
-    assume(not normalized or all(run.smallest_norm > machine.least_norm for run in runs))
-    estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)
-    machine.compare(estimator, problem, runs, normalized, tolerance)
+    estimator = extras.fit(machine, problem, hypothesis=hypothesis)
+    machine.compare(estimator, problem, runs, False, tolerance)
 
 
 def noisy_problem(m=90, n=15, n_classes=2, seed=0, **options):

@@ -254,7 +254,15 @@ class Space:
 
 
 class NumberedRows(Space):
-    """Base of the spaces that keep numbers of rows."""
+    """Base of the spaces that keep numbers of rows.
+
+    Attributes
+    ----------
+    rows_taken : int
+        Rows numbered so far, in streams and in fits that went on.
+    """
+
+    rows_taken: int
 
     @property
     def first_new_row(self):
@@ -268,7 +276,7 @@ class NumberedRows(Space):
         task.first_row = self.rows_taken - (len(task.codes) if same else 0)
 
     def number_on(self, task):
-        self.count_rows(max(0, self.first_row_of(task) + len(task.codes) - self.rows_taken))
+        self.rows_taken = max(self.rows_taken, self.first_row_of(task) + len(task.codes))
 
 
 class Loop:

@@ -58,7 +58,7 @@ cdef class KernelState(FirstOrderSpace):
     """
 
     cdef readonly object kernel, support, t, acc, origin, passed_over, max_support
-    cdef readonly int64_t rows_taken
+    cdef public int64_t rows_taken
     cdef readonly Py_ssize_t n_features
 
     def __init__(self, kernel, n_features, n_labels, *, log, **settings):
@@ -177,10 +177,6 @@ cdef class KernelState(FirstOrderSpace):
         """
         self.support.resize(self.n_features, n_features, first)
         self.n_features = n_features
-
-    def count_rows(self, Py_ssize_t n_rows):
-        """Number the rows of the next stream on from these."""
-        self.rows_taken += n_rows
 
     def save(self):
         """What a block changes of the labels, for `restore`."""

@@ -56,7 +56,6 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1
 cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
-    cdef bint normalized  # hypotheses count with norm 1
     cdef double margin
     cdef double share  # (1 - alpha) B of the thresholds' gamma_k = B / sqrt(k)
     cdef double threshold  # of y w.x at the next trial, x of unit norm
@@ -70,7 +69,6 @@ cdef class MatrixSpace:
     cdef readonly int64_t limit  # corrections after which learning stops; -1: none
     cdef Average average  # Z: of the outer w, see `FeatureSpace`
     cdef double common  # factor of w, whose entries are held without
-    cdef double unit  # what these count with: `common`, or 1 / ||w||_q
     cdef int64_t nonzero  # entries of v that are not 0
     cdef tuple predictor  # what `hypothesis` gave, and when
     cdef vector[int64_t] mistakes
@@ -82,7 +80,6 @@ cdef class MatrixSpace:
     cdef vector[double] z  # scratch
     cdef int correct(self, double step, int64_t number) except -1 nogil
     cdef int move(self, double step) except -1 nogil
-    cdef double reciprocal_norm(self) except -1.0 nogil
     cdef double square(self) noexcept nogil
     cdef void set_threshold(self) noexcept nogil
     cdef bint meet(self, double signed_output) noexcept nogil
@@ -103,12 +100,10 @@ cdef class FeatureSpace(MatrixSpace):
     cdef int64_t primal_room  # bytes the n x n form may take, where that is not asked for
     cdef bint automatic
     cdef readonly bint primal
-    cdef readonly int64_t rows_taken  # in a stream
     cdef readonly object met  # of each coordinate its number among those met; 0: not met
     cdef int32_t* numbers  # these
     cdef readonly int32_t n_met  # numbers there are, the 0 among them
     cdef StoredRows rows  # those the matrix is made of, while it is not n x n
-    cdef int32_t n_laid_out  # columns of the n x n form that have been begun
     cdef double diagonal  # what its diagonal begins with
     # The row of the correction under way, of unit norm.
     cdef vector[double] x
@@ -131,6 +126,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_matrix(self, Record record)
     cdef part_met(self)
     cdef lay_part_met(self, part)
+    cdef int clear_matrix(self) except -1 nogil
     cdef int widen(self) except -1 nogil
     cdef int settle(self, bint fixed) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
@@ -151,19 +147,15 @@ cdef class FeatureSpace(MatrixSpace):
 
 cdef class DualSpace(MatrixSpace):
     cdef double length  # w.v
-    cdef public double error  # of the products
     cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
     # The matrix is its lower triangle, row after row. Which of the rows its columns are:
     cdef vector[int64_t] columns
-    # Products of the rows with each other, likewise; for norms.
-    cdef vector[double] gram
     # Of the correction under way: the row, its products with all of these, and w's with it.
     cdef int64_t row
     cdef const double* products
     cdef double output
     cdef vector[double] x  # those with the columns
-    cdef double rounding(self) noexcept nogil
-    cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil
+    cdef int64_t add_row(self, int64_t slot) except -1 nogil
     cdef int look_up(self) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
     cdef void shift(self, double size) noexcept nogil

@@ -6,7 +6,7 @@ columns X has. In `DualSpace` all vectors are combinations of the rows mistaken,
 length in feature space: what is needed of a row is its products with these.
 """
 
-from libc.math cimport INFINITY, copysign, fabs, ilogb, ldexp, pow, sqrt
+from libc.math cimport INFINITY, copysign, fabs, ilogb, ldexp, sqrt
 from libc.stdint cimport INT32_MAX, int32_t, int64_t
 from libcpp.algorithm cimport fill
 from libcpp.vector cimport vector
@@ -79,8 +79,8 @@ cdef class MatrixSpace:
 
     Parameters
     ----------
-    averaged, normalized : bool
-        Whether the sum of the hypotheses is kept; whether they count with norm 1.
+    averaged : bool
+        Whether the sum of the hypotheses is kept.
     share, margin : float
         A trial corrects where ``y w.x`` is at most ``share / sqrt(k) * sqrt(w.v)``, k - 1
         corrections having been made, or at most the margin.
@@ -94,15 +94,14 @@ cdef class MatrixSpace:
         self.settings = settings
         self.open(**settings)
 
-    def open(self, *, bint averaged, bint normalized, most_updates, int64_t room, double share,
-             double margin):
-        self.averaged, self.normalized = averaged, normalized
+    def open(self, *, bint averaged, most_updates, int64_t room, double share, double margin):
+        self.averaged = averaged
         require(0.0 <= share < INFINITY and 0.0 <= margin < INFINITY, "its margin is out of range")
         self.share, self.margin = share, margin
         self.most_updates = -1 if most_updates is None else most_updates
         self.room = room
         self.limit = -1
-        self.common = self.unit = 1.0
+        self.common = 1.0
         self.set_threshold()
         self.predictor = None
 
@@ -111,19 +110,15 @@ cdef class MatrixSpace:
     cdef int move(self, double step) except -1 nogil:
         """v <- v + step * x, the matrix with it, and w as it then is."""
 
-    cdef double reciprocal_norm(self) except -1.0 nogil:
-        """1 / ||w||_q, w as it is held; 0 where w is 0."""
-
     cdef int correct(self, double step, int64_t number) except -1 nogil:
         """A correction on the row at hand, called by that number."""
-        cdef double before = self.unit
+        cdef double before = self.common
         self.count_current()
         self.average.begin = self.trials
         self.move(step)
         if self.nonzero == 0:
             # Rounding has left something of w, whose direction would tell.
             fill(self.w.begin(), self.w.end(), 0.0)
-        self.unit = self.reciprocal_norm() if self.normalized else self.common
         self.count_move(before)
         self.corrections += 1
         self.set_threshold()
@@ -148,11 +143,11 @@ cdef class MatrixSpace:
         """Let the total take in the current vector for the trials it has lasted."""
         if self.averaged and self.trials > self.average.begin:
             add_multiple(self.total.data(), self.w.data(),
-                         (self.trials - self.average.begin) * self.unit, self.total.size())
+                         (self.trials - self.average.begin) * self.common, self.total.size())
 
     cdef void count_move(self, double before) noexcept nogil:
-        """Let the total know what has moved of vectors that it has not taken in; the unit was
-        `before`."""
+        """Let the total know what has moved of vectors that it has not taken in; `common`
+        was `before`."""
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
         """Whether a correction may make the matrix as large as that."""
@@ -193,7 +188,7 @@ cdef class MatrixSpace:
 
     def sum_of_hypotheses(self):
         """Each as often as it lasted, over the basis."""
-        times = (self.trials - self.average.begin) * self.unit
+        times = (self.trials - self.average.begin) * self.common
         return copied(self.total) + times * copied(self.w)
 
     def hypothesis(self):
@@ -201,7 +196,7 @@ cdef class MatrixSpace:
         moment = self.trials, self.corrections
         if self.predictor is None or self.predictor[0] != moment:
             vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
-                      else copied(self.w) * self.unit)
+                      else copied(self.w) * self.common)
             self.predictor = moment, vector
         return self.predictor[1]
 
@@ -233,7 +228,6 @@ cdef class MatrixSpace:
         self.updates = record.field("updates", self.updates, integer, 0, self.corrections)
         self.limit = record.field("limit", self.limit, integer, -1, MAX_TRIALS)
         self.average.begin = record.field("begin", self.average.begin, integer, 0, self.trials)
-        self.unit = record.field("unit", self.unit, real, -INFINITY, INFINITY)
 
     cdef record_vectors(self, Record record, n, n_total):
         """Those over a basis of n, the total being of n_total where nothing is averaged; and what
@@ -264,12 +258,8 @@ cdef void multiply_symmetric(const double* triangle, const double* x, double* ou
 cdef class DualSpace(MatrixSpace):
     """A space over the rows mistaken: in dual variables, which any kernel will do for."""
 
-    cdef int64_t add_row(self, int64_t slot, const double* products) except -1 nogil:
-        """Let the row of a slot, whose products with the label's are given, be one of these; which
-        it is."""
-        if self.normalized:
-            self.gram.insert(self.gram.end(), products, products + self.slot_of.size())
-            self.gram.push_back(1.0)
+    cdef int64_t add_row(self, int64_t slot) except -1 nogil:
+        """Let the row of a slot be one of the label's; which it is."""
         self.slot_of.push_back(slot)
         self.w.push_back(0.0)
         self.v.push_back(0.0)
@@ -315,28 +305,7 @@ cdef class DualSpace(MatrixSpace):
     cdef double square(self) noexcept nogil:
         return self.length
 
-    cdef double reciprocal_norm(self) except -1.0 nogil:
-        cdef double square, size = 0.0
-        cdef size_t j
-        self.z.resize(self.w.size())
-        multiply_symmetric(self.gram.data(), self.w.data(), self.z.data(), self.w.size())
-        square = dot(self.w.data(), self.z.data(), self.w.size())
-        for j in range(self.w.size()):
-            size += fabs(self.w[j])
-        # What rounding could have left of nothing is nothing.
-        return 1.0 / sqrt(square) if square > self.rounding() * size * size else 0.0
-
-    cdef double rounding(self) noexcept nogil:
-        """What entries of w may be off by, relative to the largest they have been."""
-        return max(self.error, ldexp(1.0, -48))
-
     # ----------------------------------------------------------------------------- for Python
-
-    def can_grow(self, Py_ssize_t n_rows):
-        """Whether so many more rows may be the label's: their products with each other, which
-        norms take, may be as large as the matrix."""
-        cdef Py_ssize_t n = self.slot_of.size() + n_rows
-        return not self.normalized or 4 * n * (n + 1) <= self.room
 
     def renumber(self, int64_t base, const int64_t[::1] slots):
         """Give rows that were at base + i their slots in the support set."""
@@ -353,14 +322,13 @@ cdef class DualSpace(MatrixSpace):
     @property
     def n_support(self):
         """Rows that the hypothesis is made of."""
-        return self.slot_of.size() if self.logged else int(np.count_nonzero(self.hypothesis()))
+        return int(np.count_nonzero(self.hypothesis()))
 
     @property
     def nbytes(self):
-        """Bytes of the matrix, the vectors and the log."""
-        return 8 * (self.matrix.size() + self.gram.size() + self.columns.size()
-                    + self.slot_of.size() + self.w.size() + self.v.size()
-                    + self.total.size() + self.mistakes.size() + 3 * self.logged_rows.size())
+        """Bytes of the matrix and the vectors."""
+        return 8 * (self.matrix.size() + self.columns.size() + self.slot_of.size() + self.w.size()
+                    + self.v.size() + self.total.size() + self.mistakes.size())
 
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
@@ -372,9 +340,6 @@ cdef class DualSpace(MatrixSpace):
         vector_field(record, "columns", self.columns, k)
         require_within("columns", record.fields["columns"], 0, n - 1)
         vector_field(record, "matrix", self.matrix, k * (k + 1) // 2)
-        n_products = n if self.normalized else 0
-        vector_field(record, "gram", self.gram, n_products * (n_products + 1) // 2)
-        self.error = record.field("error", self.error, real, 0.0, 1.0)
         self.length = record.field("length", self.length, real, -INFINITY, INFINITY)
 
 
@@ -412,7 +377,7 @@ def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1
             cost += space.w.size()
             if steps[i] != 0.0 and space.meet(copysign(1.0, steps[i]) * space.output):
                 if which[i] < 0:
-                    which[i] = space.add_row(base + i, space.products)
+                    which[i] = space.add_row(base + i)
                     for e in range(n_rows):
                         products[e, which[i]] = square[e, i]
                 space.row = which[i]

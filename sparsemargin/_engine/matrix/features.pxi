@@ -88,22 +88,6 @@ cdef class FeatureSpace(MatrixSpace):
             self.n_inner = self.n_met
         return OK
 
-    cdef double reciprocal_norm(self) except -1.0 nogil:
-        cdef double q = self.p / (self.p - 1.0), peak = 0.0, total = 0.0, outer = self.powers.high
-        cdef size_t i, n = self.n_inner
-        if outer and not self.fit(outer):
-            n, outer = self.w.size(), 0.0
-        for i in range(n):
-            peak = max(peak, fabs(self.w[i]))
-        peak = max(peak, pow(outer, 1.0 / q))
-        if peak == 0.0:
-            return 0.0
-        for i in range(n):
-            if self.w[i] != 0.0:
-                total += pow(fabs(self.w[i]) / peak, q)
-        total += outer / pow(peak, q)
-        return 1.0 / (peak * pow(total, 1.0 / q))
-
     cdef double square(self) noexcept nogil:
         cdef double outer = self.powers.high * self.scale
         cdef Py_ssize_t n = self.n_inner
@@ -190,16 +174,16 @@ cdef class FeatureSpace(MatrixSpace):
         clear(&self.average)
 
     cdef void count_current(self) noexcept nogil:
-        cdef double count = (self.trials - self.average.begin) * self.unit
+        cdef double count = (self.trials - self.average.begin) * self.common
         if not self.settled:
             MatrixSpace.count_current(self)
         elif self.averaged and count > 0.0:
             add_multiple(self.total.data(), self.w.data(), count, self.n_inner)
-            count_unit(&self.average, self.trials, self.unit)
+            count_unit(&self.average, self.trials, self.common)
 
     cdef void count_move(self, double before) noexcept nogil:
         cdef size_t j
-        if must_flush(&self.average, min(before, self.unit)):
+        if must_flush(&self.average, min(before, self.common)):
             self.swap_outer()
             self.flush()
             self.swap_outer()
@@ -225,11 +209,16 @@ cdef class FeatureSpace(MatrixSpace):
                 and 8.0 * side * side <= self.primal_room)
 
     cdef double* column(self, int32_t number) noexcept nogil:
-        """Of the n x n form; it begins with 0, its diagonal apart."""
-        while self.n_laid_out <= number:
-            self.matrix[self.n_laid_out * (self.side() + 1)] = self.diagonal
-            self.n_laid_out += 1
+        """Of the n x n form."""
         return self.matrix.data() + number * self.side()
+
+    cdef int clear_matrix(self) except -1 nogil:
+        """Let the n x n form be what it is without any correction: its diagonal alone."""
+        cdef Py_ssize_t i, side = self.side()
+        self.matrix.assign(side * side, 0.0)
+        for i in range(side):
+            self.matrix[i * (side + 1)] = self.diagonal
+        return OK
 
     cdef int lay_out(self) except -1 nogil:
         """Go over to the n x n form."""
@@ -237,8 +226,7 @@ cdef class FeatureSpace(MatrixSpace):
         cdef vector[double] x
         cdef vector[int32_t] columns
         cdef StoredRows none
-        self.matrix.assign(self.side() * self.side(), 0.0)
-        self.n_laid_out = 1
+        self.clear_matrix()
         self.z.resize(self.n_inner)
         for i in range(self.rows.count()):
             self.rows.read(i, x, columns)
@@ -291,15 +279,11 @@ cdef class FeatureSpace(MatrixSpace):
     cdef lay_part_met(self, part):
         """Make room for all features there may be, those met being as given."""
         cdef Py_ssize_t side = self.side()
-        self.matrix.assign(side * side, 0.0)
+        self.clear_matrix()
         matrix = <double[:side, :side]> self.matrix.data()
         np.asarray(matrix)[:len(part), :len(part)] = part
 
     # ----------------------------------------------------------------------------- for Python
-
-    def count_rows(self, int64_t n):
-        """Count n more rows of a stream, by which its mistakes are numbered."""
-        self.rows_taken += n
 
     def weights(self, columns=slice(None)):
         """The vector that predicts, shape (n_coordinates,), or these coordinates of it."""
@@ -338,7 +322,6 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record(self, Record record):
         MatrixSpace.record(self, record)
         integer(self.settings, "primal_room", 0, self.room)
-        self.rows_taken = record.field("rows_taken", self.rows_taken, integer, 0, MAX_TRIALS)
         self.record_met(record)
         self.record_vectors(record, self.n_met, 1)
         self.record_settled(record)
@@ -378,7 +361,6 @@ cdef class FeatureSpace(MatrixSpace):
     cdef record_matrix(self, Record record):
         asked_for = self.primal
         self.primal = record.field("primal", self.primal, flag)
-        self.n_laid_out = record.field("laid_out", self.n_laid_out, integer, 0, self.n_inner)
         if record.writing:
             record.fields["matrix"] = self.part_met()
             return

@@ -145,22 +145,12 @@ class DualLoop(MatrixLoop):
         self.slots = task.slots(space.n_support)
 
     def _learn(self, which: np.ndarray) -> float:
-        self._check_room(len(which))
         with uninterrupted():
             block = _Block(self, which)
             calls = [partial(block.learn, label) for label in range(self.space.n_labels)]
             products = sum(run_together(calls, self.task.n_threads))
             block.close(self)
         return products
-
-    def _check_room(self, n_rows: int) -> None:
-        spaces = self.space.spaces
-        if not all(space.can_grow(n_rows) for space in spaces):
-            raise ValueError(
-                "normalize_hypotheses=True takes the products of all mistaken rows with each "
-                f"other, and those of {max(len(space.slots) for space in spaces)} rows of a label "
-                "are as many as may be kept. Pass normalize_hypotheses=False."
-            )
 
 
 class _Block:
@@ -173,9 +163,7 @@ class _Block:
         # In a fit, mistakes are told as rows of its X.
         self.mistakes = self.numbers if task.first_row is None else rows
         self.points = space.kernel.points(task.rows, rows)
-        self.square, error = space.kernel.square(self.points)
-        for each in self.spaces:
-            each.error = max(each.error, error)
+        self.square, _ = space.kernel.square(self.points)
         self.slots = loop.slots[rows]
         self.products = np.empty((len(rows), 0))
         if self.base:

@@ -215,10 +215,6 @@ cdef class SecondOrderDual(DualSpace):
         self.shift(step / self.a)
         return OK
 
-    cdef double rounding(self) noexcept nogil:
-        # By the condition number of a I + S S^T, at most.
-        return DualSpace.rounding(self) * (1.0 + self.updates / self.a)
-
     cdef record(self, Record record):
         DualSpace.record(self, record)
         vector_field(record, "forward", self.forward, self.updates)

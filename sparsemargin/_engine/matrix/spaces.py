@@ -45,11 +45,12 @@ class SpacePerLabel(NumberedRows):
     kinds: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, spaces: Sequence[Any]):
-        self.spaces, self.n_labels = list(spaces), len(spaces)
+        self.spaces, self.n_labels, self.rows_taken = list(spaces), len(spaces), 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kind": type(self.spaces[0]).__name__,
+            "rows_taken": self.rows_taken,
             "spaces": [space.__getstate__() for space in self.spaces],
         }
 
@@ -65,6 +66,7 @@ class SpacePerLabel(NumberedRows):
             spaces.append(self.kinds[kind].__new__(self.kinds[kind]))
             spaces[-1].__setstate__(each)
         SpacePerLabel.__init__(self, spaces)
+        self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
 
     def per_label(self, name: str) -> np.ndarray:
         """The scalars called `name`, shape (n_labels,)."""
@@ -111,7 +113,7 @@ class LabelSpaces(SpacePerLabel):
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
 
     p, bias = _common("p"), _common("bias")
-    n_features, rows_taken = _common("n_features"), _common("rows_taken")
+    n_features = _common("n_features")
 
     @contextmanager
     def loop(self, task: Task, rule: Any = None, *, skips: bool = False) -> Iterator[FeatureLoop]:
@@ -125,11 +127,6 @@ class LabelSpaces(SpacePerLabel):
         """As `LinearSpace.resize`."""
         for space in self.spaces:
             space.resize(n_features, first)
-
-    def count_rows(self, n_rows: int) -> None:
-        """Number the rows of the next stream on from these."""
-        for space in self.spaces:
-            space.count_rows(n_rows)
 
     def weights(self, columns: Any = slice(None)) -> np.ndarray:
         """Weights of the hypothesis, shape (n_labels, n_coordinates), or these coordinates of
@@ -186,13 +183,11 @@ class DualSpaces(SupportSpace, SpacePerLabel):
         self.kernel, self.n_features = kernel, n_features
         self.support = SupportSet()
         self.origin = np.empty(0, dtype=np.int64)
-        self.rows_taken = 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
             "kernel": self.kernel.saved(), "bias": self.bias, "n_features": self.n_features,
-            "support": self.support.filled, "origin": self.origin, "rows_taken": self.rows_taken,
-            **super().__getstate__(),
+            "support": self.support.filled, "origin": self.origin, **super().__getstate__(),
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -200,7 +195,6 @@ class DualSpaces(SupportSpace, SpacePerLabel):
         self.n_features = integer(state, "n_features", 1, sys.maxsize // 8)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
         self.support = self.kernel.restored_support(part(state, "support"), self.n_features)
-        self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
         for space in self.spaces:
             require_within("slots", space.slots, 0, self.n_support - 1)
@@ -240,10 +234,6 @@ class DualSpaces(SupportSpace, SpacePerLabel):
     def nbytes(self) -> int:
         """Bytes of the support set and of the labels' spaces."""
         return self.support.nbytes + sum(space.nbytes for space in self.spaces)
-
-    def count_rows(self, n_rows: int) -> None:
-        """Number the rows of the next stream on from these."""
-        self.rows_taken += n_rows
 
     def adopt(self, points: Points, rows: np.ndarray, slots: np.ndarray) -> None:
         """Let rows of a block into the support set, at its end.
