@@ -251,7 +251,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("index <= previous || index > limit_", "index < previous || index > limit_"),
         ("lowest = std::min<int64_t>(lowest, rows_.indices[first] + options_.base);",
          "lowest = std::min<int64_t>(lowest, rows_.indices[first]);"),
-        ("outcome.offset = ended;", ""),
+        ("result.offset = ended;", ""),
     ],
     ("scanner", ENGINE + "svmlight/sorting.hpp"): [
         ("start < other.start", "start > other.start"),

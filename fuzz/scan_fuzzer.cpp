@@ -74,7 +74,7 @@ struct Matrix {
     std::unique_ptr<int32_t[]> labels;
     std::unique_ptr<int64_t[]> label_ends, query_ids;
     ParsedRows<Value, Column> rows;
-    Outcome outcome;
+    ScanResult result;
 
     Matrix(int64_t row_room, int64_t entry_room, int64_t label_room)
         : data(new Value[entry_room]), indices(new Column[entry_room]), ends(new Column[row_room]),
@@ -89,7 +89,7 @@ template <class Value, class Column>
 Matrix<Value, Column> scanned(Scanner &scanner, const Padded &text) {
     const int64_t marks = (text.size() + 1) / 2, entries = (text.size() + 1) / 4;
     Matrix<Value, Column> matrix(marks, entries, marks);
-    matrix.outcome = scanner.scan(text.text(), text.size(), matrix.rows);
+    matrix.result = scanner.scan(text.text(), text.size(), matrix.rows);
     return matrix;
 }
 
@@ -114,7 +114,7 @@ void check_same(const A &a, const B &b, int64_t row, int64_t entry, int64_t labe
     for (int64_t i = 0; i < a.rows.query; ++i) CHECK(a.query_ids[i] == b.query_ids[query + i]);
 }
 
-void check_same(const Outcome &a, const Outcome &b) {
+void check_same(const ScanResult &a, const ScanResult &b) {
     CHECK(a.code == b.code && a.offset == b.offset && a.length == b.length);
     CHECK(a.lines == b.lines);
     if (a.code == Code::none) CHECK(a.lowest == b.lowest && a.highest == b.highest);
@@ -251,11 +251,11 @@ void check_parts(const std::string &text, const Matrix<Value, Column> &whole,
     const size_t cut = text.find('\n', text.size() / 2) + 1;
     Scanner scanner(settings.options);
     const auto head = scanned<Value, Column>(scanner, {text.substr(0, cut), '1'});
-    CHECK(head.outcome.code == Code::none);
+    CHECK(head.result.code == Code::none);
     const bool multilabel = settings.options.multilabel;
     check_same(head, whole, 0, 0, 0, 0, multilabel);
     const auto tail = scanned<Value, Column>(scanner, {text.substr(cut), '#'});
-    CHECK(tail.outcome.code == Code::none);
+    CHECK(tail.result.code == Code::none);
     const auto &at = head.rows;
     check_same(tail, whole, at.row, at.entry, at.label, at.query, multilabel);
     CHECK(head.rows.row + tail.rows.row == whole.rows.row);
@@ -278,14 +278,14 @@ void check_filling(const Padded &text, const Matrix<Value, Column> &whole,
     filled.rows.row = filled.rows.label = ROW;
     filled.rows.entry = ENTRY;
     Scanner scanner(settings.options);
-    filled.outcome = scanner.scan(text.text(), text.size(), filled.rows);
-    if (filled.outcome.code == Code::no_room) {
+    filled.result = scanner.scan(text.text(), text.size(), filled.rows);
+    if (filled.result.code == Code::no_room) {
         CHECK(rows_short || entries_short);
         return;
     }
-    check_same(whole.outcome, filled.outcome);
-    if (whole.outcome.code == Code::none) {
-        CHECK(lines == whole.outcome.lines);
+    check_same(whole.result, filled.result);
+    if (whole.result.code == Code::none) {
+        CHECK(lines == whole.result.lines);
         check_same(whole, filled, ROW, ENTRY, ROW, 0, multilabel);
     }
 }
@@ -296,21 +296,21 @@ Code check_text(const std::string &text, const Settings &settings) {
     Scanner scanner(settings.options);
     const auto whole = scanned<Value, Column>(scanner, padded);
     Scanner other(settings.options);
-    check_same(whole.outcome, scanned<Value, Column>(other, {text, '\n'}).outcome);
+    check_same(whole.result, scanned<Value, Column>(other, {text, '\n'}).result);
     check_filling(padded, whole, settings, 0, 0);
     check_filling(padded, whole, settings, 1, 0);
     check_filling(padded, whole, settings, 0, 1);
-    const Outcome &outcome = whole.outcome;
-    CHECK(std::strlen(name_of(outcome.code)) > 0);
-    if (outcome.code == Code::none) {
+    const ScanResult &result = whole.result;
+    CHECK(std::strlen(name_of(result.code)) > 0);
+    if (result.code == Code::none) {
         check_rows(text, whole, scanner.labels(), settings.options);
         check_parts(text, whole, settings);
-    } else if (outcome.code != Code::needs_wide_columns) {
-        CHECK(outcome.code != Code::no_room);
-        CHECK(0 <= outcome.offset && 0 < outcome.length);
-        CHECK(outcome.offset + outcome.length <= padded.size());
+    } else if (result.code != Code::needs_wide_columns) {
+        CHECK(result.code != Code::no_room);
+        CHECK(0 <= result.offset && 0 < result.length);
+        CHECK(result.offset + result.length <= padded.size());
     }
-    return outcome.code;
+    return result.code;
 }
 
 template <class Value>

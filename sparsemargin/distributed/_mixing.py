@@ -191,7 +191,7 @@ class VectorEpoch(SingleEpoch):
     def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
         learner._open(no_rows)
         self.space, self.theta = learner._space, start.theta.array()
-        self.space.place_dual(self.theta)
+        self.space.set_dual(self.theta)
         self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
         self.space.take_sums(0.0, 0)
         take_scalars(self.space, start.scalars)
@@ -248,7 +248,7 @@ class VectorMixer(SingleMixer):
         total = self._mixed(theta, shares, learned)
         trials = space.trials + sum(each.trials for each in updates)
         sums = _held(self._summed(theta, learned), theta.dtype)
-        space.place_dual(_held(total, theta.dtype))
+        space.set_dual(_held(total, theta.dtype))
         space.take_sums(sums, trials)
         take_scalars(space, _mixed_scalars(shares, learned))
 

@@ -220,7 +220,7 @@ class LabelBlocks(LinearSpace):
         space.begin_after(self.trials)
         for i, labels in self.groups(first, last):
             held = self.held[i]
-            where = chosen.place(held["at"] // GROUP), held["at"] % GROUP
+            where = chosen.position(held["at"] // GROUP), held["at"] % GROUP
             for name, array in self.arrays(space, labels).items():
                 array[where] = held[name]
         of_rows = self.row_slack, self.multipliers

@@ -197,8 +197,8 @@ cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssiz
 
 cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step, bint averaged) noexcept nogil:
-    """The new t of the row's coordinates, what they were being kept; and S. An average is sent
-    for, as scores have brought nothing but t near."""
+    """Move t at the row's coordinates, and S; `x.numbers` keeps what they were. Scores have read t
+    alone, so the average is prefetched."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
     cdef double old, increment = 0.0
@@ -224,7 +224,7 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
 
 cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step) noexcept nogil:
-    """The new t and g of the row's coordinates, what g was being kept; and S."""
+    """Move t and g at the row's coordinates, and S; `x.numbers` keeps what g was."""
     cdef double moved[BLOCK]
     cdef double powers[BLOCK]
     cdef Label* label = space.labels + l
@@ -267,7 +267,7 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, const Instance* x,
 
 cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                           const Instance* x) noexcept nogil:
-    """Let acc take in what is pending of the row's coordinates, what they were being kept."""
+    """Let acc take in what is pending of the row's coordinates, by the g in `x.numbers`."""
     cdef Py_ssize_t i, j
     cdef uint16_t flushes = <uint16_t> space.labels[l].flushes
     cdef const double* pending = space.pending + l * (FLUSHES + 1)
@@ -299,9 +299,9 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
         acc[i] -= <state_t> (Z * (g[i] - numbers[j]))
 
 
-cdef inline void send_for(const Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
+cdef inline void prefetch_numbers(const Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                           const Instance* x) noexcept nogil:
-    """Scores have brought the row's coordinates of g near, and nothing else."""
+    """Prefetch what a correction reads beside g, which scores have read."""
     cdef Py_ssize_t i, j
     for j in range(x.n):
         i = x.columns[j] * at.width + l
@@ -371,7 +371,7 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     cdef double peak = 0.0, eps = FLT_EPSILON if sizeof(state_t) == 4 else DBL_EPSILON
     cdef int64_t shift = label.shift
     if space.p.exponent != 2.0:
-        send_for(space, at, l, x)
+        prefetch_numbers(space, at, l, x)
     if open_scale(space, at, l, x.scale.smallest, step, &done.coefficient) != OK:
         return TOO_WIDE
     done.shift_before = FORGET if restarts else <int32_t> (label.shift - shift)

@@ -129,7 +129,7 @@ class LinearSpace(Replayed, LinearState):
             theta = np.ascontiguousarray(w, dtype=self.t.dtype)
         if not np.isfinite(theta).all():
             raise ValueError(f"coef_init exceeds {theta.dtype}. Rescale it and X, or pass float64.")
-        self.place_dual(theta)
+        self.set_dual(theta)
         # The bound on the margin needs a theta that is a sum of rows.
         self.labels["mass"] = np.inf
 

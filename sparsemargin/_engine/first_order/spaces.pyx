@@ -304,13 +304,13 @@ cdef class LinearState(FirstOrderSpace):
         """The dual vectors, shape (n_labels, n_coordinates)."""
         return np.ascontiguousarray((self.of_labels(self.t) * self.labels["scale"]).T)
 
-    def place_dual(self, theta):
+    def set_dual(self, theta):
         """Let the dual vectors be these, of the type of the coordinates; what has been counted
         stays as it is, and must be nothing or the average's own."""
         if self.is_single:
-            place[float](self, self.singles, theta)
+            set_theta[float](self, self.singles, theta)
         else:
-            place[double](self, self.doubles, theta)
+            set_theta[double](self, self.doubles, theta)
 
     def begin_after(self, int64_t trials):
         """Let so many trials have been counted."""
@@ -366,7 +366,7 @@ cdef class LinearState(FirstOrderSpace):
             self.row_slack[:, l] = 0.0
 
 
-cdef place(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
+cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
     cdef Space* c = &space.c
     cdef Label* label

@@ -32,9 +32,9 @@ from sparsemargin._engine.core.log cimport Correction
 from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
-    AHEAD, ALL_STOPPED, DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, NOT_FINITE, OK,
+    AHEAD, ALL_STOPPED, DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, NOT_FINITE, OK,
     OUT_OF_RANGE, TOO_WIDE, Csr, Row, Rows, RowScale, bound_of_norm, check_row, has_repeats,
-    index_t, prefetch, send_for_row, state_t, value_t
+    index_t, prefetch, prefetch_row, state_t, value_t
 )
 from sparsemargin._engine.rows.scores cimport (
     BAD_COLUMN, Weights, score, score_alone, weights_of
@@ -265,7 +265,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         if call.order != NULL:
             prefetch(rows.indptr + call.order[min(i + 2 * AHEAD, call.stop - 1)])
             next_row, later_row = call.order[next_row], call.order[later_row]
-        send_for_labels(job, next_row, later_row)
+        prefetch_labels(job, next_row, later_row)
         row = rows.at(call.row)
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
@@ -282,9 +282,9 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
     return OK
 
 
-cdef inline void send_for_labels(Job job, Py_ssize_t next_row,
+cdef inline void prefetch_labels(Job job, Py_ssize_t next_row,
                                  Py_ssize_t later_row) noexcept nogil:
-    """Send for what rows to come have besides their entries."""
+    """Prefetch the labels, weights and coordinates of rows still to come."""
     cdef const Space* c = &job.space.c
     if job.starts != NULL:
         prefetch(job.starts + later_row)
@@ -303,7 +303,7 @@ cdef inline void send_for_labels(Job job, Py_ssize_t next_row,
 cdef inline int read_row(Job job, Call call, const Coordinates[state_t]& at,
                          const Row[value_t, index_t]& row, const Row[value_t, index_t]& next,
                          const Row[value_t, index_t]& later) noexcept nogil:
-    """Check the row and score it, and send for a later one, and for the weights of the next."""
+    """Check the row and score it; prefetch a later one, and the weights of the next."""
     cdef Py_ssize_t l, n_features = job.rows.n_features
     cdef Py_ssize_t first = call.first, last = call.last
     cdef double* scores = call.scores.data()
@@ -319,7 +319,7 @@ cdef inline int read_row(Job job, Call call, const Coordinates[state_t]& at,
         if status != OK:
             return OUT_OF_RANGE if status == BAD_COLUMN else NOT_FINITE
     else:
-        send_for_row(later)
+        prefetch_row(later)
         if call.check:
             status = check_row(row, n_features)
             if status != OK:

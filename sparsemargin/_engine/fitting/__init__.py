@@ -1,2 +1,1 @@
-"""``epochs``: orders, stopping and what a fit tells; ``task``: what loops learn from, the driver of
-their passes, and what models ask of spaces; ``threads``; and the ``certificate`` of a margin."""
+"""What a fit is: its task, epochs, stopping, threads and certificate."""

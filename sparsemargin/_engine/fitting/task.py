@@ -292,7 +292,7 @@ class Loop:
     Attributes
     ----------
     span : int
-        Trials between two moments at which Ctrl-C is heard.
+        Trials between two checks for Ctrl-C.
     """
 
     # The loop that may make whole passes in place of this one, by the rows' dot products; whether

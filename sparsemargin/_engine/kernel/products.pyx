@@ -35,7 +35,7 @@ cdef extern from *:
     #include <vector>
     #include "numerics/widths.hpp"
     // Columns numbered from 1 on: in a table by feature where features are few, else in a hash table
-    // with many free places.
+    // with many free slots.
     struct sm_columns {
         std::vector<int32_t> number;
         std::vector<int64_t> numbered;
@@ -46,14 +46,14 @@ cdef extern from *:
                 for (size_t i = 1; i < numbered.size(); ++i) number[numbered[i]] = 0;
             } else {
                 for_every = n_features <= 1 << 18;
-                const int64_t n_places = for_every ? n_features : 16 * n_columns;
-                for (bits = 0; int64_t{1} << bits < n_places;) ++bits;
+                const int64_t n_slots = for_every ? n_features : 16 * n_columns;
+                for (bits = 0; int64_t{1} << bits < n_slots;) ++bits;
                 number.assign(size_t{1} << bits, 0);
             }
             numbered.assign(1, -1);
         }
         // Where the number of a column stands, or would stand: 0, where it has none.
-        size_t place(int64_t column) const {
+        size_t slot(int64_t column) const {
             if (for_every) return column;
             const uint64_t mask = (uint64_t{1} << bits) - 1, c = column;
             uint64_t at = c + (c >> bits) * 0x9E3779B97F4A7C15u;
@@ -61,12 +61,12 @@ cdef extern from *:
             return at & mask;
         }
         void add(int64_t column) {
-            int32_t &at = number[place(column)];
+            int32_t &at = number[slot(column)];
             if (at) return;
             at = numbered.size();
             numbered.push_back(column);
         }
-        int32_t of(int64_t column) const { return number[place(column)]; }
+        int32_t of(int64_t column) const { return number[slot(column)]; }
     };
     #define SM_PANEL 32
     #define SM_DEFINE(type)                                                                     \

@@ -193,11 +193,11 @@ cdef class MatrixSpace:
 
     def hypothesis(self):
         """The vector that predicts, over the basis; the same array until the next trial."""
-        moment = self.trials, self.corrections
-        if self.predictor is None or self.predictor[0] != moment:
+        made = self.trials, self.corrections
+        if self.predictor is None or self.predictor[0] != made:
             vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
                       else copied(self.w) * self.common)
-            self.predictor = moment, vector
+            self.predictor = made, vector
         return self.predictor[1]
 
     # ---------------------------------------------------------------------------------- copies

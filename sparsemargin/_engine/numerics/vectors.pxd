@@ -1,7 +1,7 @@
 """Loops over contiguous doubles, compiled for the vector widths there are.
 
 The width is chosen at run time. Entries do not depend on each other, and sums go into a fixed
-number of lanes, so any width gives the same bits.
+number of partial sums, so any width gives the same bits.
 """
 
 cdef extern from "numerics/widths.hpp":
@@ -15,14 +15,14 @@ cdef extern from *:
     }
     SM_ALL_WIDTHS
     static double sm_dot(const double *a, const double *b, Py_ssize_t n) {
-        double lanes[16] = {0}, rest = 0;
+        double sums[16] = {0}, rest = 0;
         Py_ssize_t i = 0;
         for (; i + 16 <= n; i += 16)
-            for (int j = 0; j < 16; ++j) lanes[j] += a[i + j] * b[i + j];
+            for (int j = 0; j < 16; ++j) sums[j] += a[i + j] * b[i + j];
         for (; i < n; ++i) rest += a[i] * b[i];
         for (int half = 8; half; half /= 2)
-            for (int j = 0; j < half; ++j) lanes[j] += lanes[j + half];
-        return lanes[0] + rest;
+            for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+        return sums[0] + rest;
     }
     SM_ALL_WIDTHS
     static void sm_rotate(double *row, double *x, double cosine, double sine, Py_ssize_t n) {

@@ -27,8 +27,8 @@ class Chosen:
     ----------
     columns : ndarray of shape (n_chosen,)
         They rise.
-    place : callable
-        Maps chosen columns to their places in `columns`.
+    position : callable
+        Maps chosen columns to their positions in `columns`.
     """
 
     def __init__(self, n, rows, others=(), n_others=0):
@@ -36,17 +36,17 @@ class Chosen:
         parts = chain(([n - 1], met), others)
         if (len(met) + n_others) * _COLUMNS_AN_ENTRY < n:
             self.columns = np.unique(np.concatenate([np.unique(part) for part in parts]))
-            self.place = partial(np.searchsorted, self.columns)
+            self.position = partial(np.searchsorted, self.columns)
             return
         chosen = np.zeros(n, bool)
         for part in parts:
             chosen[part] = True
         self.columns = np.flatnonzero(chosen)
-        self.place = (np.cumsum(chosen, dtype=rows.indices.dtype) - 1).take
+        self.position = (np.cumsum(chosen, dtype=rows.indices.dtype) - 1).take
 
     def of_rows(self, rows, n_last=0):
         """The rows over these columns, but for the n_last last ones."""
         entries = slice(rows.indptr[0], rows.indptr[-1])
-        indices = self.place(rows.indices[entries]).astype(rows.indices.dtype, copy=False)
+        indices = self.position(rows.indices[entries]).astype(rows.indices.dtype, copy=False)
         indptr = rows.indptr - rows.indptr[0]
         return Csr(rows.data[entries], indices, indptr, len(self.columns) - n_last)

@@ -32,7 +32,7 @@ struct Rows {
 };
 
 template <class V, class I>
-SM_INLINE void send_for_row(const Row<V, I> &row) {
+SM_INLINE void prefetch_row(const Row<V, I> &row) {
     sm_prefetch_span(row.values, row.values + row.nnz);
     sm_prefetch_span(row.columns, row.columns + row.nnz);
 }

@@ -41,7 +41,7 @@ cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
         Py_ssize_t n_features
         Row[V, I] at(Py_ssize_t)
 
-    void send_for_row[V, I](const Row[V, I]& row)
+    void prefetch_row[V, I](const Row[V, I]& row)
     bint in_range[I](const I* columns, int64_t nnz, int64_t n_features)
     bint is_rising[I](const I* columns, int64_t nnz)
     bint all_finite[V](const V* values, int64_t nnz)

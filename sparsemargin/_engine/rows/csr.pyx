@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint32_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -103,21 +103,21 @@ cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor
                             double slack) noexcept nogil:
     """`two_norm` of the row times factor, a power of two; to the bit that of the row without its
     zeros, times factor."""
-    cdef double lanes[4]
+    cdef double sums[4]
     cdef double value
     cdef Py_ssize_t j, n = 0, n_nonzero = 0, whole
     for j in range(nnz):
         n_nonzero += values[j] != 0
     whole = n_nonzero - n_nonzero % 4
-    lanes[0] = lanes[1] = lanes[2] = lanes[3] = 0.0
+    sums[0] = sums[1] = sums[2] = sums[3] = 0.0
     for j in range(nnz):
         if values[j] != 0:
             value = values[j] * factor
-            lanes[n % 4 if n < whole else 0] += value * value
+            sums[n % 4 if n < whole else 0] += value * value
             n += 1
     bias *= factor
     slack *= factor
-    return sqrt((lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + bias * bias + slack * slack)
+    return sqrt((sums[0] + sums[1]) + (sums[2] + sums[3]) + bias * bias + slack * slack)
 
 
 cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,

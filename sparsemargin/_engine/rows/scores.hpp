@@ -9,12 +9,42 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <type_traits>
 
-#include "../numerics/packs.hpp"
 #include "csr.hpp"
 
+// Packs are handed over within functions only, as all that take them are inlined.
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wpsabi"
+#endif
+
 namespace sparsemargin {
+
+// The numbers of W labels.
+template <int W, class T>
+struct PackOf {
+    typedef T type __attribute__((vector_size(W * sizeof(T))));
+};
+template <int W, class T>
+using Pack = typename PackOf<W, T>::type;
+
+template <int W, class T>
+SM_INLINE Pack<W, T> load(const T *from) {
+    Pack<W, T> pack;
+    std::memcpy(&pack, from, sizeof pack);
+    return pack;
+}
+
+template <int W, class T>
+SM_INLINE void store(T *to, const Pack<W, T> &pack) {
+    std::memcpy(to, &pack, sizeof pack);
+}
+
+template <int W, class T, class From>
+SM_INLINE Pack<W, T> as(const From &pack) {
+    return __builtin_convertvector(pack, Pack<W, T>);
+}
 
 // Of products, added up in pairs: additions that need not wait for each other.
 template <class S, class V>
@@ -77,13 +107,12 @@ struct Weights {
     }
 };
 
-// Weights are sent for so many entries before they are needed, those that the next row needs first
-// among them.
+// Weights are prefetched so many entries before they are needed, across the end of the row.
 constexpr int64_t ENTRIES_AHEAD = 16;
 
 template <class S, class V, class I>
-SM_INLINE void send_ahead(const Weights<S> &weights, const Row<V, I> &row, const Row<V, I> &next,
-                          int64_t j, int64_t n_labels) {
+SM_INLINE void prefetch_ahead(const Weights<S> &weights, const Row<V, I> &row,
+                              const Row<V, I> &next, int64_t j, int64_t n_labels) {
     for (int64_t stop = j + 8; j < stop; ++j) {
         if (j >= row.nnz + next.nnz) return;
         const S *start = weights.of(j < row.nnz ? row.columns[j] : next.columns[j - row.nnz]);
@@ -99,7 +128,7 @@ SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V,
     for (int64_t l = 0; l < n_summed; ++l) out[l] = 0;
     in_order(row.nnz, [&](int64_t j, auto count) SM_INLINE_LAMBDA {
         constexpr int N = decltype(count)::value;
-        if (weights.far && N == 8) send_ahead(weights, row, next, j + ENTRIES_AHEAD, n_summed);
+        if (weights.far && N == 8) prefetch_ahead(weights, row, next, j + ENTRIES_AHEAD, n_summed);
         const S *of[N];
         Sum x[N];
         for (int i = 0; i < N; ++i) {
@@ -114,7 +143,7 @@ SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V,
         }
     });
     if (weights.far && row.nnz % 8)
-        send_ahead(weights, row, next, row.nnz / 8 * 8 + ENTRIES_AHEAD, n_summed);
+        prefetch_ahead(weights, row, next, row.nnz / 8 * 8 + ENTRIES_AHEAD, n_summed);
     int64_t any = 0;  // as wide as a double: the compiler then uses vectors
     for (int64_t l = 0; l < weights.n_labels; ++l) any |= is_lossy<S, V>(out[l]) ? -1 : 0;
     for (int64_t l = 0; any && l < weights.n_labels; ++l)
@@ -129,7 +158,7 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
     Pack<K, double> totals = {};
     in_order(row.nnz, [&](int64_t j, auto count) SM_INLINE_LAMBDA {
         constexpr int N = decltype(count)::value;
-        if (weights.far && N == 8) send_ahead(weights, row, next, j + ENTRIES_AHEAD, 1);
+        if (weights.far && N == 8) prefetch_ahead(weights, row, next, j + ENTRIES_AHEAD, 1);
         Pack<K, Sum> products[N];
         for (int i = 0; i < N; ++i)
             products[i] = static_cast<Sum>(row.values[j + i]) *
@@ -162,7 +191,7 @@ SM_SCORES_BY(double, float, int64_t)
 SM_SCORES_BY(double, double, int32_t)
 SM_SCORES_BY(double, double, int64_t)
 
-// Scores of the row by labels side by side, and what is to come sent for.
+// Scores of the row by labels side by side, with prefetches.
 template <class S, class V, class I>
 void score(double *out, const Weights<S> &weights, const Row<V, I> &row, const Row<V, I> &next) {
     score_by_vectors(out, weights, row, next);
@@ -189,10 +218,10 @@ enum Finding { SOUND, BAD_VALUE, BAD_COLUMN };
 
 // A row's score by a lone label's weights; where asked for, its columns and values are checked.
 //
-// Between short blocks the processor can fetch the weights of one, check the next, and send for the
-// same part of a row to come, without one of the three waiting for another. Weights that no near
-// cache holds are sent for a block ahead too: columns out of range do no harm there. Whether values
-// are finite the score tells, as a NaN or an infinity makes it no number either.
+// Between short blocks the processor can fetch the weights of one, check the next, and prefetch the
+// same part of a later row, without one of the three waiting for another. Weights that no near
+// cache holds are prefetched a block ahead too: columns out of range do no harm there. Whether
+// values are finite the score tells, as a NaN or an infinity makes it no number either.
 template <class S, class V, class I>
 Finding score_alone(double *out, const Weights<S> &weights, int64_t n_features, bool check,
                     const Row<V, I> &row, const Row<V, I> &later) {
@@ -201,7 +230,7 @@ Finding score_alone(double *out, const Weights<S> &weights, int64_t n_features, 
         const int64_t n = std::min(TOGETHER, row.nnz - start);
         if (start < later.nnz) {
             const int64_t part = std::min(TOGETHER, later.nnz - start);
-            send_for_row(Row<V, I>{later.values + start, later.columns + start, part});
+            prefetch_row(Row<V, I>{later.values + start, later.columns + start, part});
         }
         const int64_t soon = std::min(start + 2 * TOGETHER, row.nnz);
         for (int64_t j = start + TOGETHER; weights.far && j < soon; ++j)

@@ -47,14 +47,14 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
         int64_t* query_ids
         int64_t row_room, entry_room, row, entry, label, query
 
-    cppclass Outcome:
+    cppclass ScanResult:
         Code code
         int64_t offset, length, lines, lowest, highest
 
     cppclass LineReader "sparsemargin::Scanner":
         LineReader(const Options&) except +
         const LabelTable& labels()
-        Outcome scan[Value, Column](const char*, int64_t, ParsedRows[Value, Column]&) except +
+        ScanResult scan[Value, Column](const char*, int64_t, ParsedRows[Value, Column]&) except +
 
 PADDING = READABLE
 
@@ -125,7 +125,7 @@ cdef class Scanner:
 
     cdef LineReader* reader
     cdef Options options
-    cdef Outcome outcome
+    cdef ScanResult result
     cdef object dtype, arrays
     cdef bint busy
 
@@ -242,9 +242,9 @@ cdef class Scanner:
         rows.label_start = label_start[:row + 1] if self.options.multilabel else None
         rows.query_ids = query_ids[:query] if self.options.query_id else None
         rows.n_rows = row
-        rows.n_lines = self.outcome.lines
-        rows.lowest = self.outcome.lowest
-        rows.highest = self.outcome.highest
+        rows.n_lines = self.result.lines
+        rows.lowest = self.result.lowest
+        rows.highest = self.result.highest
         return rows
 
     def _array(self, name, int64_t size, dtype):
@@ -283,12 +283,12 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     self.busy = True
     try:
         with nogil:
-            self.outcome = self.reader.scan(start, stop, rows)
+            self.result = self.reader.scan(start, stop, rows)
     finally:
         self.busy = False
-    if self.outcome.code == Code.no_room:
+    if self.result.code == Code.no_room:
         raise ValueError("the arrays have no room for all rows and entries of the text")
-    if self.outcome.code != Code.none:
-        raise ScanError(name_of(self.outcome.code).decode(), self.outcome.offset,
-                        self.outcome.length)
+    if self.result.code != Code.none:
+        raise ScanError(name_of(self.result.code).decode(), self.result.offset,
+                        self.result.length)
     return rows.row, rows.entry, rows.label, rows.query

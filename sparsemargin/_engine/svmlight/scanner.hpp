@@ -220,7 +220,7 @@ class LineScanner {
     int64_t limit_ = options_.max_index;
 };
 
-struct Outcome {
+struct ScanResult {
     Code code = Code::none;
     int64_t offset = 0;  // of what is refused
     int64_t length = 0;
@@ -238,8 +238,8 @@ class Scanner {
 
     // Complete lines; the last may lack its end. PADDING readable bytes must follow.
     template <class Value, class Column>
-    Outcome scan(const char *text, int64_t size, ParsedRows<Value, Column> &rows) {
-        Outcome outcome;
+    ScanResult scan(const char *text, int64_t size, ParsedRows<Value, Column> &rows) {
+        ScanResult result;
         LineScanner<Value, Column> lines(options_, labels_, gathered_, rows);
         const int64_t ended = std::string_view(text, size).rfind('\n') + 1;
         const char *start = text;
@@ -248,19 +248,19 @@ class Scanner {
             if (ended < size) {
                 last_line_.assign(text + ended, size - ended);
                 last_line_.append(1 + PADDING, '\n');
-                outcome.offset = ended;
+                result.offset = ended;
                 start = last_line_.data();
                 lines.scan(start, start + 1);
             }
         } catch (const Failure &failure) {
-            outcome.code = failure.code;
-            outcome.offset += failure.token.start - start;
-            outcome.length = failure.token.size();
+            result.code = failure.code;
+            result.offset += failure.token.start - start;
+            result.length = failure.token.size();
         }
-        outcome.lines = lines.lines;
-        outcome.lowest = lines.lowest;
-        outcome.highest = lines.highest;
-        return outcome;
+        result.lines = lines.lines;
+        result.lowest = lines.lowest;
+        result.highest = lines.highest;
+        return result;
     }
 
   private:
