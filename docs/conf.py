@@ -103,6 +103,7 @@ html_sidebars = {
     for page in (
         "getting_started",
         "performance",
+        "development/architecture",
         "development/performance",
         "development/scale",
         "exactness",
