@@ -102,15 +102,6 @@ class _Commands(click.Group):
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
         return super().resolve_command(ctx, args)
 
-    def make_context(self, *args: Any, **settings: Any) -> click.Context:
-        try:
-            return super().make_context(*args, **settings)
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            _forget_output()
-            raise failure_of(error) from None
-
     def invoke(self, ctx: click.Context) -> Any:
         _open_outputs()
         try:

@@ -185,13 +185,11 @@ def _check_topic(topic: object) -> list[str] | None:
 def _columns(wanted: list[str] | None, stories: _Stories) -> list[int]:
     """Where the topics asked for are among those of the source."""
     for name in wanted or []:
-        if name == _UNKNOWN_IN_SAMPLE and stories.source == "sample":
-            raise ValueError(
-                f"topic {name!r} has no row in the sample, whose source cuts its labels off: take "
-                "another topic or source='corpus'"
-            )
         if name not in stories.names:
-            raise ValueError(f"topic must be one of {', '.join(stories.names)}, got {name!r}")
+            known = ", ".join(stories.names)
+            raise ValueError(
+                f"topic must be one of those of the {stories.source}, {known}, got {name!r}"
+            )
     return [stories.names.index(name) for name in wanted or stories.names]
 
 

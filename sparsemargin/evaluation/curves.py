@@ -97,10 +97,10 @@ def learning_curve_over_epochs(
 
 def _check_epochs(epochs: ArrayLike) -> NDArray[np.int64]:
     stops = np.asarray(epochs)
-    if stops.ndim != 1 or not stops.size or stops.dtype.kind not in "iu":
+    are_integers = stops.ndim == 1 and stops.size > 0 and stops.dtype.kind in "iu"
+    if not are_integers or stops[0] < 1 or not (np.diff(stops) > 0).all():
         raise ValueError(
-            f"epochs must be a sequence of integers, such as range(1, 11), got {epochs!r}."
+            "epochs must be integers that rise from 1 or more, such as range(1, 11), got "
+            f"{epochs!r}."
         )
-    if stops[0] < 1 or not (np.diff(stops) > 0).all():
-        raise ValueError(f"epochs must rise from 1 or more, got {epochs!r}.")
     return stops.astype(np.int64)

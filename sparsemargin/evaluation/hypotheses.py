@@ -156,10 +156,9 @@ def _check_moments(model: Any, moments: ArrayLike | None) -> tuple[NDArray[np.fl
     if moments is None:
         moments = np.linspace(0, learned, _N_MOMENTS + 1)[1:]
     at = np.asarray(moments, dtype=np.float64)
-    if at.ndim != 1 or not at.size or not np.isfinite(at).all():
-        raise ValueError(f"moments must be a vector of finite numbers, got {moments!r}.")
-    if at[0] <= 0 or not (np.diff(at) > 0).all():
-        raise ValueError(f"moments must rise from above 0, got {moments!r}.")
+    are_finite = at.ndim == 1 and at.size > 0 and bool(np.isfinite(at).all())
+    if not are_finite or at[0] <= 0 or not (np.diff(at) > 0).all():
+        raise ValueError(f"moments must be finite numbers that rise from above 0, got {moments!r}.")
     trials = [count_trials(moment, model._trials_per_epoch) for moment in at]
     if trials[-1] > model._space.trials:
         raise ValueError(

@@ -81,8 +81,14 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
         intercepts = model.intercept_
     except AttributeError as error:
         raise ValueError(str(error)) from None
-    found = _names_of_rows(model, names) if has_pool else check_names(known, model.n_features_in_)
-    return _written(model, weights, intercepts, found)
+    if not has_pool:
+        return _written(model, weights, intercepts, check_names(known, model.n_features_in_))
+    if names is not None:
+        raise ValueError(
+            "names are those of features; a model with a kernel has coefficients of rows. Pass "
+            "names=None."
+        )
+    return _written(model, weights, intercepts, [str(row) for row in model.support_.tolist()])
 
 
 def _written(
@@ -115,16 +121,6 @@ def escaped(name: str, taken: Collection[str] = (INTERCEPT,)) -> str:
     those taken."""
     text = name.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return ("\\" if name in taken or name.startswith("#") else "") + text
-
-
-def _names_of_rows(model: Any, names: Any) -> Sequence[str]:
-    """The numbers of the pool's rows."""
-    if names is not None:
-        raise ValueError(
-            "names are those of features; a model with a kernel has coefficients of rows. Pass "
-            "names=None."
-        )
-    return [str(row) for row in model.support_.tolist()]
 
 
 def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:

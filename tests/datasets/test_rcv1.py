@@ -101,7 +101,7 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
 
 @pytest.mark.parametrize(("topic", "options", "words"), [
     (4, {}, r"got 4; the papers' numbers are the keys of BROTTO_"),
-    ("M143", {}, r"^topic 'M143' has no row in the sample.*'corpus'$"),
+    ("M143", {}, r"^topic must be one of those of the sample, C15, .*'M143'$"),
     ("C15", {"source": "corpus", "data_home": "none"}, "^data_home must be"),
     ("C15", {"subset": "train", "n_train": 7, "n_test": 1}, "^n_train=.* row 7 .* has 6.* lower"),
 ])  # fmt: skip

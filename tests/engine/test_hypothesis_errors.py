@@ -201,9 +201,9 @@ def test_a_label_that_the_model_has_not_met_is_an_error():
 @pytest.mark.parametrize(
     ("moments", "message"),
     [
-        ([], "vector of finite"),
-        (0.5, "vector of finite"),
-        ([0.5, np.nan], "vector of finite"),
+        ([], "must be finite numbers"),
+        (0.5, "must be finite numbers"),
+        ([0.5, np.nan], "must be finite numbers"),
         ([0.0, 0.5], "rise from above 0"),
         ([0.5, 0.5], "rise from above 0"),
         ([0.5, 1.5], "reach 1.5 epochs, but the model has learned for 1"),
