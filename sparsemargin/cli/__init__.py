@@ -13,7 +13,7 @@ def main() -> None:
     try:
         from sparsemargin.cli.app import main as run
     except KeyboardInterrupt:
-        # What a shell reports of it; cli.errors may not have been imported yet.
+        # INTERRUPTED of cli.app, which may not have been imported yet.
         sys.exit(130)
     except ModuleNotFoundError as missing:
         if missing.name != "click":
