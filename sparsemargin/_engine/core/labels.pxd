@@ -215,7 +215,7 @@ cdef class FirstOrderRule:
 
 cdef class FirstOrderSpace:
     cdef Space c
-    cdef readonly int64_t trials
+    cdef public int64_t trials
     cdef readonly object labels
     cdef readonly object sigma
     cdef readonly object threshold

@@ -191,7 +191,7 @@ cdef class FirstOrderSpace:
         return np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]
 
     def count_trials(self, int64_t trials):
-        """Let the trials go up to `trials` without a correction."""
+        """Count trials that made no correction, up to `trials` in all."""
         self.trials = max(self.trials, trials)
 
     def resume(self, max_corrections=None):

@@ -217,7 +217,7 @@ class LabelBlocks(LinearSpace):
         last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             its[...] = mine
-        space.begin_after(self.trials)
+        space.trials = self.trials
         for i, labels in self.groups(first, last):
             held = self.held[i]
             where = chosen.position(held["at"] // GROUP), held["at"] % GROUP

@@ -150,7 +150,7 @@ class LinearSpace(Replayed, LinearState):
         for name in ("average", "idle", "flushes"):
             self.labels[name] = 0
         self.labels["stopped"], self.labels["average"]["begin"] = -1, trials
-        self.begin_after(trials)
+        self.trials = trials
         if self.averaged:
             self.of_labels(self.acc)[...] = sums
             self.synced[...] = 0

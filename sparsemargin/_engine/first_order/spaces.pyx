@@ -312,11 +312,7 @@ cdef class LinearState(FirstOrderSpace):
         else:
             set_theta[double](self, self.doubles, theta)
 
-    def begin_after(self, int64_t trials):
-        """Let so many trials have been counted."""
-        self.trials = trials
-
-    # ----------------------------------------------------------------- what rows have besides
+    # ---------------------------------------------- coordinates and multipliers of the rows
 
     def open_rows(self, Py_ssize_t n_rows, kept, bint keeps_multipliers):
         """Give each of the next n_rows rows a soft-margin coordinate and a multiplier of its own,

@@ -1,6 +1,6 @@
-"""Outputs of test points by all hypotheses, at moments of a run.
+"""Outputs of test points by all hypotheses, after numbers of trials.
 
-The log of corrections is replayed, in the order of the trials, up to one moment after the other.
+The log of corrections is replayed in the order of the trials, up to one number after the other.
 What the points are to a space, and what a correction does to their scores, subclasses know.
 """
 
@@ -102,8 +102,7 @@ cdef class Replay:
         return 0
 
     def advance(self, int64_t trials):
-        """Replay what happened in the first `trials` trials, which must not be fewer than
-        before."""
+        """Replay the first `trials` trials, no fewer than before."""
         cdef Py_ssize_t l
         with nogil:
             self.take_until(trials)
@@ -139,7 +138,7 @@ cdef class Replay:
                         out[v, s, l] = self.units[v, l] * score
         return result.reshape(2, *slices.shape, self.n_labels)
 
-    # Outputs at the moment that `advance` has come to, ndarrays of shape (n_points, n_labels).
+    # Outputs after the trials that `advance` has come to, ndarrays of shape (n_points, n_labels).
 
     def last(self, bint normalized):
         """``w.x``."""

@@ -1,4 +1,4 @@
-"""Outputs of spaces that keep a log of corrections: replayed, at the end or at moments of the run.
+"""Outputs of spaces that keep a log of corrections: replayed, at the end or on the way.
 
 One replay over some test points gives all hypotheses that the run has gone through.
 """
