@@ -86,7 +86,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("weights", "sparsemargin/models/base.py"): [
         ("return np.cbrt(weight)", "return weight"),
-        ("if not hasattr(self, \"_typical_weight\"):", "if True:"),
+    ],
+    ("weights", "sparsemargin/models/fitted.py"): [
+        ("if self.typical_weight is None:", "if True:"),
     ],
     ("stopping", ENGINE + "fitting/epochs.py"): [
         ("if corrections < self.fewest:", "if corrections <= self.fewest:"),

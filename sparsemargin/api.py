@@ -13,7 +13,7 @@ from sparsemargin.io.sources import File
 from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.auto import fit_default
-from sparsemargin.models.classifiers import Classifier, as_classifier
+from sparsemargin.models.classifiers import CLASSIFIERS, Classifier, as_classifier
 
 
 def fit_csr(
@@ -64,7 +64,7 @@ def fit_csr(
     if algo is None:
         return fit_default(X, y, sample_weight, params)
     learner, params = find_algorithm(algo, params)
-    model = as_classifier(learner(**params))
+    model = CLASSIFIERS[learner.classifier](**params)
     if sample_weight is None:
         return model.fit(X, y)
     if not model.weighs_steps():

@@ -47,6 +47,13 @@ def optional(state, name, check, *limits):
     return None if part(state, name) is None else check(state, name, *limits)
 
 
+def instance(state, name, *kinds):
+    """What is called `name`, of one of these types."""
+    value = part(state, name)
+    require(isinstance(value, kinds), f"{name!r} is of another type")
+    return value
+
+
 def flag(state, name):
     """The bool called `name`."""
     value = part(state, name)

@@ -82,7 +82,7 @@ def command(
 
 
 def _open(learner: Learner, sources: list[Source], positive: str | None, **how: Any) -> Evaluation:
-    if not learner._has_many_labels:
+    if not learner._fitted.many:
         return ClassEvaluation(learner, sources, positive=positive, **how)
     if positive is not None:
         raise ValueError(

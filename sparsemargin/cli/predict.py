@@ -88,7 +88,7 @@ def command(
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     learner = load_learner(model)
     predictor = Predictor(learner, sources, n_threads=threads_for(n_jobs), **how)
-    lists = learner._has_many_labels or how["top_k"] is not None
+    lists = learner._fitted.many or how["top_k"] is not None
     texts = _texts(learner, tabs=bool(scores or n_explained), lists=lists)
     header, lines = b"", _labels_of(texts)
     if scores:
@@ -161,7 +161,7 @@ def _scores_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
 
 def _scores_header(learner: Learner, texts: list[bytes]) -> bytes:
     # Of two classes the second has a score, whose sign decides.
-    return b"\t".join([b"label", *texts[-learner._n_labels() :]]) + b"\n"
+    return b"\t".join([b"label", *texts[-learner._space.n_labels :]]) + b"\n"
 
 
 def _explained_of(

@@ -270,7 +270,7 @@ def _going_on(
                 "model's own settings."
             )
     learner = load_learner(init)
-    if options["zero_based"] != "auto" and hasattr(learner, "_reading"):
+    if options["zero_based"] != "auto" and learner._fitted.reading is not None:
         raise click.UsageError(
             f"--zero-based can't be changed: --init-model {init} has learned from files, and knows "
             "how their indices count."
@@ -360,7 +360,7 @@ def _noting_model(output: str) -> Iterator[None]:
 
 def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     """Those of the features; of a kernel's rows there are none but their numbers."""
-    if dictionary is None and learner._has_pool:
+    if dictionary is None and learner._space.has_support:
         return None
     return feature_names(learner, dictionary)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,11 @@ import numpy as np
 from sparsemargin.distributed._schema import Mixture
 from sparsemargin.distributed._shards import FileShard, Pair
 from sparsemargin.io.files import check_replaceable
-from sparsemargin.io.model_files import load_learner, save_model, set_aside
+from sparsemargin.io.model_files import load_run, save_run, set_aside
 from sparsemargin.models import Learner
 
 # Parameters that may change when a fit goes on.
 _MAY_CHANGE = {"max_iter", "n_jobs", "verbose"}
-_ATTRIBUTE = "_distributed"
 
 
 def check_writable(path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]) -> None:
@@ -44,12 +44,12 @@ class Checkpoint:
         if self.path is None:
             return
         learner = finished()
-        progress = {"epoch": epoch, "converged": converged, "seed": seed}
-        setattr(learner, _ATTRIBUTE, {**progress, **self.made_by})
+        progress = {"epoch": epoch, "converged": converged, "seed": seed, **self.made_by}
+        save = partial(save_run, learner, progress)
         try:
-            save_model(learner, self.path)
+            save(self.path)
         except OSError as error:
-            set_aside(learner, self.path, error)
+            set_aside(save, self.path, error)
             raise
 
     def tell(self, epochs: int) -> str:
@@ -67,8 +67,7 @@ class Checkpoint:
         """
         if self.path is None or not os.path.exists(self.path):
             return 0, False
-        found, name = load_learner(self.path), os.fspath(self.path)
-        progress = vars(found).pop(_ATTRIBUTE, None)
+        (found, progress), name = load_run(self.path), os.fspath(self.path)
         if progress is None:
             raise ValueError(
                 f"{name} is the model of no fit over shards, and none can go on from it. Pass "
@@ -87,9 +86,10 @@ class Checkpoint:
                 f"{name} is of {found.classifier}, not of {learner.classifier}. Pass the algorithm "
                 "and parameters of the fit that is to go on."
             )
-        same_form = schema.form == getattr(found, "_label_form", None)
-        same_classes = same_form and np.array_equal(schema.classes, found.classes_)
-        read = found.n_features_in_, getattr(found, "_reading", None)
+        fitted = found._fitted
+        same_form = schema.form == fitted.form
+        same_classes = same_form and np.array_equal(schema.classes, fitted.classes)
+        read = found.n_features_in_, fitted.reading
         before, now = found._parameters(), learner._parameters()
         # The seeds that a generator gave are in the file.
         others = {

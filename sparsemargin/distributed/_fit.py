@@ -27,7 +27,7 @@ from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines
 from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
 from sparsemargin.models import Algorithm, Learner, find_algorithm
-from sparsemargin.models.base import intercept_scale
+from sparsemargin.models.rows import intercept_scale
 
 if TYPE_CHECKING:
     from dask.distributed import Client

@@ -33,6 +33,7 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._schema import Mixture
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.models import Learner
+from sparsemargin.models.rows import rows_at
 
 Mixing = Literal["uniform", "errors"]
 
@@ -57,8 +58,8 @@ class SingleEpoch:
     """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
     not a bit is lost."""
 
-    def __init__(self, learner: Learner, no_rows: Csr, start: Any) -> None:
-        self.space = learner._space = deepcopy(start)
+    def __init__(self, learner: Learner, start: Any) -> None:
+        self.space = learner._fitted.space = deepcopy(start)
 
     def note(self, task: Task) -> None:
         """Hear of a block that has been learned from."""
@@ -188,8 +189,7 @@ def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
 class VectorEpoch(SingleEpoch):
     """An epoch on one of several shards, from the mixture's dual vectors."""
 
-    def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
-        learner._open(no_rows)
+    def __init__(self, learner: Learner, start: DualVectors) -> None:
         self.space, self.theta = learner._space, start.theta.array()
         self.space.set_dual(self.theta)
         self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
@@ -279,8 +279,8 @@ class VectorMixer(SingleMixer):
 class AdaptiveEpoch(VectorEpoch):
     """An epoch on one of several shards, where coordinates have variances."""
 
-    def __init__(self, learner: Learner, no_rows: Csr, start: DualVectors) -> None:
-        super().__init__(learner, no_rows, start)
+    def __init__(self, learner: Learner, start: DualVectors) -> None:
+        super().__init__(learner, start)
         assert start.gains is not None
         self.gains = start.gains.array()
         self.space.of_labels(self.space.gain)[...] = self.gains
@@ -363,8 +363,8 @@ class MistakesEpoch(SingleEpoch):
     again than the rest takes to be sent.
     """
 
-    def __init__(self, learner: Learner, no_rows: Csr, start: LabelSpaces) -> None:
-        super().__init__(learner, no_rows, start)
+    def __init__(self, learner: Learner, start: LabelSpaces) -> None:
+        super().__init__(learner, start)
         self.averaged = learner.hypothesis == "average"
         self.space.take_sums(np.zeros_like(self.space.summed()), 0)
         self.noted = self.space.per_label("corrections")

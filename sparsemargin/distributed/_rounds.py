@@ -41,7 +41,8 @@ from sparsemargin.models.rows import refusing
 class Plan:
     """What stays the same over a fit."""
 
-    learner: Learner  # without a space
+    learner: Learner  # that has learned nothing yet
+    slice_seed: int
     epoch_type: type[SingleEpoch]
     schema: Schema
     seed: int | None  # of the shuffling
@@ -68,20 +69,23 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
     """Learn from a shard once, as a fit on one machine would."""
     check_library(plan.library)
     learner = copy.copy(plan.learner)
-    epoch = plan.epoch_type(learner, plan.schema.no_rows, start)
+    learner._open_stream(plan.schema.beginning, plan.slice_seed)
+    epoch = plan.epoch_type(learner, start)
     space = epoch.space
     corrections, trials = space.per_label("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
     for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
         label_order.see(targets, order)
-        task = learner._stream_task(rows, targets, None, first_row=first_row)
+        task = learner._task(rows, targets, None, first_row=first_row)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, learner._learn_stream(task, order))
         epoch.note(task)
     made = space.per_label("corrections") - corrections
     trials = space.trials - trials
-    return Update(epoch.learned(), trials, made, mistakes, learner._seen, label_order)
+    return Update(
+        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order
+    )
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -138,8 +142,10 @@ class Rounds:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.checkpoint, self.report, self.on_round = checkpoint, report, on_round
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(mixing)
-        plain = mixture.without_space()
-        plan = Plan(plain, self.mixer.epoch_type, mixture.schema, mixture.seed, __version__)
+        learner, slice_seed = copy.copy(mixture.learner), mixture.fitted.slice_seed
+        learner._learned = None
+        kind, schema, seed = self.mixer.epoch_type, mixture.schema, mixture.seed
+        plan = Plan(learner, slice_seed, kind, schema, seed, __version__)
         self.plan = backend.share(plan)
         self.started = time.perf_counter()
         self.corrections = 0
@@ -224,8 +230,8 @@ class Rounds:
     def _mix(self, epoch: int, updates: list[Update]) -> None:
         """Let the learner be the mixture, here and on disk."""
         self.mixer.mix(updates)
-        learner = self.mixture.learner
-        learner._seen = getattr(learner, "_seen", 0) + np.sum([each.seen for each in updates], 0)
+        fitted = self.mixture.fitted
+        fitted.rows_by_class = np.sum([fitted.rows_by_class, *(each.seen for each in updates)], 0)
         self.done = epoch
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,7 +12,8 @@ import numpy as np
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
-from sparsemargin.models.base import LARGEST_SEED, count_labels
+from sparsemargin.models.base import LARGEST_SEED
+from sparsemargin.models.fitted import Beginning, Fitted
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -68,6 +69,11 @@ class Schema:
         """Rows of the type and with the columns of all, but none of them."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
         return Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
+
+    @property
+    def beginning(self) -> Beginning:
+        """What is known when a learner is opened for rows like these."""
+        return Beginning(self.no_rows, self.classes, self.form, grows=self.grows)
 
 
 def schema_of_files(
@@ -156,12 +162,9 @@ class Mixture:
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         if learner.p == "log" and schema.grows:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
-        if schema.form is not None:
-            learner._label_form = schema.form
-            if not learner._takes_many_labels:
-                learner._refuse_many_labels()
-        learner.classes_, n_columns = schema.classes, schema.n_columns
-        n_labels = count_labels(schema.classes, schema.form is not None)
+        if schema.form is not None and not learner._takes_many_labels:
+            learner._refuse_many_labels()
+        n_columns, n_labels = schema.n_columns, schema.beginning.n_labels
         needed = n_columns * learner._bytes_per_feature(schema.dtype, n_labels, n_columns)
         if needed > memory_limit:
             raise ValueError(
@@ -169,7 +172,7 @@ class Mixture:
                 f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
             )
         slice_seed = random.randint(LARGEST_SEED)
-        learner._open_stream(schema.no_rows, schema.classes, slice_seed, grows=schema.grows)
+        learner._open_stream(schema.beginning, slice_seed)
         if n_shards > 1 and self.space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {n_columns:,} features would be held "
@@ -178,37 +181,35 @@ class Mixture:
             )
 
     @property
+    def fitted(self) -> Fitted:
+        """All that has been learned."""
+        return self.learner._fitted
+
+    @property
     def space(self) -> Any:
         """The mixture itself, which mixers change."""
-        return self.learner._space
+        return self.fitted.space
 
     @space.setter
     def space(self, space: Any) -> None:
-        self.learner._space = space
-
-    def without_space(self) -> Learner:
-        """The learner as it goes to the workers: its space travels apart."""
-        learner = copy.copy(self.learner)
-        del learner._space
-        learner.__dict__.pop("_seen", None)
-        return learner
+        self.fitted.space = space
 
     def finished(self, epochs: int) -> Learner:
         """A learner of its own, whose features are those of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
-        learner._space = copy.deepcopy(self.space)
+        learner._learned = replace(
+            self.fitted, space=copy.deepcopy(self.space), n_iter=float(epochs),
+            reading=schema.reading,
+        )  # fmt: skip
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:
             learner._resize(schema.n_features, int(schema.drops_column_0))
-            learner._reading = schema.reading
-        learner.n_iter_ = float(epochs)
         return learner
 
     def resume(self, found: Learner, seed: int | None) -> None:
         """Go on with the space of a finished learner."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
-        self.space = found._space
-        if hasattr(found, "_seen"):
-            self.learner._seen = found._seen
-        self.learner._slice_seed = found._slice_seed
+        fitted, earlier = self.fitted, found._fitted
+        fitted.space, fitted.slice_seed = earlier.space, earlier.slice_seed
+        fitted.rows_by_class = earlier.rows_by_class
         self.seed = seed

@@ -21,7 +21,7 @@ from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
-from sparsemargin.models.base import Targets, first_rows
+from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -29,7 +29,7 @@ from sparsemargin.models.labels import (
     UnknownLabelError,
     multilabel_targets,
 )
-from sparsemargin.models.rows import check_rows, open_rows
+from sparsemargin.models.rows import check_rows, first_rows, open_rows
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27

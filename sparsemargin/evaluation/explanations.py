@@ -60,8 +60,9 @@ class Explainer:
     def of_learner(cls, learner: Learner, names: Sequence[str] | None) -> Self:
         """That of a learner; a ValueError where it has no weights."""
         try:
-            learner._check_linear("coef_")
-            return cls(learner.classes_, learner._weights_of, learner.intercept_, names)
+            fitted = learner._fitted
+            fitted.check_linear("coef_")
+            return cls(fitted.classes, fitted.weights_of, fitted.intercept(), names)
         except AttributeError as error:
             raise ValueError(str(error)) from None
 
@@ -168,8 +169,8 @@ def _as_rows(row: Any, model: Any) -> Any:
 
 def _explainer_of(model: Any, names: Any) -> Explainer:
     if isinstance(model, Learner):
-        model._check_fitted()
-        return Explainer.of_learner(model, check_names(names, model.n_features_in_))
+        n_features = model._space.n_features
+        return Explainer.of_learner(model, check_names(names, n_features))
     from sklearn.utils.validation import check_is_fitted
 
     check_is_fitted(model)
@@ -181,7 +182,7 @@ def _explainer_of(model: Any, names: Any) -> Explainer:
 
 def _codes(model: Any, X: Any, outputs: np.ndarray) -> list[int]:
     """Places of the labels that are predicted."""
-    if not getattr(model, "_has_many_labels", False):
+    if not (isinstance(model, Learner) and model._fitted.many):
         return _codes_of(model.predict(X), model.classes_.tolist())
     told = Choice(len(outputs), 0.0, len(outputs)).labels(outputs[np.newaxis]).labels
     return told.tolist() or [int(outputs.argmax())]

@@ -16,6 +16,7 @@ from sparsemargin.io.reading import FORM
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, label_sets
+from sparsemargin.models.rows import refusing
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
@@ -136,7 +137,9 @@ class ClassEvaluation(Evaluation):
         has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
         # Of the rows whose class the model knows, block by block.
         self.margins: list[np.ndarray] | None = [] if has_margins else None
-        self._norms = learner._hypothesis_norms() if has_margins and not votes else None
+        self._norms = None
+        if has_margins and not votes:
+            self._norms = learner._fitted.norms(learner._n_threads())
 
     def _check(self) -> None:
         """Refuse a positive label, too, that no row has: it may be misspelt."""
@@ -172,7 +175,8 @@ class ClassEvaluation(Evaluation):
     def _margins_of(self, predicted: PredictedBlock, codes: np.ndarray) -> np.ndarray:
         outputs = predicted.outputs
         if self._norms is not None:
-            lengths = self.predictor.learner._row_lengths(predicted.rows)
+            with refusing(predicted.rows):
+                lengths = self.predictor.learner._space.row_lengths(predicted.rows)
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return own_margins(outputs, codes)
 

@@ -13,6 +13,7 @@ from sparsemargin.models import validation as given
 from sparsemargin.models.classifiers import Classifier
 from sparsemargin.models.first_order import FirstOrderLearner
 from sparsemargin.models.in_use import asks
+from sparsemargin.models.outputs import codes_of
 from sparsemargin.models.pipelines import model_and_rows
 from sparsemargin.models.rows import refusing
 from sparsemargin.models.validation import check_sparse
@@ -110,16 +111,17 @@ def hypothesis_errors(
 def _errors_at(
     model: Any, X: Any, y: NDArray[Any], at: NDArray[np.float64], trials: list[int]
 ) -> HypothesisErrors:
-    rows = model._check_test_rows(X)
+    rows, fitted = model._check_test_rows(X), model._fitted
+    space = fitted.space
     errors: dict[str, NDArray[np.float64]] = {}
-    by_moment = model._space.outputs_by_moment(rows, trials, model._slice_seed, model._n_threads())
+    by_moment = space.outputs_by_moment(rows, trials, fitted.slice_seed, model._n_threads())
     with refusing(rows):
         for which, moment, outputs in by_moment:
             for name, values in outputs.items():
-                wrong = model.classes_[model._codes_of_outputs(values)] != y[which]
+                wrong = fitted.classes[codes_of(fitted, values)] != y[which]
                 errors.setdefault(name, np.zeros(len(at)))[moment] += np.count_nonzero(wrong)
     shares = {name: counts / len(y) for name, counts in errors.items()}
-    return HypothesisErrors(at, shares, *model._space.counts_by_moment(trials))
+    return HypothesisErrors(at, shares, *space.counts_by_moment(trials))
 
 
 def _check_log(model: Any) -> None:
@@ -130,20 +132,20 @@ def _check_log(model: Any) -> None:
             f"hypothesis_errors replays the log of a first-order classifier of sparsemargin, which "
             f"{name} is not. Pass a PNormPerceptron, an ALMAClassifier or their like."
         )
-    model._check_fitted()
-    if not model._space.logged:
+    fitted = model._fitted
+    if not fitted.space.logged:
         raise ValueError(
-            f"This {name} was fitted with hypothesis={model._structure['hypothesis']!r}, which "
+            f"This {name} was fitted with hypothesis={fitted.hypothesis!r}, which "
             "keeps no log of corrections. Fit with hypothesis='vote' or 'random'."
         )
-    if not hasattr(model, "_trials_per_epoch"):
+    if not fitted.trials_per_epoch:
         raise ValueError(f"This {name} has learned by partial_fit, without epochs. Call fit.")
-    if model._has_many_labels:
+    if fitted.many:
         raise ValueError(
             f"The rows of this {name} may have several labels, and errors are counted by class. "
             "Fit a label by itself: fit(X, Y[:, label])."
         )
-    if model._space.per_label("idle").any():
+    if fitted.space.per_label("idle").any():
         raise ValueError(
             f"This {name} was let learn on after max_corrections had stopped it, so that its "
             "labels have learned from different rows. Fit it in one go."
@@ -152,15 +154,16 @@ def _check_log(model: Any) -> None:
 
 def _check_moments(model: Any, moments: ArrayLike | None) -> tuple[NDArray[np.float64], list[int]]:
     """The moments in epochs and in trials."""
-    learned = model._space.trials / model._trials_per_epoch
+    fitted = model._fitted
+    learned = fitted.space.trials / fitted.trials_per_epoch
     if moments is None:
         moments = np.linspace(0, learned, _N_MOMENTS + 1)[1:]
     at = np.asarray(moments, dtype=np.float64)
     are_finite = at.ndim == 1 and at.size > 0 and bool(np.isfinite(at).all())
     if not are_finite or at[0] <= 0 or not (np.diff(at) > 0).all():
         raise ValueError(f"moments must be finite numbers that rise from above 0, got {moments!r}.")
-    trials = [count_trials(moment, model._trials_per_epoch) for moment in at]
-    if trials[-1] > model._space.trials:
+    trials = [count_trials(moment, fitted.trials_per_epoch) for moment in at]
+    if trials[-1] > fitted.space.trials:
         raise ValueError(
             f"moments reach {at[-1]:g} epochs, but the model has learned for {learned:g}. Leave "
             "out the later ones, or raise max_iter."

@@ -121,8 +121,8 @@ _WITH_STATES: list[Any] = [
 OWN_TYPES = {
     **{kind.__name__: OwnType(kind, kind.__getstate__, partial(_restore, kind))
        for kind in _WITH_STATES},
-    "Outcome": OwnType(FitResult, _result_state, _restore_result),
-    "SoftMargin": OwnType(SoftMargin, vars, _restore_soft_margin),
+    FitResult.__name__: OwnType(FitResult, _result_state, _restore_result),
+    SoftMargin.__name__: OwnType(SoftMargin, vars, _restore_soft_margin),
     "RandomState": OwnType(np.random.RandomState, _random_state, _restore_random),
 }  # fmt: skip
 

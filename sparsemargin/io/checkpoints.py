@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 import os
 from typing import Any
 
 from sparsemargin._engine.fitting.task import warn_user
-from sparsemargin.io.model_files import load_learner, save_model
+from sparsemargin.io.model_files import load_run, save_run
 from sparsemargin.models import Learner
 
-_ATTRIBUTE = "_run"
-# What a learner is given at the end of a run, or has of one before.
-_OF_THE_END = "n_features_in_", "feature_names_in_"
 # Parameters that change no bit.
 _MAY_CHANGE = {"n_jobs", "verbose"}
 
@@ -30,13 +26,11 @@ class Checkpoint:
 
     def write(self, learner: Learner, position: dict[str, Any]) -> None:
         """Write what has been learned, and where the run is; a warning where that can't be."""
-        kept = copy.copy(learner)
-        state = vars(kept)
-        ends = {name: state.pop(name) for name in _OF_THE_END if name in state}
-        kept.n_features_in_ = kept._space.n_features
-        state[_ATTRIBUTE] = {"position": position, "ends": ends, "made_by": self.made_by}
+        # Of a run before, as this one has not come to its end.
+        before = vars(learner).get("n_features_in_")
+        run = {"position": position, "n_features": before, "made_by": self.made_by}
         try:
-            save_model(kept, self.path)
+            save_run(learner, run, self.path)
         except OSError as error:
             warn_user(f"There is no checkpoint to resume from: {error}.")
 
@@ -46,8 +40,7 @@ class Checkpoint:
         path, remedy = self.path, "Leave resume out to learn from the beginning."
         if not os.path.exists(path):
             raise FileNotFoundError(f"{path}: there is no checkpoint to resume from. {remedy}")
-        learner = load_learner(path)
-        run = vars(learner).pop(_ATTRIBUTE, None)
+        learner, run = load_run(path)
         if run is None:
             raise ValueError(f"{path} is a model, and no checkpoint. {remedy}")
         changed = [name for name, value in self.made_by.items() if run["made_by"][name] != value]
@@ -62,5 +55,6 @@ class Checkpoint:
                 f"{remedy}"
             )
         del learner.n_features_in_
-        vars(learner).update(run["ends"])
+        if run["n_features"] is not None:
+            learner.n_features_in_ = run["n_features"]
         return learner, run["position"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.models.base import Targets
+from sparsemargin.models.class_weights import Targets
 
 # Rows are sorted where their label changes less often than this share of what a random order would
 # come to; said where that is so often that chance can't be behind it.

@@ -13,28 +13,14 @@ from __future__ import annotations
 
 import os
 import secrets
-import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from math import log2
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
-from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.state import (
-    MAX_TRIALS,
-    array_of,
-    fields,
-    flag,
-    integer,
-    optional,
-    part,
-    real,
-    require,
-)
+from sparsemargin._engine.state import array_of, integer, optional, part, require
 from sparsemargin.io import pipelines
 from sparsemargin.io._values import Decoder, Encoder
 from sparsemargin.io.archive import (
@@ -46,12 +32,10 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing
-from sparsemargin.io.reading import MOST_HASH_BITS
 from sparsemargin.io.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
-from sparsemargin.models.base import count_labels
+from sparsemargin.models.fitted import Fitted
 from sparsemargin.models.in_use import asks
-from sparsemargin.models.labels import FORMS
 from sparsemargin.models.pipelines import is_choosing, names_out_of, taken
 
 if TYPE_CHECKING:
@@ -61,18 +45,21 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
-# Attributes that are made again when they are asked for.
-_CACHES = {"_coef"}
+# What a model has beside its parameters and `Fitted`.
+_KNOWN = {"_learned", "n_features_in_", "feature_names_in_"}
 
 
 def _is_ours(model: Any) -> bool:
     """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
-    name = getattr(model, "classifier", "")
-    if type(model) is LEARNERS.get(name) or is_choosing(model):
+    if is_choosing(model):
         return True
-    from sparsemargin.models import classifiers
+    if not isinstance(model, Learner):
+        return False
+    if type(model) is LEARNERS[model.classifier]:
+        return True
+    from sparsemargin.models.classifiers import CLASSIFIERS
 
-    return name in LEARNERS and type(model) is getattr(classifiers, name)
+    return type(model) is CLASSIFIERS[model.classifier]
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
@@ -119,18 +106,18 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
             "joblib.dump or skops."
         )
-    if not hasattr(model, "classes_"):
+    if is_choosing(model) or model._learned is None:
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     _save(model, path, steps)
 
 
-def set_aside(model: Any, path: str | os.PathLike[str], error: OSError) -> None:
-    """Save a model that could not be saved at `path` in the temporary folder; a note to the error
-    says where."""
+def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: OSError) -> None:
+    """Save what could not be saved at `path` in the temporary folder; a note to the error says
+    where."""
     name = f"{secrets.token_hex(6)}-{os.path.basename(path)}"
     try:
         aside = os.path.join(tempfile.gettempdir(), name)
-        save_model(model, aside)
+        save(aside)
     except OSError as another:
         error.add_note(f"Nor could what has been learned be saved elsewhere: {another}.")
     else:
@@ -138,8 +125,11 @@ def set_aside(model: Any, path: str | os.PathLike[str], error: OSError) -> None:
 
 
 @asks
-def _save(model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]]) -> None:
-    """Save a model that has learned, with the steps of the pipeline that ends in it, if any."""
+def _save(
+    model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None
+) -> None:
+    """Save a model that has learned, with the steps of the pipeline that ends in it, if any, and
+    what a run that goes on from it has to know."""
     model._check_parameters()
     parameters = model._parameters()
     if callable(parameters.get("kernel")):
@@ -147,14 +137,16 @@ def _save(model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]]
             f"This {type(model).__name__} has a function for its kernel, which a model file can't "
             "hold: nothing in one is run. Pickle the model, or fit it with kernel='precomputed'."
         )
-    state = {
-        attribute: value
-        for attribute, value in vars(model).items()
-        if attribute not in parameters and attribute not in _CACHES
-    }
-    _check(model.classifier, state)
+    others = sorted(vars(model).keys() - parameters.keys() - _KNOWN)
+    if others:
+        raise ValueError(
+            f"{others[0]} is an attribute that a model file has no place for. Delete it, and keep "
+            "it elsewhere."
+        )
     from sparsemargin._version import __version__
 
+    state = {**model._fitted.saved(), "feature_names": vars(model).get("feature_names_in_")}
+    _names_of(state, run)
     encoder = Encoder()
     document = {
         "format": _FORMAT,
@@ -162,16 +154,28 @@ def _save(model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]]
         "library": __version__,
         "class": model.classifier,
         "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
-        "state": encoder.encode_named(dict(sorted(state.items()))),
+        "state": encoder.encode_named(state),
+        "run": encoder.encode(run, "run"),
+        "pipeline": None,
     }
     if steps:
-        kept = pipelines.encoded(steps[:-1])
-        named = {"steps": kept, "last": steps[-1][0]}
-        document["pipeline"] = encoder.encode_named(named, "pipeline.")
+        kept = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
+        document["pipeline"] = encoder.encode_named(kept, "pipeline.")
     with replacing(path) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
             archive.array(name, array)
+
+
+def save_run(learner: Learner, run: dict[str, Any], path: str | os.PathLike[str]) -> None:
+    """Save what a run has learned by now, and what it has to know to go on, all of it plain."""
+    _save(learner, path, [], run)
+
+
+def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
+    """What `save_run` has saved; None for the run of a model that is the end of one."""
+    loaded = _load(path)
+    return loaded.learner, loaded.run
 
 
 def load_model(path: str | os.PathLike[str]) -> Classifier:
@@ -198,12 +202,11 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     OSError
         If the file can't be read.
     """
-    learner, _, steps = _load(path)
+    loaded = _load(path)
     from sparsemargin.models.classifiers import as_classifier
 
-    model = as_classifier(learner)
-    _check_names(path, type(model), set(vars(model)) - set(model.parameter_names()))
-    return model if steps is None else _as_pipeline(path, model, steps)
+    model = as_classifier(loaded.learner)
+    return model if loaded.steps is None else _as_pipeline(path, model, loaded.steps)
 
 
 def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
@@ -220,39 +223,33 @@ def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
 
 def load_learner(path: str | os.PathLike[str]) -> Learner:
     """`load_model` without scikit-learn: gives what the classifier learns by."""
-    learner, _, steps = _load(path)
-    if steps is not None:
-        kinds = [*pipelines.kinds_of(part(steps, "steps")), learner.classifier]
+    loaded = _load(path)
+    if loaded.steps is not None:
+        kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
         rows = "texts" if kinds[0].endswith("Vectorizer") else "X"
         raise ValueError(
             f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which "
             "takes other rows than those of svmlight text. Ask it in Python: sparsemargin."
             f"load_model({os.fspath(path)!r}).predict({rows})."
         )
-    return learner
+    return loaded.learner
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
     """What a classifier, or the last step of a pipeline, learns by; and the names that the steps
     before it give to its features, None where they give none."""
-    learner, _, steps = _load(path)
+    loaded = _load(path)
+    learner, steps = loaded.learner, loaded.steps
     return learner, steps and names_out_of(_as_pipeline(path, learner, steps)[:-1])
-
-
-def _check_names(path: str | os.PathLike[str], kind: type[Learner], state: Iterable[str]) -> None:
-    """Refuse what would take the place of a parameter or a method."""
-    taken = [name for name in state if name in kind.parameter_names() or hasattr(kind, name)]
-    if taken:
-        raise ValueError(f"{os.fspath(path)}: {taken[0]!r} is nothing that a model learns.")
 
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What `summarise` tells of a model in a file, without scikit-learn; and ``library``, the
     version that wrote the file, and, of a pipeline, ``steps``, the types of those before the
     model."""
-    learner, library, pipeline = _load(path)
-    steps = {} if pipeline is None else {"steps": pipelines.kinds_of(pipeline["steps"])}
-    return {**summarise(learner), **steps, "library": library}
+    loaded = _load(path)
+    steps = {} if loaded.steps is None else {"steps": pipelines.kinds_of(loaded.steps["steps"])}
+    return {**summarise(loaded.learner), **steps, "library": loaded.library}
 
 
 def summarise(model: Any) -> dict[str, Any]:
@@ -262,17 +259,17 @@ def summarise(model: Any) -> dict[str, Any]:
     ``n_corrections`` is an int for two classes and for a joint machine, else a list; ``n_support``,
     the rows of the pool, is of models with a kernel only.
     """
-    state = vars(model)
-    space = state["_space"]
-    classes, corrections = state["classes_"].tolist(), space.per_label("corrections").tolist()
-    pool = {"n_support": space.n_support} if hasattr(space, "support") else {}
+    fitted = model._fitted
+    space = fitted.space
+    classes, corrections = fitted.classes.tolist(), space.per_label("corrections").tolist()
+    pool = {"n_support": space.n_support} if space.has_support else {}
     return {
         "class": model.classifier,
         "settings": model._parameters(),
         "classes": classes,
-        "many_labels": "_label_form" in state,
-        "n_features": state["n_features_in_"],
-        "n_iter": state.get("n_iter_"),
+        "many_labels": fitted.many,
+        "n_features": space.n_features,
+        "n_iter": fitted.n_iter,
         "n_trials": space.trials,
         "n_corrections": corrections[0] if len(corrections) < len(classes) else corrections,
         **pool,
@@ -308,22 +305,41 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
             raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
-def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
-    """The model, the library's version that wrote it, and what is kept of a pipeline, None for
+def _names_of(state: dict[str, Any], run: Any) -> Any:
+    """Those of the features, as many as there are by the end of a run; None where they have
     none."""
+    n_features = state["space"].n_features if run is None else None
+    return optional(state, "feature_names", array_of, object, (n_features,))
+
+
+class _Loaded(NamedTuple):
+    """What a model file holds: the library's version that wrote it, the steps of a pipeline and
+    what a run has to know, None for neither."""
+
+    learner: Learner
+    library: str
+    steps: Any
+    run: Any
+
+
+def _load(path: str | os.PathLike[str]) -> _Loaded:
     with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
         _check_version(document)
-        decoder = Decoder(archive)
-        name, parameters, state = (part(document, key) for key in ("class", "parameters", "state"))
-        library = part(document, "library")
-        require(name in LEARNERS, f"there is no classifier {name!r}")
-        state = decoder.decode_named(state)
-        _check(name, state)
-        parameters = decoder.decode_named(parameters)
-        steps = None
-        if "pipeline" in document:
-            steps = decoder.decode_named(document["pipeline"])
+        decoder, library, name = (
+            Decoder(archive),
+            part(document, "library"),
+            part(document, "class"),
+        )
+        require(isinstance(name, str) and name in LEARNERS, f"there is no classifier {name!r}")
+        state = decoder.decode_named(part(document, "state"))
+        fitted = Fitted.restored(state, LEARNERS[name])
+        run = decoder.decode(part(document, "run"))
+        names = _names_of(state, run)
+        parameters = decoder.decode_named(part(document, "parameters"))
+        steps = part(document, "pipeline")
+        if steps is not None:
+            steps = decoder.decode_named(steps)
             pipelines.kinds_of(part(steps, "steps"))
     try:
         learner = LEARNERS[name](**parameters)
@@ -333,9 +349,10 @@ def _load(path: str | os.PathLike[str]) -> tuple[Learner, str, Any]:
             f"{os.fspath(path)} was written by sparsemargin {library}, whose {name} takes other "
             f"parameters: {error}"
         ) from None
-    _check_names(path, type(learner), state)
-    vars(learner).update(state, **dict.fromkeys(_CACHES))
-    return learner, library, steps
+    learner._learned, learner.n_features_in_ = fitted, fitted.space.n_features
+    if names is not None:
+        vars(learner)["feature_names_in_"] = names
+    return _Loaded(learner, library, steps, run)
 
 
 def _check_version(document: Any) -> None:
@@ -347,64 +364,3 @@ def _check_version(document: Any) -> None:
             f"This model file has format {version}, of sparsemargin {part(document, 'library')}; "
             f"this version reads format {_VERSION}. Update sparsemargin to load it."
         )
-
-
-def _n_labels(classes: Any, state: dict[str, Any]) -> int:
-    """Vectors learned side by side, by the classes of a model with that state."""
-    require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes_' are no classes")
-    many = "_label_form" in state
-    require(len(classes) >= (1 if many else 2), "'classes_' are too few")
-    return count_labels(classes, many)
-
-
-def _check(name: str, state: dict[str, Any]) -> None:
-    """Refuse a state whose parts, each sound by itself, don't go together."""
-    classes, space = part(state, "classes_"), part(state, "_space")
-    n_labels = _n_labels(classes, state)
-    require(type(space) in LEARNERS[name].spaces, f"'_space' is none of {name}")
-    require(space.n_labels == n_labels, f"'_space' is not of {n_labels} labels")
-    n_features = integer(state, "n_features_in_", space.n_features, space.n_features)
-    require(bool((classes[1:] > classes[:-1]).all()), "'classes_' do not rise")
-    array_of(state, "_class_weight", np.float64, (2, n_labels))
-    if "_typical_weight" in state:
-        real(state, "_typical_weight", 5e-324, sys.float_info.max)
-    if "_seen" in state:
-        array_of(state, "_seen", np.int64, (2, len(classes)), 0, MAX_TRIALS)
-    integer(state, "_slice_seed", 0, np.iinfo(np.int32).max)
-    if "_trials_before" in state:
-        integer(state, "_trials_before", 0, MAX_TRIALS)
-    if "_trials_per_epoch" in state:
-        integer(state, "_trials_per_epoch", 1, MAX_TRIALS)
-    require(isinstance(part(state, "_structure"), dict), "'_structure' is no dict")
-    _check_learning(state, n_features)
-    if "feature_names_in_" in state:
-        array_of(state, "feature_names_in_", object, (n_features,))
-    if "_label_form" in state:
-        form = state["_label_form"]
-        require(isinstance(form, str) and form in FORMS, "'_label_form' is no form of labels")
-        require(space.takes_many_labels, "'_space' is of rows with one class each")
-    if isinstance(space, FirstOrderSpace):
-        require(isinstance(part(state, "_rule"), FirstOrderRule), "'_rule' is no rule")
-    # A vote needs a log to replay.
-    replayed = part(state["_structure"], "hypothesis") in ("vote", "random")
-    require(replayed == space.logged, "'_structure' has another hypothesis than '_space'")
-
-
-def _check_learning(state: dict[str, Any], n_features: int) -> None:
-    """Refuse what is told of how a model has learned, where that can't be."""
-    if "n_iter_" in state:
-        real(state, "n_iter_", 0, np.inf)
-    if "eta_eff_" in state:
-        real(state, "eta_eff_", 5e-324, sys.float_info.max)
-    if "_reading" in state:
-        known = {"zero_based": (flag,), "hash_bits": (optional, integer, 1, MOST_HASH_BITS)}
-        bits = fields(state["_reading"], known)["hash_bits"]
-        sound = len(state["_reading"]) == len(known) and bits in (None, log2(n_features))
-        require(sound, "'_reading' is of another model")
-    outcome, learned = state.get("_outcome"), state.get("_learned")
-    require(outcome is None or isinstance(outcome, FitResult), "'_outcome' is of another type")
-    require(
-        learned is None
-        or (isinstance(learned, tuple) and len(learned) == 2 and isinstance(learned[0], str)),
-        "'_learned' is of another type",
-    )

@@ -15,8 +15,9 @@ from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of, located_o
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
-from sparsemargin.models.base import Targets, first_infinite
+from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.labels import Choice, LabelTable
+from sparsemargin.models.outputs import choice_of, codes_of, first_infinite, outputs_of, ranked
 from sparsemargin.models.rows import refusing
 
 # Outputs that are held at once.
@@ -60,14 +61,14 @@ class Predictor:
     ) -> None:
         self._choice: Choice | None = None
         self._top_k = top_k
-        if learner._has_many_labels:
-            self._choice = learner._choice(threshold, top_k)
+        if learner._fitted.many:
+            self._choice = choice_of(learner._fitted, threshold, top_k)
         elif threshold is not None:
             raise ValueError(
                 "The model has learned one class a row, and predicts one: a threshold is for "
                 "models of many labels. Leave it out."
             )
-        if zero_based != "auto" and hasattr(learner, "_reading"):
+        if zero_based != "auto" and learner._fitted.reading is not None:
             raise ValueError(
                 f"zero_based={zero_based} is for models of matrices. This one has learned from "
                 "files, and knows how their indices count. Leave it out."
@@ -82,7 +83,7 @@ class Predictor:
         ValueError where an output exceeds a float64, a warning where no row has a feature."""
         n_rows = n_entries = 0
         # Of short rows there are so many in a block of text that their outputs take much more.
-        step = max(1, _OUTPUTS_PER_PART // self.learner._n_labels())
+        step = max(1, _OUTPUTS_PER_PART // self.learner._space.n_labels)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
                 check_form(block, self.corpus.names)
@@ -99,7 +100,7 @@ class Predictor:
             block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
         with refusing(rows):
-            outputs = self.learner._outputs_of_rows(rows)
+            outputs = outputs_of(self.learner._fitted, rows, self.learner._n_threads())
         row = first_infinite(outputs)
         if row is not None:
             raise located_output(first + row, block.text)
@@ -109,10 +110,10 @@ class Predictor:
         if self._choice is not None:
             return self._choice.labels(outputs)
         if self._top_k is None:
-            return self.learner._codes_of_outputs(outputs)
-        ranked = self.learner._ranked(outputs, self._top_k)
-        n_rows, n_told = ranked.shape
-        return Positives(np.arange(n_rows + 1) * n_told, ranked.ravel())
+            return codes_of(self.learner._fitted, outputs)
+        best = ranked(self.learner._fitted, self._top_k, outputs)
+        n_rows, n_told = best.shape
+        return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
 
 
 def check_form(block: LabelledRows, name: str) -> None:

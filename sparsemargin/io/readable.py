@@ -11,6 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
+from sparsemargin.models import Learner
 from sparsemargin.models.pipelines import check_names, is_choosing, model_and_names
 
 #: What the intercept's line is called.
@@ -66,7 +67,7 @@ def write_readable(
 def _lines(model: Any, names: Any) -> Iterator[str]:
     """All lines; what can't be written is refused here, before the first is asked for."""
     model, known = model_and_names(model, names)
-    if not hasattr(model, "_weights"):
+    if not isinstance(model, Learner):
         if is_choosing(model):
             from sklearn.utils.validation import check_is_fitted
 
@@ -75,10 +76,11 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
             "model must be a classifier of sparsemargin, or a pipeline that ends in one, got "
             f"{type(model).__name__}. The file comes before it."
         )
-    has_pool = hasattr(getattr(model, "_space", None), "support")
+    fitted = model._fitted
+    has_pool = fitted.space.has_support
     try:
-        weights = model.dual_coef_ if has_pool else model._weights()[:, : model.n_features_in_]
-        intercepts = model.intercept_
+        weights = model.dual_coef_ if has_pool else fitted.weights()[:, : model.n_features_in_]
+        intercepts = fitted.intercept()
     except AttributeError as error:
         raise ValueError(str(error)) from None
     if not has_pool:

@@ -22,9 +22,8 @@ from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin._shown import quoted
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source, TextBlock
+from sparsemargin.models.fitted import MOST_HASH_BITS
 from sparsemargin.models.labels import LabelTable, first_labels
-
-MOST_HASH_BITS = 31
 
 FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
@@ -135,8 +134,8 @@ class Reading:
 
 def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[str, Any]:
     """What `Reading` needs to know for the columns of a file to be the model's features."""
-    if hasattr(model, "_reading"):
-        return model._reading
+    if model._fitted.reading is not None:
+        return model._fitted.reading
     # svmlight's own convention, which most files keep to.
     return {"zero_based": False if zero_based == "auto" else zero_based}
 

@@ -37,15 +37,9 @@ from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import LabelledRows, joined
 from sparsemargin.io.sources import File, PathLike, Source, open_sources
 from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
-from sparsemargin.models.base import (
-    LARGEST_SEED,
-    ROWS_MEASURED,
-    ROWS_TOLD,
-    SampledRows,
-    Targets,
-    count_labels,
-    most_frequent,
-)
+from sparsemargin.models.base import LARGEST_SEED
+from sparsemargin.models.class_weights import Targets
+from sparsemargin.models.fitted import Beginning, count_labels
 from sparsemargin.models.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -55,7 +49,14 @@ from sparsemargin.models.labels import (
     label_sets,
     told_encoder,
 )
-from sparsemargin.models.rows import Rows, refusing
+from sparsemargin.models.outputs import (
+    ROWS_TOLD,
+    SampledRows,
+    most_frequent,
+    sample_of,
+    warn_of_one_class,
+)
+from sparsemargin.models.rows import ROWS_MEASURED, Rows, refusing
 from sparsemargin.models.selection import MOST_ROWS, select, settled
 
 #: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
@@ -173,12 +174,12 @@ def _form_of(
     earlier: Learner, multilabel: bool, zero_based: bool | Literal["auto"]
 ) -> tuple[bool, dict[str, Any]]:
     """Whether a model that learning goes on with has many labels, and how its files are read."""
-    if multilabel and not earlier._has_many_labels:
+    if multilabel and not earlier._fitted.many:
         raise ValueError(
             "init_model has learned one class a row, and can't go on with multilabel=True. Leave "
             "one of the two out."
         )
-    return earlier._has_many_labels, columns_of(earlier, zero_based)
+    return earlier._fitted.many, columns_of(earlier, zero_based)
 
 
 def _check_one_of(multilabel: bool, positive: Any) -> None:
@@ -288,10 +289,10 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
         raise ValueError(
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
         )
-    if not hasattr(model, "classes_"):
+    if model._learned is None:
         raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
-    learner = object.__new__(LEARNERS[model.classifier])
-    learner.__dict__.update(deepcopy(model.__getstate__()))
+    earlier = deepcopy(model)
+    learner = LEARNERS[model.classifier](**earlier._parameters())._take_over(earlier)
     learner.max_iter = max_iter
     learner._check_structure("init_model")
     learner._check_streams(grows=False)
@@ -510,7 +511,7 @@ class _Stream:
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
-        task = learner._stream_task(rows, targets, None, first_row=self.first_row + first_row)
+        task = learner._task(rows, targets, None, first_row=self.first_row + first_row)
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()
@@ -579,15 +580,14 @@ class _Stream:
     def _open(self, block: LabelledRows) -> None:
         """Begin to learn from files whose first rows are these."""
         learner = self.learner = self.make_learner()
-        goes_on = hasattr(learner, "classes_")
+        goes_on = learner._learned is not None
         if goes_on:
             self._keep_classes(learner)
-            learner._trials_before = learner._space.trials
+            learner._fitted.trials_before = learner._space.trials
         elif not self.told_classes:
             self._find_classes()
         random = learner._random()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
-        learner._coef = None
         if not goes_on:
             n_columns = self.reading.n_columns
             rows = block.with_columns(n_columns or 1)
@@ -597,15 +597,13 @@ class _Stream:
                     f"{rows.n_features:,} features take {needed:,} bytes of weights, more than "
                     f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
                 )
-            if isinstance(self.encoder, MultilabelEncoder):
-                learner._label_form = "lists"
-            learner._open_stream(
-                rows, self.encoder.classes, random.randint(LARGEST_SEED), grows=n_columns is None,
-                beginning=[
-                    each.with_columns(rows.n_features) for each in (block, *self.beginning)
-                ],
-                counts=self.counts,
+            many = isinstance(self.encoder, MultilabelEncoder)
+            first = Beginning(
+                rows, self.encoder.classes, "lists" if many else None, self.counts,
+                [each.with_columns(rows.n_features) for each in (block, *self.beginning)],
+                grows=n_columns is None,
             )  # fmt: skip
+            learner._open_stream(first, random.randint(LARGEST_SEED))
         self.first_row = learner._space.first_new_row
         self.opened = True
 
@@ -613,7 +611,7 @@ class _Stream:
         """Go on with the classes that a model has learned."""
         classes = learner.classes_
         if not self.told_classes:
-            encoder = MultilabelEncoder if learner._has_many_labels else LabelEncoder
+            encoder = MultilabelEncoder if learner._fitted.many else LabelEncoder
             self.encoder, self.told_classes = encoder.of_text(classes), True
         elif not np.array_equal(self.encoder.classes, classes):
             raise ValueError(
@@ -674,7 +672,7 @@ class _Stream:
         if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
             return
         frequent = most_frequent(self.samples[0][1]) if self.samples else None
-        sample = self.learner._sampled(rows, targets, frequent=frequent)
+        sample = sample_of(self.learner, rows, targets, frequent=frequent)
         if sample is not None:
             self.samples.append(sample)
 
@@ -687,7 +685,7 @@ class _Stream:
         """Let the features be those there turned out to be."""
         learner, reading, passes = self.learner, self.reading, self.passes
         n_features = learner._space.n_features
-        learner._warn_of_one_class([
+        warn_of_one_class(learner, [
             (Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples
         ])  # fmt: skip
         first = int(reading.drops_column_0(passes.lowest))
@@ -697,19 +695,20 @@ class _Stream:
                 f"{self.corpus.names} has labels but no features: nothing can be learned from it. "
                 f"{FORM}."
             )
-        n_features = reading.n_features or max(found, getattr(learner, "n_features_in_", 0))
+        before = vars(learner).get("n_features_in_", 0)
+        n_features = reading.n_features or max(found, before)
         if found > n_features:
             raise ValueError(
                 f"{self.corpus.names}: index {passes.highest} is beyond n_features={n_features}, "
                 "as index 0 occurs too. Pass a larger n_features."
             )
         learner._resize(n_features, first)
-        if n_features != getattr(learner, "n_features_in_", n_features):
+        if n_features > before:
             # Features that come from a file have no names.
-            learner.__dict__.pop("feature_names_in_", None)
-        learner.n_features_in_ = n_features
-        learner.n_iter_ = float(self.epoch)
-        learner._reading = reading.settled(passes.lowest)
+            vars(learner).pop("feature_names_in_", None)
+        fitted, learner.n_features_in_ = learner._fitted, n_features
+        fitted.n_iter = float(self.epoch)
+        fitted.reading = reading.settled(passes.lowest)
         return learner
 
     def _check_positive(self) -> None:

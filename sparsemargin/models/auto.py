@@ -13,7 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._engine.fitting.task import Positives, warn_user
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
-from sparsemargin.models.classifiers import AROWClassifier, Classifier, as_classifier
+from sparsemargin.models.classifiers import (
+    AROWClassifier,
+    Classifier,
+    as_classifier,
+    found_targets,
+    targets_among,
+)
 from sparsemargin.models.rows import open_rows
 from sparsemargin.models.selection import select, settled
 
@@ -30,16 +36,16 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     reader = AROWClassifier(**(params if chosen is None else {}))
     reader._check_parameters()
     rows, labels = reader._check_input(X, y, None, reset=True)
-    targets = reader._find_targets(labels)
+    targets, classes = found_targets(labels)
     y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
     weights = given.check_weights(sample_weight, rows.shape[0])
-    chosen = chosen or select(open_rows(rows), targets, reader.classes_, params, weights)
+    chosen = chosen or select(open_rows(rows), targets, classes, params, weights)
     if "max_iter" in params:
         return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
     # Rows of weight 0 are not there.
     counted = slice(None) if weights is None else weights > 0
     of_rows = targets if isinstance(targets, Positives) else targets[counted]
-    epochs, more = chosen.epochs_for(of_rows, len(reader.classes_)), 0
+    epochs, more = chosen.epochs_for(of_rows, len(classes)), 0
     model = as_classifier(chosen.learner({**params, "max_iter": epochs}))
     if chosen.algorithm == "arow" and isinstance(labels, np.ndarray):
         more = ceil(_ENOUGH_TRIALS / max(1, len(of_rows)))
@@ -180,7 +186,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         params["max_iter"] = 1
         reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
         rows, labels = reader._check_input(X, y, None, reset=False)
-        targets = reader._targets_among(labels, reader.classes_)
+        targets = targets_among(labels, reader.classes_, reader._fitted)
         weights = given.check_weights(sample_weight, rows.shape[0])
         chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
         if chosen.algorithm == "arow" and not chosen.settings:

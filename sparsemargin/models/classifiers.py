@@ -17,26 +17,33 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, validate_data
 
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.arow import AROW
-from sparsemargin.models.base import LARGEST_SEED, Learner, Targets
+from sparsemargin.models.base import LARGEST_SEED, Learner
+from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.cramma import CRAMMA
+from sparsemargin.models.fitted import Beginning, Fitted
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
+    Choice,
+    Form,
     LabelEncoder,
     MultilabelEncoder,
     MultilabelTargets,
+    joined,
     multilabel_targets,
     refuse_lone,
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.outputs import choice_of, codes_of, finite_outputs, predicted, ranked
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
@@ -82,6 +89,69 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
     unweighted.__doc__ = doc.replace("X, y or sample_weight can't", "X or y can't")
     return unweighted
+
+
+def _form_of(y: np.ndarray | MultilabelTargets) -> Form | None:
+    """How labels are given where rows may have several."""
+    return y.form if isinstance(y, MultilabelTargets) else None
+
+
+def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarray]:
+    """What a fit from scratch learns, and the classes, which are those of y."""
+    many = isinstance(y, MultilabelTargets)
+    encoder = MultilabelEncoder() if many else LabelEncoder()
+    targets: Targets = encoder.fit_transform(y)
+    if not many:
+        refuse_lone(encoder.classes, "y")
+    return targets, encoder.classes
+
+
+def targets_among(
+    y: np.ndarray | MultilabelTargets, classes: np.ndarray, before: Fitted | None
+) -> Targets:
+    """What is learned next, among known classes; `before` is what has been learned."""
+    many = isinstance(y, MultilabelTargets)
+    if before is not None and many != before.many:
+        form = "one class a row, but y may have several labels a row"
+        if not many:
+            form = "any number of labels a row, but y has one class a row"
+        raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
+    return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
+
+
+def _columns_of_lists(before: Fitted | None, classes: np.ndarray | None) -> int | None:
+    """What `multilabel_targets` needs to know of what has been learned, or of the classes to
+    be."""
+    if before is not None:
+        return 0 if before.form == "lists" else None
+    if classes is None:
+        return None
+    return len(classes) if np.array_equal(classes, np.arange(len(classes))) else 0
+
+
+def _check_classes(
+    before: Fitted | None, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
+) -> np.ndarray:
+    """The classes of a call of partial_fit: those learned before, or wanted, or of y."""
+    columns = y.columns if isinstance(y, MultilabelTargets) else None
+    if wanted is None:
+        known = columns if before is None else before.classes
+        if known is None:
+            raise ValueError("classes must be passed on the first call to partial_fit.")
+        return known
+    if columns is not None and not np.array_equal(wanted, columns):
+        raise ValueError(
+            f"classes={wanted.tolist()} are not the columns of y, an indicator of "
+            f"{len(columns)} labels. Leave classes out."
+        )
+    if not isinstance(y, MultilabelTargets):
+        refuse_lone(wanted, "classes")
+    if before is not None and not np.array_equal(wanted, before.classes):
+        raise ValueError(
+            f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
+            f"which was {before.classes.tolist()}."
+        )
+    return wanted
 
 
 class Classifier(ClassifierMixin, BaseEstimator, Learner):
@@ -143,29 +213,30 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             callable kernel calls the model that calls it. Models of their own learn side by side.
         """
         self._check_parameters()
-        self._coef = None
         # Ctrl-C ends learning, and waits where it would lose what has been learned.
         with uninterrupted(), self._all_or_nothing():
             given_start = {"coef_init": coef_init, "intercept_init": intercept_init}
             start = {name: value for name, value in given_start.items() if value is not None}
-            resumed = self.warm_start and hasattr(self, "classes_") and not start
+            earlier = self._learned if self.warm_start and not start else None
+            sparse = issparse(X)
             with interruptible():
-                columns = self._columns_of_lists(resumed, None)
-                X, y = self._check_input(X, y, columns, reset=not resumed)
+                columns = _columns_of_lists(earlier, None)
+                X, y = self._check_input(X, y, columns, reset=earlier is None)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")
             random = self._random()
             seed = random.randint(LARGEST_SEED) if self.shuffle else None
-            if resumed:
+            if earlier is not None:
                 self._check_structure("warm_start")
-                targets = self._targets_among(y, self.classes_)
-                return self._learn(X, targets, weights, seed, afresh=False)
-            targets = self._find_targets(y)
-            # What was learned from files is gone, and with it what their columns were.
-            self.__dict__.pop("_reading", None)
-            self._slice_seed = random.randint(LARGEST_SEED)
-            return self._learn(X, targets, weights, seed, afresh=True, start=start)
+                targets = targets_among(y, earlier.classes, earlier)
+                first = Beginning(X, earlier.classes, earlier.form)
+                return self._learn(X, targets, weights, seed, first, None, start)
+            targets, classes = found_targets(y)
+            first = Beginning(X, classes, _form_of(y), sparse=sparse)
+            return self._learn(
+                X, targets, weights, seed, first, random.randint(LARGEST_SEED), start
+            )
 
     @property
     def predict_proba(self) -> Never:
@@ -226,38 +297,28 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        self._coef = None
-        if hasattr(self, "classes_"):
+        if self._learned is not None:
             return self._take(X, y, classes, sample_weight)
         with self._all_or_nothing():
             self._check_parameters()
             return self._take(X, y, classes, sample_weight)
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        first = not hasattr(self, "classes_")
+        before, sparse = self._learned, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
-        X, y = self._check_input(X, y, self._columns_of_lists(not first, wanted), reset=first)
-        known = self._check_classes(wanted, y)
-        targets = self._targets_among(y, known)
+        X, y = self._check_input(X, y, _columns_of_lists(before, wanted), reset=before is None)
+        known = _check_classes(before, wanted, y)
+        targets = targets_among(y, known, before)
         weights = given.check_weights(sample_weight, X.shape[0])
         rows = border.check_rows(border.open_rows(X))
-        if first:
+        if before is None:
             slice_seed = self._random().randint(LARGEST_SEED)
-            self._keep_form(y)
-            self._open_stream(rows, known, slice_seed)
-        task = self._stream_task(rows, targets, weights, n_threads=self._n_threads())
+            self._open_stream(Beginning(rows, known, _form_of(y), sparse=sparse), slice_seed)
+        task = self._task(rows, targets, weights, n_threads=self._n_threads())
         with border.refusing(rows):
             self._learn_stream(task)
-        self.n_iter_ = 1.0
+        self._fitted.n_iter = 1.0
         return self
-
-    def _columns_of_lists(self, goes_on: bool, classes: np.ndarray | None) -> int | None:
-        """What `multilabel_targets` needs to know of the model, or of its classes to be."""
-        if goes_on:
-            return 0 if getattr(self, "_label_form", None) == "lists" else None
-        if classes is None:
-            return None
-        return len(classes) if np.array_equal(classes, np.arange(len(classes))) else 0
 
     def _check_input(
         self, X: Any, y: Any, n_columns: int | None, *, reset: bool
@@ -272,37 +333,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             self._refuse_many_labels()
         return X, y
 
-    def _find_targets(self, y: np.ndarray | MultilabelTargets) -> Targets:
-        """What a fit from scratch learns; the classes are those of y."""
-        self._keep_form(y)
-        many = isinstance(y, MultilabelTargets)
-        encoder = MultilabelEncoder() if many else LabelEncoder()
-        targets: Targets = encoder.fit_transform(y)
-        if not many:
-            refuse_lone(encoder.classes, "y")
-        self.classes_ = encoder.classes
-        return targets
-
-    def _keep_form(self, y: np.ndarray | MultilabelTargets) -> None:
-        """Remember whether rows may have several labels, and how those are given."""
-        self.__dict__.pop("_label_form", None)
-        if isinstance(y, MultilabelTargets):
-            self._label_form = y.form
-
-    def _targets_among(self, y: np.ndarray | MultilabelTargets, classes: np.ndarray) -> Targets:
-        """What is learned next, among known classes."""
-        many = isinstance(y, MultilabelTargets)
-        if hasattr(self, "classes_") and many != self._has_many_labels:
-            form = "one class a row, but y may have several labels a row"
-            if not many:
-                form = "any number of labels a row, but y has one class a row"
-            raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
-
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """X as CSR of types the engine takes; the rows themselves are checked later."""
-        if reset:
-            self._sparse_rows = issparse(X)
         if given.is_plain_csr(X):
             if reset:
                 validate_data(self, X, skip_check_array=True)
@@ -310,31 +342,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
         return given.as_csr(X, partial(validate_data, self), reset=reset)
-
-    def _check_classes(
-        self, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
-    ) -> np.ndarray:
-        fitted, many = getattr(self, "classes_", None), isinstance(y, MultilabelTargets)
-        columns = y.columns if isinstance(y, MultilabelTargets) else None
-        if wanted is None:
-            if fitted is not None:
-                return fitted
-            if columns is not None:
-                return columns
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        if columns is not None and not np.array_equal(wanted, columns):
-            raise ValueError(
-                f"classes={wanted.tolist()} are not the columns of y, an indicator of "
-                f"{y.shape[1]} labels. Leave classes out."
-            )
-        if not many:
-            refuse_lone(wanted, "classes")
-        if fitted is not None and not np.array_equal(wanted, fitted):
-            raise ValueError(
-                f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
-                f"which was {fitted.tolist()}."
-            )
-        return wanted
 
     @asks
     def decision_function(self, X: Any) -> np.ndarray:
@@ -362,8 +369,9 @@ where rows may have several
             by it. Any number of threads may ask at once, each of which is answered as if it were
             alone.
         """
-        scores = self._finite_outputs(self._check_test_rows(X))
-        return scores[:, 0] if scores.shape[1] == 1 and not self._has_many_labels else scores
+        rows, fitted = self._check_test_rows(X), self._fitted
+        scores = finite_outputs(fitted, rows, self._n_threads())
+        return scores[:, 0] if scores.shape[1] == 1 and not fitted.many else scores
 
     @asks
     def predict(self, X: Any) -> Any:
@@ -382,10 +390,15 @@ where rows may have several
         ndarray of shape (n_samples,), or labels in the form in which y was given to `fit`
             An indicator, dense or CSR, or a list of tuples.
         """
-        if self._has_many_labels:
+        fitted = self._fitted
+        if fitted.many:
             return self.predict_labels(X)
-        codes = self._predicted(self._check_test_rows(X), self._codes_of_outputs)
-        return self.classes_[np.concatenate(codes)]
+        return fitted.classes[self._told(X, partial(codes_of, fitted))]
+
+    def _told(self, X: Any, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What the outputs of rows tell."""
+        rows = self._check_test_rows(X)
+        return np.concatenate(predicted(self._fitted, rows, self._n_threads(), told_by))
 
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
@@ -415,18 +428,20 @@ where rows may have several
             If an argument can't be used; where rows have one class each, if `threshold` is given,
             or `top_k` is not.
         """
-        rows = self._check_test_rows(X)
-        if not self._has_many_labels:
+        fitted, form = self._fitted, self._fitted.form
+        if form is None:
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
                     "top_k best, whatever their outputs. Pass top_k alone, or call predict."
                 )
-            return self.classes_[
-                np.concatenate(self._predicted(rows, partial(self._ranked, top_k=top_k)))
-            ]
-        chosen = self._choose_labels(rows, self._choice(threshold, top_k))
-        return MultilabelEncoder(self.classes_, self._label_form).inverse_transform(chosen)
+            return fitted.classes[self._told(X, partial(ranked, fitted, top_k))]
+        chosen = self._labels_of(self._check_test_rows(X), choice_of(fitted, threshold, top_k))
+        return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
+
+    def _labels_of(self, rows: border.Rows, choice: Choice) -> Positives:
+        """The labels predicted for checked rows, which may be several."""
+        return joined(predicted(self._fitted, rows, self._n_threads(), choice.labels))
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -444,24 +459,23 @@ where rows may have several
         -------
         float
         """
-        n_columns = self._columns_of_lists(True, None)
+        fitted = self._fitted
         check_sparse(y, "y")
-        many = multilabel_targets(y, n_columns) if self._has_many_labels else None
+        many = multilabel_targets(y, _columns_of_lists(fitted, None)) if fitted.many else None
         if many is None:
             return float(super().score(X, y, sample_weight))
         rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._choose_labels(rows, self._choice())
-        matches = MultilabelEncoder(self.classes_).matches(many, told)
+        told = self._labels_of(rows, choice_of(fitted))
+        matches = MultilabelEncoder(fitted.classes).matches(many, told)
         return float(np.average(matches, weights=sample_weight))
 
     def _check_test_rows(self, X: Any) -> border.Rows:
         """X as rows that a fitted model can be asked about."""
-        if not hasattr(self, "classes_"):
-            check_is_fitted(self)
+        space = self._space
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
-        return border.check_rows(border.open_rows(X), repeats_allowed=not self._has_pool)
+        return border.check_rows(border.open_rows(X), repeats_allowed=not space.has_support)
 
     @property
     def coef_(self) -> np.ndarray | csr_matrix:
@@ -471,23 +485,24 @@ where rows may have several
         where the weights of so many labels and features are held sparsely from the first: where
         they would take more than half a gigabyte.
         """
-        coef = self._weights()[:, : self.n_features_in_]
-        sparse = getattr(self, "_sparse_coef", False) or issparse(coef)
-        return csr_matrix(coef) if sparse else coef
+        fitted = self._fitted
+        coef = fitted.weights()[:, : self.n_features_in_]
+        return csr_matrix(coef) if fitted.sparse_coef or issparse(coef) else coef
 
     @available_if(attrgetter("_is_linear"))
     def sparsify(self) -> Self:
-        """Give `coef_` as a CSR matrix from now on."""
-        check_is_fitted(self)
-        self._sparse_coef = True
+        """Give `coef_` as a CSR matrix, until the next fit."""
+        self._fitted.sparse_coef = True
         return self
 
     @available_if(attrgetter("_is_linear"))
     def densify(self) -> Self:
         """Give `coef_` as a dense array again, unless the weights are held sparsely."""
-        check_is_fitted(self)
-        self._sparse_coef = False
+        self._fitted.sparse_coef = False
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._learned is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -571,8 +586,16 @@ class SecondOrderPerceptron(Classifier, SecondOrder):
     __doc__ = _documented(SecondOrder)
 
 
+#: The classifiers by their names.
+CLASSIFIERS: dict[str, type[Classifier]] = {
+    kind.classifier: kind
+    for kind in (
+        ALMAClassifier, AROWClassifier, CRAMMAClassifier, HigherOrderPerceptron, MarginPerceptron,
+        MaxMarginClassifier, PNormPerceptron, ROMMAClassifier, SecondOrderPerceptron,
+    )
+}  # fmt: skip
+
+
 def as_classifier(learner: Learner) -> Classifier:
     """The classifier over a learner, with all that it has learned."""
-    model = object.__new__(globals()[learner.classifier])
-    model.__dict__.update(learner.__dict__)
-    return model
+    return CLASSIFIERS[learner.classifier](**learner._parameters())._take_over(learner)

@@ -75,6 +75,8 @@ class CRAMMA(EuclideanMarginSeeker):
 
     classifier = "CRAMMAClassifier"
 
+    constants = ("eta_eff", "radius")
+
     beta: float = parameter(
         1.0,
         real(0),
@@ -111,22 +113,34 @@ class CRAMMA(EuclideanMarginSeeker):
     def _patience(self) -> Patience | None:
         patience = super()._patience
         if patience is not None:
-            patience.corrections = self._n_labels() * _TURN / self.eta_eff_
+            patience.corrections = self._space.n_labels * _TURN / self.eta_eff_
         return patience
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         radius = self._find_radius(sample)
-        if radius is not None:
-            self.radius_ = radius
         with np.errstate(over="ignore", under="ignore"):
             falling = float(np.float64(self.beta) ** -self.delta)
-        self.eta_eff_ = self._find_rate(sample) * falling
-        if not 0 < self.eta_eff_ < np.inf:
+        rate = self._find_rate(sample, radius) * falling
+        if not 0 < rate < np.inf:
             raise ValueError(
-                f"eta0 * beta**-delta = {self.eta_eff_:g} is no rate to learn at, with "
+                f"eta0 * beta**-delta = {rate:g} is no rate to learn at, with "
                 f"beta={self.beta} and delta={self.delta}. Pass a smaller delta."
             )
-        return FirstOrderRule.cramma(float(self.beta), self.eta_eff_, float(self.epsilon), radius)
+        self._fitted.constants = {"eta_eff": rate, "radius": np.inf if radius is None else radius}
+        return FirstOrderRule.cramma(float(self.beta), rate, float(self.epsilon), radius)
+
+    @property
+    def eta_eff_(self) -> float:
+        """The rate it learns at."""
+        return self._fitted.constants["eta_eff"]
+
+    @property
+    def radius_(self) -> float:
+        """R, where it is known from the first."""
+        radius = self._fitted.constants["radius"]
+        if radius == np.inf:
+            raise AttributeError("radius_ is of fit, or of a radius that is given.")
+        return radius
 
     def _find_radius(self, sample: Sample | None) -> float | None:
         """None: the running one, of a stream."""
@@ -137,12 +151,12 @@ class CRAMMA(EuclideanMarginSeeker):
         # Any length will do for rows that are all zero, which never correct.
         return sample.largest_norm() or 1.0
 
-    def _find_rate(self, sample: Sample | None) -> float:
+    def _find_rate(self, sample: Sample | None, radius: float | None) -> float:
         if self.eta0 is not None:
             return float(self.eta0)
         if not self.soft_margin:
             return HARD_RATE
-        if sample is None:
+        if sample is None or radius is None:
             raise ValueError("No stream can know how many rows will come: pass eta0.")
         least_margin = float(self.soft_margin) / sqrt(sample.n_rows)
-        return _TABLE_4_FACTOR * least_margin / self.radius_
+        return _TABLE_4_FACTOR * least_margin / radius

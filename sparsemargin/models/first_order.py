@@ -20,6 +20,8 @@ from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRul
 from sparsemargin._engine.fitting.task import Space, Task, warn_user
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models.base import Learner
+from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.kernels import kernel_for
 from sparsemargin.models.parameters import (
     FLAG,
     NONE,
@@ -30,7 +32,7 @@ from sparsemargin.models.parameters import (
     parameter,
     real,
 )
-from sparsemargin.models.rows import Rows, check_rows
+from sparsemargin.models.rows import check_rows
 
 #: What a feature takes while products of sparse rows are worked out, by label, at least.
 _BYTES_PER_PRODUCT = 4
@@ -177,7 +179,7 @@ class FirstOrderLearner(Learner):
     def _begin_at(self, start: dict[str, Any]) -> None:
         for has, why in (
             (self._seeks_margin, "its bound on the margin is of vectors made of rows alone"),
-            (self._has_pool, "a kernel's vectors lie in feature space"),
+            (self._space.has_support, "a kernel's vectors lie in feature space"),
             (self._space.logged, f"hypothesis={self.hypothesis!r} is replayed from rows alone"),
             (self._space.in_blocks, "so many labels and features are held sparsely"),
         ):
@@ -215,9 +217,9 @@ class FirstOrderLearner(Learner):
             rows = check_rows(task.rows) if task.check else task.rows
             return float(self._space.largest_norm(rows, task.weights))
 
-        sample = Sample(task.n_trials, largest_norm)
-        self._rule = self._make_rule(self._p(task.rows.n_features), sample)
-        self._trials_per_epoch = task.n_trials
+        sample, fitted = Sample(task.n_trials, largest_norm), self._fitted
+        fitted.rule = self._make_rule(self._p(task.rows.n_features), sample)
+        fitted.trials_per_epoch = task.n_trials
         return StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
             certified=self._is_certified() and provable, patience=self._patience,
@@ -239,7 +241,7 @@ class FirstOrderLearner(Learner):
                     "begins with is part of no proof for these rows. Begin anew, or pass "
                     f"{name}=None."
                 )
-        self._learned = None
+        self._fitted.last_rows = None
         return False
 
     def _has_aim(self) -> bool:
@@ -279,7 +281,7 @@ class FirstOrderLearner(Learner):
         warn_user(message, ConvergenceWarning)
 
     def _conclude(self, result: FitResult) -> None:
-        self._outcome = result
+        self._fitted.result = result
         if not result.interrupted:
             self._warn_of_shortfall(result)
         if self._space.full:
@@ -297,16 +299,16 @@ class FirstOrderLearner(Learner):
             "would have corrected with another row are passed over. n_passed_over_ counts them."
         )
 
-    def _open(self, rows: Rows) -> None:
-        super()._open(rows)
-        self._outcome = self._learned = None
-        self._rule = self._make_rule(self._p(rows.n_features), None)
+    def _open_stream(self, first: Beginning, slice_seed: int) -> None:
+        super()._open_stream(first, slice_seed)
+        self._fitted.rule = self._make_rule(self._p(first.rows.n_features), None)
 
     def _loop(self, task: Task) -> AbstractContextManager:
-        return self._space.loop(task, self._rule, skips=self.when_full == "skip")
+        return self._space.loop(task, self._fitted.rule, skips=self.when_full == "skip")
 
-    def _new_space(self, rows: Rows) -> LinearSpace | KernelSpace:
-        n_features, n_labels = rows.n_features, self._n_labels()
+    def _new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
+        rows, n_labels = first.rows, first.n_labels
+        n_features = rows.n_features
         logs = self._hypothesis in ("vote", "random")
         how: dict[str, Any] = {
             "averaged": self._hypothesis == "average", "normalized": self.normalize_hypotheses
@@ -315,34 +317,34 @@ class FirstOrderLearner(Learner):
         dtype = np.float64 if self._is_certified() else rows.data.dtype
         vectors = n_features, n_labels, self._p(n_features), dtype
         if self.multi_class == "joint" and n_labels > 1:  # for two classes there is no need
-            return JointSpace(*vectors, bias=self._bias(rows), **how)
+            return JointSpace(*vectors, bias=self._bias(first), **how)
         how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
         if not self._is_linear:
-            kernel, most = self._make_kernel(rows), self.max_support
+            kernel, most = kernel_for(self, first), self.max_support
             return KernelSpace(
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
         kind = self._kind_of_space(dtype, n_labels, n_features)
         if logs and kind is LabelBlocks:
-            self._refuse_log_of_blocks(n_features)
-        return kind(*vectors, bias=self._bias(rows), **how)
+            self._refuse_log_of_blocks(n_labels, n_features)
+        return kind(*vectors, bias=self._bias(first), **how)
 
     def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
         """What makes a linear space that fits into memory."""
         at_once = self._labels_at_once(dtype, n_labels, n_features)
         return LinearSpace if at_once == n_labels else LabelBlocks
 
-    def _refuse_log_of_blocks(self, n_features: int) -> NoReturn:
+    def _refuse_log_of_blocks(self, n_labels: int, n_features: int) -> NoReturn:
         raise ValueError(
             f"hypothesis={self.hypothesis!r} is replayed from a log of all labels' corrections, "
-            f"and the weights of {self._n_labels():,} labels and {n_features:,} features are too "
+            f"and the weights of {n_labels:,} labels and {n_features:,} features are too "
             "many to be learned together. Pass hypothesis='average', or fewer features (files: "
             "hash_bits), or fit some of the labels at a time."
         )
 
     def _resize(self, n_features: int, first: int = 0) -> None:
-        self._space = resized(self._space, n_features, first)
+        self._fitted.space = resized(self._space, n_features, first)
 
     def _bytes_per_number(self, dtype: DTypeLike) -> int:
         """What a label's coordinate takes: theta, its link where that is another vector, the
@@ -370,15 +372,15 @@ class FirstOrderLearner(Learner):
     def n_passed_over_(self) -> int | np.ndarray:
         """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
         two classes, else an array of shape (n_classes,)."""
-        self._with_kernel("n_passed_over_")
-        return self._by_label(self._space.passed_over)
+        self._fitted.check_kernel("n_passed_over_")
+        return self._fitted.by_label(self._space.passed_over)
 
     @property
     def theta_(self) -> Any:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
         under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
-        self._check_linear("theta_")
+        self._fitted.check_linear("theta_")
         return self._space.theta()
 
     @property
@@ -386,7 +388,6 @@ class FirstOrderLearner(Learner):
         """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
         coordinates included. Of all labels as one vector, shape (1,), under
         ``multi_class="joint"``."""
-        self._check_fitted()
         return self._space.theta_norm()
 
     @property
@@ -400,24 +401,23 @@ class FirstOrderLearner(Learner):
         the last hypothesis only. Units are those of `margin_`. After `partial_fit`, and under
         `warm_start`, for the rows of all calls together.
         """
-        self._check_fitted()
-        if self._structure["hypothesis"] != "last" or self._space.t.dtype != np.float64:
+        if self._fitted.hypothesis != "last" or self._space.t.dtype != np.float64:
             raise AttributeError(
                 "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
                 "classifier is not made to seek a margin and tol and max_iter don't ask for one."
             )
-        return self._by_label(self._space.per_label("bound"))
+        return self._fitted.by_label(self._space.per_label("bound"))
 
     def _certified(self) -> Any:
-        self._check_fitted()
-        if self._outcome is None or self._outcome.margin is None:
+        result = self._fitted.result
+        if result is None or result.margin is None:
             raise AttributeError(
                 "The margin was not taken: that needs fit with hypothesis='last' and, for "
                 "classifiers not made to seek a margin, tol or max_iter=None; and a model that has "
                 "learned from no other rows. "
                 "sparsemargin.evaluation.margins gives the margins of any model on any rows."
             )
-        return self._outcome
+        return result
 
     @property
     def margin_(self) -> float | np.ndarray:
@@ -431,7 +431,7 @@ class FirstOrderLearner(Learner):
         `soft_margin`, rows have their own coordinates. Rows that are zero
         or of weight 0 are left out.
         """
-        return self._by_label(self._certified().margin)
+        return self._fitted.by_label(self._certified().margin)
 
     def _softened(self) -> Any:
         soft_margin = self._certified().soft_margin
@@ -447,13 +447,13 @@ class FirstOrderLearner(Learner):
         the root of ``sum_i max(0, gamma - y_i u.x_i)^2``: Tsampouka & Shawe-Taylor (2006),
         section 4, eq. 20. Rows that the algorithm divides by their norms have slacks times those.
         """
-        return self._by_label(self._softened().objective)
+        return self._fitted.by_label(self._softened().objective)
 
     @property
     def relative_deviation_(self) -> float | np.ndarray:
         """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
         largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum."""
-        return self._by_label(self._softened().deviation)
+        return self._fitted.by_label(self._softened().deviation)
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
@@ -464,7 +464,7 @@ class FirstOrderLearner(Learner):
             raise AttributeError("history_ needs fit with keep_history=True.")
         names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
         columns = (np.array(column) for column in zip(*history, strict=True))
-        lone = not self._has_many_labels
+        lone = not self._fitted.many
         return {
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)

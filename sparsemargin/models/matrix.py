@@ -17,6 +17,8 @@ from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
 from sparsemargin.models.base import Learner
+from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.kernels import kernel_for
 from sparsemargin.models.parameters import (
     NONE,
     Hypothesis,
@@ -26,7 +28,6 @@ from sparsemargin.models.parameters import (
     parameter,
     real,
 )
-from sparsemargin.models.rows import Rows
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
@@ -151,8 +152,9 @@ class MatrixLearner(Learner):
         if self.solver == "primal" and grows:
             yield "solver='primal' needs the number of features: pass n_features, or hash_bits."
 
-    def _new_space(self, rows: Rows) -> LabelSpaces | DualSpaces:
-        n_labels, n_features = self._n_labels(), rows.n_features
+    def _new_space(self, first: Beginning) -> LabelSpaces | DualSpaces:
+        rows, n_labels = first.rows, first.n_labels
+        n_features = rows.n_features
         settings: dict[str, Any] = {
             "averaged": self.hypothesis == "average",
             "most_updates": self.max_updates,
@@ -161,7 +163,7 @@ class MatrixLearner(Learner):
             "margin": float(self.margin),
         }
         if self._is_dual:
-            kernel = self._make_kernel(rows)
+            kernel = kernel_for(self, first)
             spaces = [self._make_dual(**settings) for _ in range(n_labels)]
             return DualSpaces(kernel, n_features, spaces)
         primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_labels
@@ -173,11 +175,11 @@ class MatrixLearner(Learner):
             )
         settings |= {
             "n_features": n_features,
-            "bias": self._bias(rows),
+            "bias": self._bias(first),
             "single": rows.data.dtype == np.float32,
             "solver": self.solver,
             # Of features yet to come none are counted.
-            "primal_room": 0 if self._grows else PRIMAL_MEMORY // n_labels,
+            "primal_room": 0 if first.grows else PRIMAL_MEMORY // n_labels,
         }
         return LabelSpaces([self._make_space(**settings) for _ in range(n_labels)])
 
@@ -224,12 +226,10 @@ class MatrixLearner(Learner):
         """The row of each correction, in order, or of the first `max_updates`: an int64 array for
         two classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
         call to call."""
-        self._check_fitted()
         return self._listed([space.mistaken_rows for space in self._space.spaces])
 
     @property
     def solver_(self) -> str | list[str]:
         """The form the matrix has come to: "implicit", "primal" or "dual" for two classes, else a
         list."""
-        self._check_fitted()
         return self._listed(self._space.solvers)

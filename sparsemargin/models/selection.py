@@ -11,7 +11,9 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives, rows_at
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
-from sparsemargin.models.base import Targets, named_weights, rows_by_class
+from sparsemargin.models.class_weights import Targets, named_weights, rows_by_class
+from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.outputs import codes_of, outputs_of
 from sparsemargin.models.rows import Rows, check_rows
 
 #: From fewer rows errors tell nothing; more are not tried.
@@ -136,7 +138,7 @@ def select(
         some = check_rows(rows_at(rows, order[where]), numbers=order[where])
         if not where.start:
             for each in running:
-                each.learner._open_stream(some, classes, 0, counts=counts)
+                each.learner._open_stream(Beginning(some, classes, counts=counts), 0)
             share = share * _class_weights(params, codes, classes, counts)
         running = [each for each in running if each.read(some, codes, weights, where)]
         if not running or running[0].candidate is not _AROW:
@@ -162,10 +164,11 @@ class _Entrant:
         large, or too small, for it."""
         try:
             if where.start:
-                outputs = self.learner._outputs_of_rows(rows)
-                self.wrong[where] = self.learner._codes_of_outputs(outputs) != codes[where]
+                fitted = self.learner._fitted
+                outputs = outputs_of(fitted, rows, self.learner._n_threads())
+                self.wrong[where] = codes_of(fitted, outputs) != codes[where]
             some = None if weights is None else weights[where]
-            self.learner._learn_stream(self.learner._stream_task(rows, codes[where], some))
+            self.learner._learn_stream(self.learner._task(rows, codes[where], some))
         except BadRow:
             return False
         return True

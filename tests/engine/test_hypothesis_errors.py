@@ -67,11 +67,11 @@ def outputs_at_moments(model, X_test, trials):
     rows = model._check_test_rows(X_test)
     shape = len(trials), X_test.shape[0], model._space.n_labels
     found = {name: np.full(shape, np.nan) for name in HYPOTHESES}
-    by_moment = model._space.outputs_by_moment(rows, trials, model._slice_seed, 1)
+    by_moment = model._space.outputs_by_moment(rows, trials, model._fitted.slice_seed, 1)
     for which, moment, outputs in by_moment:
         for name, values in outputs.items():
             found[name][moment, which] = values
-    if not hasattr(model._space, "support"):
+    if not model._space.has_support:
         exponents = points_of(rows, model._space.bias)[1]
         for name in set(found) - {"vote"}:
             found[name] = np.ldexp(found[name], exponents)
@@ -82,7 +82,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
     """Compare a fitted model with models trained afresh."""
     X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
-    trials = [max(1, round(moment * model._trials_per_epoch)) for moment in moments]
+    trials = [max(1, round(moment * model._fitted.trials_per_epoch)) for moment in moments]
     found = outputs_at_moments(model, X_test, trials)
     assert set(curve.errors) == set(HYPOTHESES)
     for name, parameters in HYPOTHESES.items():
@@ -94,7 +94,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
             np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
             assert curve.errors[name][k] == np.mean(afresh.predict(X_test) != y_test)
             np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
-            if hasattr(afresh._space, "support"):
+            if afresh._space.has_support:
                 assert curve.n_support[k] == len(afresh.support_)
 
 

@@ -111,7 +111,7 @@ def test_a_function_is_pickled_by_its_name_and_never_in_a_model_file(path):
         assert again._space.kernel.function is dot
         with pytest.raises(ValueError, match=r"a function for its kernel.*kernel='precomputed'"):
             save_model(model, path)
-        with pytest.raises(ValueError, match=r"_space\.kernel\.function is of type"):
+        with pytest.raises(ValueError, match=r"space\.kernel\.function is of type"):
             save_model(model.set_params(kernel="rbf"), path)
     assert not path.exists()
 

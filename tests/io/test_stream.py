@@ -163,7 +163,7 @@ def test_the_default_is_arow_or_what_may_have_the_parameters(text):
     assert not fit_svmlight(text, **kernel).intercept_.any()
     assert fit_svmlight(text, intercept_scaling=1.0, **kernel).intercept_.all()
     # A fit from scratch forgets how files were read.
-    assert not model._reading["zero_based"]
+    assert not model._fitted.reading["zero_based"]
     assert not hasattr(model.fit(*load_svmlight(text)), "_reading")
 
 

@@ -9,8 +9,8 @@ from numpy.testing import assert_array_equal
 
 from problems.stages import InterruptingOutput
 from sparsemargin.models import ALGORITHMS, find_algorithm
-from sparsemargin.models.base import Learner
 from sparsemargin.models.classifiers import as_classifier
+from sparsemargin.models.fitted import Fitted
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -26,14 +26,14 @@ def test_a_fit_that_is_interrupted_time_and_again_keeps_what_it_had_learned(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected.fit(X, y)
-        count = Learner._count_classes
+        count = Fitted.count_classes
 
         def pressed_again(self, task):
             _thread.interrupt_main()
             count(self, task)
 
         with monkeypatch.context() as patch:
-            patch.setattr(Learner, "_count_classes", pressed_again)
+            patch.setattr(Fitted, "count_classes", pressed_again)
             patch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, at_line=3))
             with pytest.raises(KeyboardInterrupt):
                 model.fit(X, y)

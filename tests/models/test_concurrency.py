@@ -59,7 +59,7 @@ def answers(model, X, y):
     """All that reads what a model has learned, to the bit."""
     results = [model.decision_function(X), model.predict(X)]
     results += [np.asarray(model.n_corrections_), np.asarray(model.score(X, y))]
-    if model.hypothesis in ("last", "average") and not model._has_pool:
+    if model.hypothesis in ("last", "average") and not model._space.has_support:
         results += [model.coef_, model.intercept_]
     if model.hypothesis != "random":
         results.append(margins(model, X, y))

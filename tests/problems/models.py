@@ -19,6 +19,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
 )
 from sparsemargin.io._values import NAMES, OWN_TYPES
+from sparsemargin.models.fitted import Fitted
 
 HYPOTHESES = ["last", "average", "vote", "random"]
 # Of the Perceptrons with a matrix, which keep no log.
@@ -102,8 +103,10 @@ def assert_same(one, other, where="model"):
     elif type(one) in NAMES:
         state = OWN_TYPES[NAMES[type(one)]].state
         assert_same(state(one), state(other), where)
+    elif isinstance(one, Fitted):
+        assert_same(one.saved(), other.saved(), where)
     elif hasattr(one, "get_params"):
-        assert_same({**vars(one), "_coef": None}, {**vars(other), "_coef": None}, where)
+        assert_same(vars(one), vars(other), where)
     else:
         assert one == other, where
 

@@ -62,7 +62,7 @@ cdef class FirstOrderRule:
                                "C": INFINITY if max_loss is None else max_loss})
 
     def __init__(self, dict fields):
-        self.__setstate__(fields)
+        self.rule = {**NOTHING_SET, **fields}
 
     def __getstate__(self):
         return self.rule

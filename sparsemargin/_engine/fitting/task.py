@@ -189,6 +189,8 @@ class Space:
 
     #: Whether rows may have any number of labels.
     takes_many_labels = False
+    #: Whether the vectors are combinations of a support set's rows, not vectors of weights.
+    has_support = False
     #: Whether the weights are held sparsely, labels block by block.
     in_blocks = False
     #: Whether corrections are logged, for hypotheses that are replayed.

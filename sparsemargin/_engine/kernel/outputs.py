@@ -140,6 +140,8 @@ class SupportSpace(NumberedRows):
     ``coefficients()`` of these in the hypothesis.
     """
 
+    has_support = True
+
     @property
     def tells_lengths(self) -> bool:  # type: ignore[override]
         return not isinstance(self.kernel, PrecomputedKernel)

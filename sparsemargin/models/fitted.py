@@ -1,0 +1,429 @@
+"""What a fit leaves: one object, complete from the moment it is there, which model files save; and
+what people read off it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field, fields
+from math import log2
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from sparsemargin._engine import state as checks
+from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.task import Space, Task
+from sparsemargin._engine.state import MAX_TRIALS, part, require
+from sparsemargin.models.in_use import asks, refuse_while_learning
+from sparsemargin.models.labels import FORMS, Form
+from sparsemargin.models.rows import Rows
+
+#: Features of files are hashed to a number of at most so many bits.
+MOST_HASH_BITS = 31
+
+if TYPE_CHECKING:
+    from sparsemargin.models.base import Learner
+
+#: The kernels that have a gamma.
+WITH_GAMMA = ("poly", "rbf", "polyrbf")
+
+_LARGEST_SEED = int(np.iinfo(np.int32).max)
+
+
+def count_labels(classes: np.ndarray, many: bool) -> int:
+    """Vectors learned side by side: one for each class; one for two, unless rows may have many."""
+    return 1 if len(classes) == 2 and not many else len(classes)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """What is known when a model begins to learn.
+
+    Attributes
+    ----------
+    rows : Rows
+        The first ones.
+    classes : ndarray
+    form : Form or None
+        How labels are given where rows may have several; None: each row has one class.
+    counts : ndarray of shape (2, n_classes) or None
+        All rows without and with each class, if they are known.
+    blocks : sequence of Rows
+        The first rows, these and more; empty: these alone.
+    grows : bool
+        Whether features may come that are not known yet.
+    sparse : bool
+        Whether rows are given sparsely, as a callable kernel then gets them.
+    """
+
+    rows: Rows
+    classes: np.ndarray
+    form: Form | None = None
+    counts: np.ndarray | None = None
+    blocks: Sequence[Rows] = ()
+    grows: bool = False
+    sparse: bool = True
+
+    @property
+    def n_labels(self) -> int:
+        return count_labels(self.classes, self.form is not None)
+
+
+@dataclass
+class Fitted:
+    """All that a model has learned.
+
+    Attributes
+    ----------
+    classes : ndarray
+    form : Form or None
+        As those of `Beginning`.
+    space : Space
+    structure : dict
+        The parameters it was made for.
+    class_weight : ndarray of shape (2, n_labels)
+        What multiplies the steps of each label's negative and positive rows.
+    slice_seed : int
+        Of the time slices that a random hypothesis is drawn from.
+    rows_by_class : ndarray of shape (2, n_classes)
+        Rows learned from without and with each class.
+    rule : FirstOrderRule or None
+        What it learns by; None: a matrix Perceptron.
+    constants : dict of float
+        What the rule has taken from the data, by the names of the attributes.
+    n_iter : float
+        Epochs of the last call that learned.
+    typical_weight : float or None
+        The sample weight at which a row counts as one of no weight; None: there was no row yet.
+    trials_before : int
+        Those made before the last fit under `warm_start`, or before files after `init_model`.
+    trials_per_epoch : int
+        Of the last fit; 0: there was none.
+    result : FitResult or None
+        What came of the last fit, unless a stream was learned from since.
+    last_rows : tuple or None
+        Under `warm_start`: what the rows of the last fit hash to, and what was kept of them.
+    reading : dict or None
+        What files are read with for their columns to be the features; None: it has learned from a
+        matrix.
+    sparse_coef : bool
+        Whether `coef_` is to be sparse.
+    coef : array or None
+        The weights, once they have been asked for. No file has them.
+    """
+
+    classes: np.ndarray
+    form: Form | None
+    space: Space
+    structure: dict[str, Any]
+    class_weight: np.ndarray
+    slice_seed: int
+    rows_by_class: np.ndarray
+    rule: FirstOrderRule | None = None
+    constants: dict[str, float] = field(default_factory=dict)
+    n_iter: float = 0.0
+    typical_weight: float | None = None
+    trials_before: int = 0
+    trials_per_epoch: int = 0
+    result: FitResult | None = None
+    last_rows: tuple[str, Any] | None = None
+    reading: dict[str, Any] | None = None
+    sparse_coef: bool = False
+    coef: Any = field(default=None, init=False)
+
+    @property
+    def many(self) -> bool:
+        """Whether rows may have several of the classes, or none."""
+        return self.form is not None
+
+    @property
+    def hypothesis(self) -> str:
+        """The name of what predicts."""
+        name: str = self.structure["hypothesis"]
+        return name
+
+    @property
+    def at_zero(self) -> np.ndarray:
+        """Whether an output of 0 predicts each class, shape (n_classes,): that half of the rows
+        have it, or nothing is known of them."""
+        without, having = self.rows_by_class
+        at_zero: np.ndarray = having >= without
+        return at_zero
+
+    def by_label(self, values: np.ndarray) -> Any:
+        """What each label has: a number for two classes, else an array of shape (n_labels,)."""
+        return values[0].item() if len(values) == 1 and not self.many else values.copy()
+
+    def count_classes(self, task: Task) -> None:
+        """Count the rows that a task had of each class."""
+        labels = task.codes if task.positives is None else task.positives.labels
+        if task.weights is not None:
+            trials = task.weights > 0
+            if task.positives is not None:
+                trials = np.repeat(trials, np.diff(task.positives.starts))
+            labels = labels[trials]
+        counts = np.bincount(labels, minlength=len(self.classes))
+        self.rows_by_class = self.rows_by_class + np.vstack([task.n_trials - counts, counts])
+
+    def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
+        """What multiplies the steps of rows of these sample weights."""
+        if self.typical_weight is None:
+            # Of the first rows, as a stream can't know those to come.
+            known = np.ones(1) if weights is None else weights[weights > 0]
+            if len(known):
+                largest = known.max()  # by which the mean of one number is that number
+                self.typical_weight = float(largest * (known / largest).mean())
+        if weights is None or not weights.any():
+            return weights
+        shares: np.ndarray = influence(weights) / influence(np.array(self.typical_weight))
+        return shares
+
+    # -------------------------------------------------------------------------------- the vectors
+
+    def check_kernel(self, name: str) -> None:
+        """Refuse what only a model with a kernel has."""
+        if not self.space.has_support:
+            raise AttributeError(f"{name} is of models with a kernel; this one has coef_.")
+
+    def check_linear(self, name: str) -> None:
+        """Refuse what no model with a kernel has."""
+        if self.space.has_support:
+            raise AttributeError(
+                f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
+                "support_ and dual_coef_; one with kernel='linear' has weights."
+            )
+
+    def check_lone_vector(self) -> None:
+        """Refuse a hypothesis of many vectors."""
+        if self.hypothesis in ("vote", "random"):
+            raise AttributeError(
+                f"hypothesis={self.hypothesis!r} has no single weight vector. "
+                "Fit with hypothesis='average' or 'last'."
+            )
+
+    def weights(self) -> Any:
+        """Weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR where the
+        space holds them sparsely."""
+        self.check_linear("coef_")
+        self.check_lone_vector()
+        if self.coef is None:
+            self.coef = self.space.weights()
+        return self.coef
+
+    def weights_of(self, columns: np.ndarray) -> Any:
+        """Those of these coordinates, shape (n_labels, n_columns)."""
+        self.check_linear("coef_")
+        self.check_lone_vector()
+        return self.space.weights(columns)
+
+    def norms(self, n_threads: int) -> np.ndarray:
+        """Dual norm of each label's hypothesis, in feature space if it is there, shape
+        (n_labels,)."""
+        self.check_lone_vector()
+        return self.space.norms(n_threads)
+
+    def intercept(self) -> np.ndarray:
+        """Intercept of each label."""
+        space = self.space
+        if space.has_support:
+            self.check_lone_vector()
+            return space.coefficients().sum(axis=1) * space.bias**2
+        weights = self.weights_of(np.array([space.n_features if space.bias else 0]))
+        if not space.bias:
+            return np.zeros(len(weights), dtype=weights.dtype)
+        return weights[:, 0] * weights.dtype.type(space.bias)
+
+    # ---------------------------------------------------------------------------------- in a file
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "coef": None}
+
+    def saved(self) -> dict[str, Any]:
+        """What model files have of it."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], learner: type[Learner]) -> Fitted:
+        """What was saved so of a learner of that type; a ValueError where its parts, each sound by
+        itself, don't go together."""
+        classes, form = part(state, "classes"), part(state, "form")
+        require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes' are no classes")
+        require(form is None or (isinstance(form, str) and form in FORMS),
+                "'form' is no form of labels")  # fmt: skip
+        require(len(classes) >= (2 if form is None else 1), "'classes' are too few")
+        require(bool((classes[1:] > classes[:-1]).all()), "'classes' do not rise")
+        n_labels, space = count_labels(classes, form is not None), part(state, "space")
+        require(type(space) in learner.spaces, f"'space' is none of {learner.classifier}")
+        require(space.n_labels == n_labels, f"'space' is not of {n_labels} labels")
+        require(form is None or space.takes_many_labels, "'space' is of rows with one class each")
+        rule_type = FirstOrderRule if isinstance(space, FirstOrderSpace) else type(None)
+        fitted = cls(classes, form, space, **checks.fields(state, {
+            "structure": (checks.instance, dict),
+            "class_weight": (checks.array_of, np.float64, (2, n_labels)),
+            "slice_seed": (checks.integer, 0, _LARGEST_SEED),
+            "rule": (checks.instance, rule_type),
+            "constants": (_constants, learner.constants),
+            "n_iter": (checks.real, 0, np.inf),
+            "rows_by_class": (checks.array_of, np.int64, (2, len(classes)), 0, MAX_TRIALS),
+            "typical_weight": (checks.optional, checks.real, 5e-324, sys.float_info.max),
+            "trials_before": (checks.integer, 0, MAX_TRIALS),
+            "trials_per_epoch": (checks.integer, 0, MAX_TRIALS),
+            "result": (checks.instance, FitResult, type(None)),
+            "last_rows": (checks.optional, _last_rows),
+            "reading": (checks.optional, _reading, space.n_features),
+            "sparse_coef": (checks.flag,),
+        }))  # fmt: skip
+        # A vote needs a log to replay.
+        replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
+        require(replayed == space.logged, "'structure' has another hypothesis than 'space'")
+        return fitted
+
+
+def _constants(state: Any, name: str, wanted: Sequence[str]) -> dict[str, float]:
+    return checks.fields(
+        part(state, name), {each: (checks.real, 5e-324, np.inf) for each in wanted}
+    )
+
+
+def _last_rows(state: Any, name: str) -> tuple[str, Any]:
+    known: Any = part(state, name)
+    require(isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], str),
+            f"{name!r} is of another type")  # fmt: skip
+    return known
+
+
+def _reading(state: Any, name: str, n_features: int) -> dict[str, Any]:
+    """How files are read, by which features are hashed to as many as there are, or not at all."""
+    schema = {
+        "zero_based": (checks.flag,),
+        "hash_bits": (checks.optional, checks.integer, 1, MOST_HASH_BITS),
+    }
+    known = checks.fields(part(state, name), schema)
+    sound = known["hash_bits"] in (None, log2(n_features))
+    require(sound and len(part(state, name)) == len(schema), f"{name!r} is of another model")
+    return known
+
+
+class Attributes:
+    """What people read off a model that has learned; base of the learners."""
+
+    #: All that has been learned; None: nothing.
+    _learned: Fitted | None = None
+
+    n_features_in_: int
+
+    @property
+    def _fitted(self) -> Fitted:
+        """All that has been learned."""
+        refuse_while_learning(self)
+        if self._learned is None:
+            from sklearn.exceptions import NotFittedError
+
+            raise NotFittedError(
+                f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
+                "appropriate arguments before using this estimator."
+            )
+        return self._learned
+
+    @property
+    def _space(self) -> Any:
+        """What has been learned in."""
+        return self._fitted.space
+
+    def _take_over(self, other: Attributes) -> Self:
+        """Have learned what another model has."""
+        for name in ("_learned", "n_features_in_", "feature_names_in_"):
+            if name in vars(other):
+                setattr(self, name, vars(other)[name])
+        return self
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The classes, sorted."""
+        return self._fitted.classes
+
+    @property
+    def n_iter_(self) -> float:
+        """Epochs swept by the last call that learned."""
+        return self._fitted.n_iter
+
+    @property
+    def gamma_(self) -> float:
+        """The kernel's gamma."""
+        if self._fitted.structure.get("kernel") not in WITH_GAMMA:
+            raise AttributeError(f"gamma_ is of the kernels {', '.join(map(repr, WITH_GAMMA))}.")
+        return float(self._space.kernel.gamma)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        return self._fitted.intercept()
+
+    @property
+    def support_(self) -> np.ndarray:
+        """Rows of the pool, in the order in which they joined it: an int64 array of shape
+        (n_support,). In `fit`, rows of its X; in `partial_fit`, and in a fit under `warm_start`
+        with other rows, counted on from call to call."""
+        self._fitted.check_kernel("support_")
+        return self._space.origin.copy()
+
+    @property
+    def dual_coef_(self) -> np.ndarray:
+        """What each row of the pool is multiplied by in the hypothesis, shape (n_labels,
+        n_support): outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
+        self._fitted.check_kernel("dual_coef_")
+        self._fitted.check_lone_vector()
+        return self._space.coefficients()
+
+    @property
+    def n_support_(self) -> int | np.ndarray:
+        """Rows that a label's hypothesis is made of: an int for two classes, else an array of
+        shape (n_classes,)."""
+        self._fitted.check_kernel("n_support_")
+        return self._fitted.by_label(self._space.count_support())
+
+    @property
+    def pool_bytes_(self) -> int:
+        """Bytes of the pool's rows and coefficients, and of the matrices over them if there are
+        any."""
+        self._fitted.check_kernel("pool_bytes_")
+        return self._space.nbytes
+
+    @property
+    def intercept_scaling_(self) -> float:
+        """Value of the intercept's coordinate; 0 where there is none."""
+        return float(self._space.bias)
+
+    @property
+    def n_corrections_(self) -> int | np.ndarray:
+        """Corrections made: an int for two classes and under ``multi_class="joint"``, else an array
+        of shape (n_classes,)."""
+        return self._counts("corrections")
+
+    @property
+    def t_(self) -> int:
+        """Trials of the last `fit` and of the calls of `partial_fit` since, and 1; epochs that a
+        pass without a correction spared are counted."""
+        return 1 + self._space.trials - self._fitted.trials_before
+
+    def _counts(self, name: str) -> int | np.ndarray:
+        return self._fitted.by_label(self._space.per_label(name))
+
+    @property
+    def p_(self) -> float:
+        """The p of the norm that instances are measured with."""
+        return self._space.p
+
+    @asks
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        fresh = object.__new__(type(self))
+        memo[id(self)] = fresh
+        vars(fresh).update(deepcopy(self.__getstate__(), memo))
+        return fresh
+
+    def __getstate__(self) -> dict:
+        refuse_while_learning(self)
+        return self.__dict__
