@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.task import Positives, Space, Task, part_of
+from sparsemargin._engine.fitting.protocol import Space
+from sparsemargin._engine.fitting.task import Positives, Task, part_of
 from sparsemargin._engine.rows.csr import any_repeats
 from sparsemargin.models.class_weights import Targets, rows_by_class, steps_by_class
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
@@ -49,7 +50,7 @@ class Learner(SharedParameters, Attributes):
     classifier: ClassVar[str]
 
     #: What it learns in, and what its rule takes from the data.
-    spaces: ClassVar[tuple[type[Space], ...]]
+    spaces: ClassVar[tuple[type, ...]]
     constants: ClassVar[tuple[str, ...]] = ()
 
     # Whether a fit is meant to reach a margin, and says so where it did not.

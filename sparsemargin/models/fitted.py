@@ -15,7 +15,8 @@ import numpy as np
 from sparsemargin._engine import state as checks
 from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.fitting.task import Space, Task
+from sparsemargin._engine.fitting.protocol import Space
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import FORMS, Form
@@ -153,6 +154,11 @@ class Fitted:
         at_zero: np.ndarray = having >= without
         return at_zero
 
+    @property
+    def _vectors(self) -> Any:
+        """The space, for what only those with weights have, or only those without."""
+        return self.space
+
     def by_label(self, values: np.ndarray) -> Any:
         """What each label has: a number for two classes, else an array of shape (n_labels,)."""
         return values[0].item() if len(values) == 1 and not self.many else values.copy()
@@ -210,14 +216,14 @@ class Fitted:
         self.check_linear("coef_")
         self.check_lone_vector()
         if self.coef is None:
-            self.coef = self.space.weights()
+            self.coef = self._vectors.weights()
         return self.coef
 
     def weights_of(self, columns: np.ndarray) -> Any:
         """Those of these coordinates, shape (n_labels, n_columns)."""
         self.check_linear("coef_")
         self.check_lone_vector()
-        return self.space.weights(columns)
+        return self._vectors.weights(columns)
 
     def norms(self, n_threads: int) -> np.ndarray:
         """Dual norm of each label's hypothesis, in feature space if it is there, shape
@@ -227,7 +233,7 @@ class Fitted:
 
     def intercept(self) -> np.ndarray:
         """Intercept of each label."""
-        space = self.space
+        space = self._vectors
         if space.has_support:
             self.check_lone_vector()
             return space.coefficients().sum(axis=1) * space.bias**2

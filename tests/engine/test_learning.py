@@ -34,7 +34,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin._engine.first_order import linear_loop
-from sparsemargin._engine.fitting import certificate, task, threads
+from sparsemargin._engine.fitting import certificate, protocol, threads
 from sparsemargin._engine.fitting import epochs as learning
 from sparsemargin._engine.matrix import loop as matrix_loop
 from sparsemargin.datasets import make_zipf_text
@@ -131,7 +131,7 @@ def test_threads_and_parts_of_epochs_change_no_bit(
     later = clone(alone).fit(X, y).partial_fit(X, y)
     for n_jobs, products in (2, None), (3, None), (20, None), (-1, None), (1, 100), (2, 100):
         if products:
-            monkeypatch.setattr(task, "PRODUCTS_PER_CALL", products)
+            monkeypatch.setattr(protocol, "PRODUCTS_PER_CALL", products)
         model = estimator(n_jobs=n_jobs, **params).fit(X, y)
         assert_same_model(model, alone)
         assert_same_model(model.partial_fit(X, y), later)
@@ -542,7 +542,7 @@ def test_ctrl_c_in_the_first_epoch_looks_at_no_unchecked_row(multi_class, monkey
             raise KeyboardInterrupt
         return calls(loop, order, start, *rest)
 
-    monkeypatch.setattr(task, "PRODUCTS_PER_CALL", 100)
+    monkeypatch.setattr(protocol, "PRODUCTS_PER_CALL", 100)
     monkeypatch.setattr(linear_loop.LinearLoop, "run_span", interrupted)
     model = ALMAClassifier(hypothesis="last", multi_class=multi_class, max_iter=None, shuffle=False)
     with pytest.warns(UserWarning, match="Interrupted after"):

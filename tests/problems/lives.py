@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from problems.first_order import scattered
 from sparsemargin._engine import state
 from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
-from sparsemargin._engine.fitting import task, threads
+from sparsemargin._engine.fitting import protocol, threads
 from sparsemargin._engine.kernel import loop, outputs, support
 from sparsemargin._engine.replay import replayed
 from sparsemargin._engine.rows import columns
@@ -27,7 +27,7 @@ LIMITS = {
     "labels in blocks": ((label_blocks, "DENSE_BYTES", 0),),
     "labels by vectors": ((linear_loop, "FEW_LABELS", 1),),
     "labels on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
-    "passes in spans": ((task, "PRODUCTS_PER_CALL", 50),),
+    "passes in spans": ((protocol, "PRODUCTS_PER_CALL", 50),),
     "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
     "replays in parts": (
         (replayed, "_POINTS_PER_REPLAY", 3), (replayed, "_POINTS_WITH_MOMENTS", 2),

@@ -10,7 +10,7 @@ import numpy as np
 from sparsemargin._engine.first_order.gram_loop import GramLoop
 from sparsemargin._engine.first_order.trials import Job
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
-from sparsemargin._engine.fitting.task import Loop
+from sparsemargin._engine.fitting.protocol import SpanLoop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
 from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
@@ -24,7 +24,7 @@ SIDE_BY_SIDE = 8
 CORRECTION = 30
 
 
-class LinearLoop(Loop):
+class LinearLoop(SpanLoop):
     """The loop of the first-order rules, which a linear space learns by; labels are split over
     threads."""
 

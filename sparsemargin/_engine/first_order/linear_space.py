@@ -58,7 +58,7 @@ class LinearOutputs:
         return out
 
 
-class LinearSpace(Replayed, LinearState):
+class LinearSpace(LinearState, Replayed):
     """Vectors of weights, feature by feature; made as `LinearState` is."""
 
     takes_many_labels = True

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, warn_user
+from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL
+from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin._engine.state import MAX_TRIALS

@@ -1,20 +1,16 @@
-"""What a loop over rows learns from, and what all loops and all spaces share."""
+"""What a loop over rows learns from."""
 
 from __future__ import annotations
 
 import sys
 import warnings
-from abc import abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import array_of, received, writable
-
-# Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
-PRODUCTS_PER_CALL = 1 << 23
 
 
 def warn_user(message, category=UserWarning):
@@ -172,169 +168,3 @@ class Task:
         """What a mistake on each of the rows makes, with the sign of its label for this one."""
         positive, shares = self.shares(label, n_labels, rows)
         return np.where(positive, shares, -shares)
-
-
-class Space:
-    """What is learned, in whatever form; base of the spaces, which models ask alike.
-
-    Beside what stands here, spaces have counts `per_label`, `trials_per_label`, `count_trials`,
-    `exhausted`, `resume`, `resize`, and what they need to be saved.
-    """
-
-    if TYPE_CHECKING:
-        __getstate__: ClassVar[Any]
-
-        def __getattr__(self, name: str) -> Any:
-            """What the compiled states have that spaces are made of."""
-
-    #: Whether rows may have any number of labels.
-    takes_many_labels = False
-    #: Whether the vectors are combinations of a support set's rows, not vectors of weights.
-    has_support = False
-    #: Whether the weights are held sparsely, labels block by block.
-    in_blocks = False
-    #: Whether corrections are logged, for hypotheses that are replayed.
-    logged = False
-    # How many are held at once.
-    outputs_per_part = 1 << 21
-    #: Whether the lengths of rows to predict can be told, as margins need.
-    tells_lengths = True
-    #: What corrections make larger, in words, and the parameter that bounds it; None: nothing that
-    #: need be watched.
-    growth = None
-    #: Whether a bound on memory has kept any correction, or the matrix, from being made.
-    full = False
-    #: A number from which on no row has been learned from.
-    first_new_row = 0
-
-    @abstractmethod
-    def loop(self, task, rule=None, *, skips=False):
-        """A context that opens the loop over a task: every label learns.
-
-        rule: FirstOrderRule, of a first-order space; skips: whether trials are passed over that a
-        support set has no room for.
-        """
-
-    @abstractmethod
-    def outputs(self, rows, n_threads):
-        """Outputs of checked rows by the last or averaged hypothesis, shape (n_rows, n_labels)."""
-
-    @property
-    def q(self):
-        """Of the dual norm."""
-        return self.p / (self.p - 1.0)
-
-    @abstractmethod
-    def norms(self, n_threads):
-        """Dual norm of each label's hypothesis, shape (n_labels,)."""
-
-    def row_lengths(self, rows):
-        """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
-        return row_norms(rows, self.p, self.bias)
-
-    def outputs_by(self, hypothesis, rows, seed, n_threads):
-        """Outputs of checked rows by a hypothesis of that name, shape (n_rows, n_labels)."""
-        return self.outputs(rows, n_threads)
-
-    def outputs_in_parts(self, hypothesis, rows, seed, n_threads):
-        """What gives the outputs of the rows from one to before another, and how many rows to ask
-        for at once."""
-
-        def of_part(start, stop):
-            try:
-                return self.outputs_by(hypothesis, part_of(rows, start, stop), seed, n_threads)
-            except BadRow as bad:
-                raise BadRow(bad.status, start + bad.row) from None
-
-        return of_part, max(1, self.outputs_per_part // self.n_labels)
-
-    def number(self, task, same):
-        """Number the rows of a fit; whether they are those of the last one."""
-
-    def number_on(self, task):
-        """Number the next rows on from the task's."""
-
-
-class NumberedRows(Space):
-    """Base of the spaces that keep numbers of rows.
-
-    Attributes
-    ----------
-    rows_taken : int
-        Rows numbered so far, in streams and in fits that went on.
-    """
-
-    rows_taken: int
-
-    @property
-    def first_new_row(self):
-        return self.rows_taken
-
-    def first_row_of(self, task):
-        """Number of the task's first row."""
-        return self.rows_taken if task.first_row is None else task.first_row
-
-    def number(self, task, same):
-        task.first_row = self.rows_taken - (len(task.codes) if same else 0)
-
-    def number_on(self, task):
-        self.rows_taken = max(self.rows_taken, self.first_row_of(task) + len(task.codes))
-
-
-class Loop:
-    """A compiled loop bound to one task, and the driver of its passes.
-
-    A loop of a space gives `run_span`, or a `run` of its own where one call makes several passes.
-
-    Parameters
-    ----------
-    space : Space
-    task : Task
-
-    Attributes
-    ----------
-    span : int
-        Trials between two checks for Ctrl-C.
-    """
-
-    # The loop that may make whole passes in place of this one, by the rows' dot products; whether
-    # one call can make several.
-    by_products = None
-    repeats = False
-
-    def __init__(self, space, task):
-        self.space, self.task = space, task
-        self.span = max(1, PRODUCTS_PER_CALL * len(task.codes) // self.products)
-
-    @property
-    def products(self):
-        """Multiplications in a pass without a correction."""
-        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
-
-    @property
-    def corrections(self):
-        """Those of all labels so far."""
-        return int(self.space.per_label("corrections").sum())
-
-    def run(self, order, seed, stop, n_passes, check):
-        """Make passes over the first `stop` rows of the order, which has been shuffled: here one.
-
-        Returns
-        -------
-        learning : bool
-            Whether any label has not used up its corrections.
-        passes : int
-            Those begun.
-        converged : bool
-            Whether the last made no correction.
-        """
-        before, done, learning = self.corrections, 0, True
-        while done < stop and learning:
-            start, done = done, min(done + self.span, stop)
-            learning = self.run_span(order, start, done, stop, check)
-        return learning, 1, self.corrections == before
-
-    def run_span(self, order, start, stop, end, check):
-        """Make the trials of a pass from start to before stop, those before `end` being all of it;
-        whether any label is learning."""
-        raise NotImplementedError

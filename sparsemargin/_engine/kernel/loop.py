@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsemargin._engine.core.labels import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
-from sparsemargin._engine.fitting.task import Loop
+from sparsemargin._engine.fitting.protocol import Loop
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.kernel.outputs import (
     SupportSpace,
@@ -327,7 +327,7 @@ def _blocks(rows) -> Iterator[np.ndarray]:
         yield rows[start : start + BLOCK]
 
 
-class KernelSpace(SupportSpace, Replayed, KernelState):
+class KernelSpace(KernelState, SupportSpace, Replayed):
     """Vectors over a support set; made as `KernelState` is."""
 
     @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator
 from functools import partial
 from threading import Lock
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import NumberedRows
+from sparsemargin._engine.fitting.protocol import NumberedRows
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.support import Points
@@ -136,11 +137,32 @@ def support_products(
 class SupportSpace(NumberedRows):
     """Base of the spaces whose vectors are combinations of a support set.
 
-    They have a ``kernel``, a ``support`` set, the numbers ``origin`` of its rows, and
-    ``coefficients()`` of these in the hypothesis.
+    Attributes
+    ----------
+    kernel : Kernel
+    support : SupportSet
+    origin : ndarray of shape (n_support,)
+        The numbers of its rows.
     """
 
     has_support = True
+
+    kernel: Any
+    support: Any
+    origin: np.ndarray
+
+    @property
+    @abstractmethod
+    def n_support(self) -> int:
+        """Rows of the support set."""
+
+    @abstractmethod
+    def coefficients(self) -> np.ndarray:
+        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
+
+    @abstractmethod
+    def count_support(self) -> np.ndarray:
+        """Rows of the support set that each label's hypothesis is made of, shape (n_labels,)."""
 
     @property
     def tells_lengths(self) -> bool:  # type: ignore[override]

@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import PRODUCTS_PER_CALL, Loop, Task, warn_user
+from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL, SpanLoop
+from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.loop import BLOCK
 from sparsemargin._engine.kernel.outputs import unit_products
@@ -61,7 +62,7 @@ class Forecast:
         )  # fmt: skip
 
 
-class MatrixLoop(Loop):
+class MatrixLoop(SpanLoop):
     """Base of the loops, over checked rows; every label makes its trials one by one.
 
     Parameters

@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import NumberedRows, Task, norm
+from sparsemargin._engine.fitting.protocol import NumberedRows
+from sparsemargin._engine.fitting.task import Task, norm
 from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
 from sparsemargin._engine.kernel.outputs import SupportSpace, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet

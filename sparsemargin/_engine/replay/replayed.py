@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Space
+from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
 
@@ -45,6 +45,9 @@ def draw(X: Any, seed: int, trials: int) -> np.ndarray:
 
 class Replayed(Space):
     """What first-order spaces tell of all hypotheses that their log has."""
+
+    log: Any
+    normalized: Any
 
     @property
     def logged(self) -> bool:  # type: ignore[override]
