@@ -33,7 +33,6 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.distributed._schema import Mixture
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.models import Learner
-from sparsemargin.models.rows import rows_at
 
 Mixing = Literal["uniform", "errors"]
 
