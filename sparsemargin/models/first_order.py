@@ -17,7 +17,6 @@ from sparsemargin._engine.core.log import CorrectionLog
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
-from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Task, warn_user
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models.base import Learner

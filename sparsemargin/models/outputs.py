@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.fitting.task import Positives, warn_user
+from sparsemargin._engine.fitting.task import Positives, rows_at, warn_user
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._shown import shown
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.fitted import Fitted
 from sparsemargin.models.labels import Choice, label_text
-from sparsemargin.models.rows import Rows, check_rows, refusing, rows_at
+from sparsemargin.models.rows import Rows, check_rows, refusing
 
 if TYPE_CHECKING:
     from sparsemargin.models.base import Learner
