@@ -147,10 +147,6 @@ class NumberedRows(Space):
 
     rows_taken: int
 
-    @abstractmethod
-    def count_rows(self, n_rows: int) -> None:
-        """Number the rows of the next stream on from so many more."""
-
     @property
     def first_new_row(self) -> int:
         return self.rows_taken
@@ -163,7 +159,7 @@ class NumberedRows(Space):
         task.first_row = self.rows_taken - (len(task.codes) if same else 0)
 
     def number_on(self, task: Task) -> None:
-        self.count_rows(max(0, self.first_row_of(task) + len(task.codes) - self.rows_taken))
+        self.rows_taken = max(self.rows_taken, self.first_row_of(task) + len(task.codes))
 
 
 class Loop(ABC):
