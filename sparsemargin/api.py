@@ -190,7 +190,10 @@ def fit_svmlight(
     >>> model.classes_.tolist(), model.n_features_in_, model.n_corrections_
     (['ham', 'spam'], 7, 2)
     """
-    given = locals()
-    given |= given.pop("params")
-    report = Lines() if given.pop("verbose") else None
-    return as_classifier(learn_svmlight(report=report, **given))
+    learner = learn_svmlight(
+        path, algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
+        n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
+        offset=offset, length=length, cache=cache, memory_limit=memory_limit,
+        init_model=init_model, n_jobs=n_jobs, report=Lines() if verbose else None, **params,
+    )  # fmt: skip
+    return as_classifier(learner)

@@ -123,7 +123,7 @@ def feature_names(
     if dictionary is not None:
         return read_dictionary(dictionary, n_features)
     if known is None:
-        known = getattr(learner, "feature_names_in_", None)
+        known = vars(learner).get("feature_names_in_")
     if known is not None:
         return list(map(str, known))
     columns = columns_of(learner)

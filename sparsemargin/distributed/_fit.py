@@ -184,11 +184,16 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
-    given = locals()
-    given |= given.pop("params")
     from sparsemargin.models.classifiers import as_classifier
 
-    return as_classifier(learn_distributed(report=Lines() if verbose else None, **given))
+    learner = learn_distributed(
+        shards, y, report=Lines() if verbose else None, client=client, algo=algo,
+        max_iter=max_iter, mixing=mixing, classes=classes, positive=positive,
+        multilabel=multilabel, n_features=n_features, hash_bits=hash_bits, zero_based=zero_based,
+        dtype=dtype, cache_dir=cache_dir, memory_limit=memory_limit, checkpoint=checkpoint,
+        resume=resume, on_round=on_round, verbose=verbose, **params,
+    )  # fmt: skip
+    return as_classifier(learner)
 
 
 def learn_distributed(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from math import ceil
+from operator import attrgetter
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -71,6 +72,11 @@ def _settings(params: dict[str, Any]) -> dict[str, Any]:
     return params
 
 
+def _of_the_taken(name: str, doc: str) -> Any:
+    """An attribute of the classifier that has been taken."""
+    return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
+
+
 class AutoClassifier(ClassifierMixin, BaseEstimator):
     """The learner that predicts the rows best, one step ahead: what ``fit_csr(X, y)`` fits.
 
@@ -120,6 +126,13 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
     AROWClassifier(random_state=0)
     """
+
+    classes_ = _of_the_taken("classes_", "The classes, sorted.")
+    n_features_in_ = _of_the_taken("n_features_in_", "Features of the rows.")
+    feature_names_in_ = _of_the_taken("feature_names_in_", "Their names, where X had any.")
+    n_iter_ = _of_the_taken("n_iter_", "Epochs made.")
+    coef_ = _of_the_taken("coef_", "Weights, shape (1, n_features) or (n_classes, n_features).")
+    intercept_ = _of_the_taken("intercept_", "Intercepts, shape (1,) or (n_classes,).")
 
     def __init__(
         self,
@@ -196,10 +209,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
 
     def _keep(self, model: Classifier) -> Self:
         self.best_estimator_ = model
-        for name in ("classes_", "n_features_in_", "feature_names_in_"):
-            self.__dict__.pop(name, None)
-            if hasattr(model, name):
-                setattr(self, name, getattr(model, name))
         if self.verbose:
             print(f"AutoClassifier has taken {model!r}")
         return self
@@ -218,21 +227,6 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """Share of the rows predicted rightly, as of the classifier it has taken."""
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
-
-    @property
-    def n_iter_(self) -> float:
-        """Epochs made."""
-        return self.best_estimator_.n_iter_
-
-    @property
-    def coef_(self) -> Any:
-        """Weights, shape (1, n_features) or (n_classes, n_features)."""
-        return self.best_estimator_.coef_
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        """Intercepts, shape (1,) or (n_classes,)."""
-        return self.best_estimator_.intercept_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -150,6 +150,13 @@ class Learner(SharedParameters, Attributes):
         """What multiplies the steps of rows of that weight."""
         return np.cbrt(weight)
 
+    def _steps(self, first: Beginning) -> np.ndarray:
+        """What multiplies the steps of each label's negative and positive rows, shape (2,
+        n_labels)."""
+        if self.class_weight is None:
+            return np.ones((2, first.n_labels))
+        return steps_by_class(self.class_weight, first, self._influence)
+
     @property
     def _patience(self) -> Patience | None:
         """How long a new fit waits for a pass with fewer corrections; None: they are not looked
@@ -196,7 +203,7 @@ class Learner(SharedParameters, Attributes):
         """Let there be what a model that begins so has learned: nothing yet."""
         self._learned = Fitted(
             first.classes, first.form, self._new_space(first), self._structure,
-            steps_by_class(self.class_weight, first, self._influence), slice_seed,
+            self._steps(first), slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64),
         )  # fmt: skip
 
@@ -229,9 +236,8 @@ class Learner(SharedParameters, Attributes):
                 # After an error there is what was there before, with the rows learned by then.
                 before = self._fitted
                 before.coef = None
-                weight = steps_by_class(self.class_weight, first, self._influence)
                 self._learned = replace(
-                    before, class_weight=weight, typical_weight=None,
+                    before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
                 )  # fmt: skip
             task = self._task(

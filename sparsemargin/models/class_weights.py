@@ -35,8 +35,6 @@ def steps_by_class(
     may have many, "balanced" makes its two sides weigh the same.
     """
     classes, many = first.classes, first.form is not None
-    if class_weight is None:
-        return np.ones((2, first.n_labels))
     if class_weight != "balanced":
         weight = _checked(named_weights(class_weight, classes))
         weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight

@@ -325,15 +325,11 @@ class FirstOrderLearner(Learner):
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        kind = self._kind_of_space(dtype, n_labels, n_features)
+        at_once = self._labels_at_once(dtype, n_labels, n_features)
+        kind = LinearSpace if at_once == n_labels else LabelBlocks  # what fits into memory
         if logs and kind is LabelBlocks:
             self._refuse_log_of_blocks(n_labels, n_features)
         return kind(*vectors, bias=self._bias(first), **how)
-
-    def _kind_of_space(self, dtype: DTypeLike, n_labels: int, n_features: int) -> Any:
-        """What makes a linear space that fits into memory."""
-        at_once = self._labels_at_once(dtype, n_labels, n_features)
-        return LinearSpace if at_once == n_labels else LabelBlocks
 
     def _refuse_log_of_blocks(self, n_labels: int, n_features: int) -> NoReturn:
         raise ValueError(

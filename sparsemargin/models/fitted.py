@@ -41,32 +41,15 @@ def count_labels(classes: np.ndarray, many: bool) -> int:
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known when a model begins to learn.
+    """What is known when a model begins to learn."""
 
-    Attributes
-    ----------
-    rows : Rows
-        The first ones.
-    classes : ndarray
-    form : Form or None
-        How labels are given where rows may have several; None: each row has one class.
-    counts : ndarray of shape (2, n_classes) or None
-        All rows without and with each class, if they are known.
-    blocks : sequence of Rows
-        The first rows, these and more; empty: these alone.
-    grows : bool
-        Whether features may come that are not known yet.
-    sparse : bool
-        Whether rows are given sparsely, as a callable kernel then gets them.
-    """
-
-    rows: Rows
+    rows: Rows  # the first ones
     classes: np.ndarray
-    form: Form | None = None
-    counts: np.ndarray | None = None
-    blocks: Sequence[Rows] = ()
-    grows: bool = False
-    sparse: bool = True
+    form: Form | None = None  # of labels, where rows may have several
+    counts: np.ndarray | None = None  # as of `rows_by_class`, where all rows are known
+    blocks: Sequence[Rows] = ()  # the first rows, these and more; empty: these alone
+    grows: bool = False  # whether features may come that are not known yet
+    sparse: bool = True  # whether rows are given so, as a callable kernel then gets them
 
     @property
     def n_labels(self) -> int:
@@ -75,64 +58,30 @@ class Beginning:
 
 @dataclass
 class Fitted:
-    """All that a model has learned.
-
-    Attributes
-    ----------
-    classes : ndarray
-    form : Form or None
-        As those of `Beginning`.
-    space : Space
-    structure : dict
-        The parameters it was made for.
-    class_weight : ndarray of shape (2, n_labels)
-        What multiplies the steps of each label's negative and positive rows.
-    slice_seed : int
-        Of the time slices that a random hypothesis is drawn from.
-    rows_by_class : ndarray of shape (2, n_classes)
-        Rows learned from without and with each class.
-    rule : FirstOrderRule or None
-        What it learns by; None: a matrix Perceptron.
-    constants : dict of float
-        What the rule has taken from the data, by the names of the attributes.
-    n_iter : float
-        Epochs of the last call that learned.
-    typical_weight : float or None
-        The sample weight at which a row counts as one of no weight; None: there was no row yet.
-    trials_before : int
-        Those made before the last fit under `warm_start`, or before files after `init_model`.
-    trials_per_epoch : int
-        Of the last fit; 0: there was none.
-    result : FitResult or None
-        What came of the last fit, unless a stream was learned from since.
-    last_rows : tuple or None
-        Under `warm_start`: what the rows of the last fit hash to, and what was kept of them.
-    reading : dict or None
-        What files are read with for their columns to be the features; None: it has learned from a
-        matrix.
-    sparse_coef : bool
-        Whether `coef_` is to be sparse.
-    coef : array or None
-        The weights, once they have been asked for. No file has them.
-    """
+    """All that a model has learned, which a model file holds, and how."""
 
     classes: np.ndarray
-    form: Form | None
+    form: Form | None  # of labels, where rows may have several
     space: Space
-    structure: dict[str, Any]
-    class_weight: np.ndarray
-    slice_seed: int
-    rows_by_class: np.ndarray
-    rule: FirstOrderRule | None = None
-    constants: dict[str, float] = field(default_factory=dict)
-    n_iter: float = 0.0
+    structure: dict[str, Any]  # the parameters it was made for
+    class_weight: np.ndarray  # what multiplies the steps of labels' negative and positive rows
+    slice_seed: int  # of the time slices that a random hypothesis is drawn from
+    rows_by_class: np.ndarray  # learned from, without and with each class, shape (2, n_classes)
+    rule: FirstOrderRule | None = None  # None: a matrix Perceptron
+    constants: dict[str, float] = field(default_factory=dict)  # that the rule took from the data
+    n_iter: float = 0.0  # epochs of the last call that learned
+    # At which a row counts as one of no weight; None: there was no row yet.
     typical_weight: float | None = None
+    # Made before the last fit under warm_start, or before files after init_model.
     trials_before: int = 0
-    trials_per_epoch: int = 0
-    result: FitResult | None = None
+    trials_per_epoch: int = 0  # of the last fit; 0: there was none
+    result: FitResult | None = None  # of the last fit; None: a stream came after it
+    # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
     last_rows: tuple[str, Any] | None = None
+    # What files are read with for their columns to be the features; None: it learned a matrix.
     reading: dict[str, Any] | None = None
-    sparse_coef: bool = False
+    sparse_coef: bool = False  # whether `coef_` is to be sparse
+    # The weights, once they have been asked for; no file has them.
     coef: Any = field(default=None, init=False)
 
     @property

@@ -32,7 +32,7 @@ class LinearLoop(SpanLoop):
 
     def __init__(self, space, rule, task):
         super().__init__(space, task)
-        self.rule = rule
+        self.rule, self.job = rule, None  # made when it is first run
         self.n_mistakes = 0
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
@@ -41,10 +41,6 @@ class LinearLoop(SpanLoop):
         self.distinct = not task.check
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
         self.n_threads = max(1, min(n_threads, space.n_labels))
-
-    @cached_property
-    def job(self):
-        return Job(self.space, self.rule, self.task.rows, self.task, self.distinct)
 
     @cached_property
     def by_products(self):
@@ -64,7 +60,7 @@ class LinearLoop(SpanLoop):
         if not self.task.check or not any_repeats(rows):
             return
         self.task.rows, self.distinct = summed(rows), True
-        self.__dict__.pop("job", None)
+        self.job = None
 
     def certificate(self):
         """Margins of the vectors as they are."""
@@ -84,6 +80,8 @@ class LinearLoop(SpanLoop):
         slices = [(0, n_labels)]
         if self.n_threads > 1:
             slices = cut_labels(self.space, self.n_threads)
+        if self.job is None:
+            self.job = Job(self.space, self.rule, self.task.rows, self.task, self.distinct)
         calls = [
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
