@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -25,67 +24,13 @@ from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import (
     array_of,
     fields,
-    flag,
     integer,
-    optional,
-    part,
     real,
     require,
 )
 from sparsemargin.io.archive import Archive, can_hold
 
 _LAST_CHARACTER = 0x10FFFF
-
-
-class OwnType(NamedTuple):
-    """How a type is saved: `state` of an object is a dict of names to values that can be encoded,
-    of which `restore` makes the object again, or a ValueError."""
-
-    kind: type
-    state: Callable[[Any], dict[str, Any]]
-    restore: Callable[[dict[str, Any]], Any]
-
-
-def _restore(kind: Any, state: dict[str, Any]) -> Any:
-    fresh = kind.__new__(kind)
-    fresh.__setstate__(state)
-    return fresh
-
-
-_HISTORY = {
-    "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
-}  # fmt: skip
-
-
-def _result_state(result: FitResult) -> dict[str, Any]:
-    """The epochs' history as one array of each of its numbers."""
-    columns = zip(*result.history, strict=True) if result.history else ([],) * len(_HISTORY)
-    history = {
-        name: np.array(column, dtype)
-        for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
-    }
-    return {**vars(result), "history": history}
-
-
-def _restore_result(state: dict[str, Any]) -> FitResult:
-    soft_margin, history = part(state, "soft_margin"), part(state, "history")
-    require(soft_margin is None or isinstance(soft_margin, SoftMargin), "'soft_margin' is another")
-    known = fields(state, {
-        "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
-        "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
-    })  # fmt: skip
-    shape = part(history, "margin").shape
-    n_iter, *columns = fields(history, {
-        name: (array_of, dtype, shape if i else shape[:1])
-        for i, (name, dtype) in enumerate(_HISTORY.items())
-    }).values()  # fmt: skip
-    rows = list(zip(n_iter.tolist(), *columns, strict=True))
-    return FitResult(soft_margin=soft_margin, history=rows, **known)
-
-
-def _restore_soft_margin(state: dict[str, Any]) -> SoftMargin:
-    objective = array_of(state, "objective", np.float64, (None,))
-    return SoftMargin(objective, array_of(state, "deviation", np.float64, objective.shape))
 
 
 _GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
@@ -112,21 +57,29 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     return random
 
 
-_WITH_STATES: list[Any] = [
-    LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces,
-    LabelSpaces, FirstOrderRule,
-]  # fmt: skip
-
-#: By the names that files give them.
-OWN_TYPES = {
-    **{kind.__name__: OwnType(kind, kind.__getstate__, partial(_restore, kind))
-       for kind in _WITH_STATES},
-    FitResult.__name__: OwnType(FitResult, _result_state, _restore_result),
-    SoftMargin.__name__: OwnType(SoftMargin, vars, _restore_soft_margin),
-    "RandomState": OwnType(np.random.RandomState, _random_state, _restore_random),
+#: The types that check the states they are given, by the names that files have.
+OWN_TYPES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule,
+        FitResult, SoftMargin, np.random.RandomState,
+    )
 }  # fmt: skip
 
-NAMES = {own.kind: name for name, own in OWN_TYPES.items()}
+
+def state_of(value: Any) -> Any:
+    """What is saved of an object of one of these types."""
+    if isinstance(value, np.random.RandomState):
+        return _random_state(value)
+    return value.__getstate__()
+
+
+def _restored(kind: Any, state: dict[str, Any]) -> Any:
+    if kind is np.random.RandomState:
+        return _restore_random(state)
+    fresh = kind.__new__(kind)
+    fresh.__setstate__(state)
+    return fresh
 
 
 def _refuse(what: str, path: str) -> NoReturn:
@@ -158,9 +111,9 @@ class Encoder:
             return {"items": self.encode(list(value.items()), path)}
         if isinstance(value, np.generic) or kind in (np.ndarray, np.memmap):
             return self._encode_array(np.asarray(value), path)
-        if kind not in NAMES:
+        if OWN_TYPES.get(kind.__name__) is not kind:
             _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
-        return {NAMES[kind]: self.encode_named(OWN_TYPES[NAMES[kind]].state(value), f"{path}.")}
+        return {kind.__name__: self.encode_named(state_of(value), f"{path}.")}
 
     def encode_named(self, mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         """A dict of what stands for the values, whose names continue the path."""
@@ -207,7 +160,7 @@ class Decoder:
         require(len(value) == 1, f"{len(value)} names are where one should be")
         ((tag, content),) = value.items()
         if tag in OWN_TYPES:
-            return OWN_TYPES[tag].restore(self.decode_named(content))
+            return _restored(OWN_TYPES[tag], self.decode_named(content))
         require(tag in self.readers, f"there is no type {tag!r}")
         return self.readers[tag](content)
 

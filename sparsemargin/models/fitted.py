@@ -238,9 +238,8 @@ class Fitted:
 
 
 def _constants(state: Any, name: str, wanted: Sequence[str]) -> dict[str, float]:
-    return checks.fields(
-        part(state, name), {each: (checks.real, 5e-324, np.inf) for each in wanted}
-    )
+    known = checks.instance(state, name, dict)
+    return checks.fields(known, {each: (checks.real, 5e-324, np.inf) for each in wanted})
 
 
 def _last_rows(state: Any, name: str) -> tuple[str, Any]:

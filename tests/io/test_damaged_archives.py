@@ -25,7 +25,7 @@ from sparsemargin.io.row_cache import RowCache
 
 
 class ModelFile:
-    begin, document, array = "This (is not a|model file was cut short)", "model.json", "_space.t"
+    begin, document, array = "This (is not a|model file was cut short)", "model.json", "space.t"
 
     def __init__(self, path):
         self.path = path
@@ -186,7 +186,7 @@ DOCUMENTS = {
     "another format": b'{"format": "a tale", "version": 1}',
     "deep": b"[" * 100_000 + b"]" * 100_000,
     "deep in its contents": json.dumps(MODEL).encode()[:-1]
-    + b', "class": "ALMAClassifier", "parameters": {}, "state": {"n_features_in_": 1, "classes_": '
+    + b', "class": "ALMAClassifier", "parameters": {}, "state": {"form": null, "classes": '
     + b'{"tuple": [' * 900 + b"1" + b"]}" * 900 + b"}}",
     "infinite": b'{"format": Infinity}',
     "a long number": b'{"format": "sparsemargin model", "version": 1' + b"0" * 5000 + b"}",

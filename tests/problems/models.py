@@ -18,7 +18,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin.io._values import NAMES, OWN_TYPES
+from sparsemargin.io._values import OWN_TYPES, state_of
 from sparsemargin.models.fitted import Fitted
 
 HYPOTHESES = ["last", "average", "vote", "random"]
@@ -100,9 +100,8 @@ def assert_same(one, other, where="model"):
         assert sorted(map(repr, one)) == sorted(map(repr, other)), where
         for name in one:
             assert_same(one[name], other[name], f"{where}.{name}")
-    elif type(one) in NAMES:
-        state = OWN_TYPES[NAMES[type(one)]].state
-        assert_same(state(one), state(other), where)
+    elif type(one) in OWN_TYPES.values():
+        assert_same(state_of(one), state_of(other), where)
     elif isinstance(one, Fitted):
         assert_same(one.saved(), other.saved(), where)
     elif hasattr(one, "get_params"):

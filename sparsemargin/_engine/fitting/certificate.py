@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sparsemargin._engine.rows.csr import row_norms
+from sparsemargin._engine.state import array_of
 
 # How far above 1 an output must be, relative to how far the worst is below, for its row to be
 # left out of the next passes.
@@ -38,6 +39,10 @@ class SoftMargin:
 
     objective: np.ndarray
     deviation: np.ndarray
+
+    def __setstate__(self, state):
+        self.objective = array_of(state, "objective", np.float64, (None,))
+        self.deviation = array_of(state, "deviation", np.float64, self.objective.shape)
 
 
 class Certificate:

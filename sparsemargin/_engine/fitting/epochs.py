@@ -5,15 +5,24 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL
 from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._engine.rows.csr import shuffle
-from sparsemargin._engine.state import MAX_TRIALS
+from sparsemargin._engine.state import (
+    MAX_TRIALS,
+    array_of,
+    fields,
+    flag,
+    instance,
+    optional,
+    part,
+    real,
+)
 
 # Seconds between two lines: of a fit asked to speak, and of one that nothing but its own
 # convergence ends, which speaks unasked.
@@ -97,6 +106,12 @@ class Patience:
         return self.waited >= self.passes and self.made >= self.corrections
 
 
+# What is told of every epoch.
+_HISTORY = {
+    "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
+}  # fmt: skip
+
+
 @dataclass
 class FitResult:
     """What came of a fit.
@@ -123,8 +138,30 @@ class FitResult:
     proven: bool = False
     interrupted: bool = False
     margin: np.ndarray | None = None
-    soft_margin: Any = None
+    soft_margin: SoftMargin | None = None
     history: list = field(default_factory=list)
+
+    def __getstate__(self):
+        # One array of each of the numbers.
+        columns = zip(*self.history, strict=True) if self.history else ([],) * len(_HISTORY)
+        history = {
+            name: np.array(column, dtype)
+            for (name, dtype), column in zip(_HISTORY.items(), columns, strict=True)
+        }
+        return {**vars(self), "history": history}
+
+    def __setstate__(self, state):
+        history = part(state, "history")
+        shape = part(history, "margin").shape
+        n_iter, *columns = fields(history, {
+            name: (array_of, dtype, shape if i else shape[:1])
+            for i, (name, dtype) in enumerate(_HISTORY.items())
+        }).values()  # fmt: skip
+        vars(self).update(fields(state, {
+            "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
+            "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
+            "soft_margin": (instance, SoftMargin, type(None)),
+        }), history=list(zip(n_iter.tolist(), *columns, strict=True)))  # fmt: skip
 
 
 def learn(opened, stopping, *, seed=None, verbose=0):
