@@ -193,7 +193,7 @@ def fit_svmlight(
     learner = learn_svmlight(
         path, algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
-        offset=offset, length=length, cache=cache, memory_limit=memory_limit,
+        cache=cache, memory_limit=memory_limit,
         init_model=init_model, n_jobs=n_jobs, report=Lines() if verbose else None, **params,
     )  # fmt: skip
     return as_classifier(learner)

@@ -177,7 +177,7 @@ def command(
         try:
             save_model(learner, output)
         except OSError as error:
-            set_aside(learner, output, error)
+            set_aside(partial(save_model, learner), output, error)
             raise
     if checkpoint is not None and not interrupted:
         with suppress(FileNotFoundError):

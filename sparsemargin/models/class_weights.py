@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any
 
@@ -86,7 +86,7 @@ def _checked(weight: np.ndarray) -> np.ndarray:
     return weight
 
 
-def named_weights(weights: dict[Any, float], classes: np.ndarray) -> np.ndarray:
+def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
     """The weights by class; 1 for those left out."""
     known = dict.fromkeys(classes.tolist())
     unknown = [label for label in weights if label not in known]
