@@ -377,7 +377,7 @@ def _figures(
     first, last = told[0], told[-1]
     mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else before
     support = {}
-    if hasattr(learner, "n_passed_over_"):
+    if learner._space.has_support:
         support["support_rows"] = learner._space.n_support
         support["passed_over"] = int(np.sum(learner.n_passed_over_))
     return {
