@@ -379,7 +379,7 @@ def _figures(
     support = {}
     if learner._space.has_support:
         support["support_rows"] = learner._space.n_support
-        support["passed_over"] = int(np.sum(learner.n_passed_over_))
+        support["passed_over"] = int(np.sum(learner._space.passed_over))
     return {
         "model": output,
         "model_bytes": os.path.getsize(output),
