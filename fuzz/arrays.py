@@ -213,10 +213,12 @@ def _parameters(random: np.random.RandomState, name: str) -> tuple[int, dict[str
     first_order = not name.endswith(("order", "p = 3", "n x n"))
     joint = name in JOINT
     params: dict[str, Any] = {"random_state": 0, "max_iter": [0.5, 1, 2, 3][random.randint(4)]}
-    hypotheses = ["average", "last"] if joint else ["average", "last", "vote", "random"]
+    logs = first_order and not joint
+    hypotheses = ["average", "last", "vote", "random"] if logs else ["average", "last"]
     params["hypothesis"] = hypotheses[random.randint(len(hypotheses))]
     params["fit_intercept"] = maybe(0.3)
-    params["normalize_hypotheses"] = maybe(0.2) and not joint
+    if logs:
+        params["normalize_hypotheses"] = maybe(0.2)
     params["warm_start"] = maybe(0.4)
     params["shuffle"] = maybe(0.5)
     params["n_jobs"] = 2 if maybe(0.1) else None

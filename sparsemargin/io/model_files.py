@@ -51,10 +51,8 @@ _KNOWN = {"_learned", "n_features_in_", "feature_names_in_"}
 
 def _is_ours(model: Any) -> bool:
     """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
-    if is_choosing(model):
-        return True
     if not isinstance(model, Learner):
-        return False
+        return is_choosing(model)
     if type(model) is LEARNERS[model.classifier]:
         return True
     from sparsemargin.models.classifiers import CLASSIFIERS
@@ -106,7 +104,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
             "joblib.dump or skops."
         )
-    if is_choosing(model) or model._learned is None:
+    if not isinstance(model, Learner) or model._learned is None:
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     _save(model, path, steps)
 

@@ -393,11 +393,10 @@ where rows may have several
         fitted = self._fitted
         if fitted.many:
             return self.predict_labels(X)
-        return fitted.classes[self._told(X, partial(codes_of, fitted))]
+        return fitted.classes[self._told(self._check_test_rows(X), partial(codes_of, fitted))]
 
-    def _told(self, X: Any, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """What the outputs of rows tell."""
-        rows = self._check_test_rows(X)
+    def _told(self, rows: border.Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """What the outputs of checked rows tell."""
         return np.concatenate(predicted(self._fitted, rows, self._n_threads(), told_by))
 
     @asks
@@ -428,15 +427,15 @@ where rows may have several
             If an argument can't be used; where rows have one class each, if `threshold` is given,
             or `top_k` is not.
         """
-        fitted, form = self._fitted, self._fitted.form
+        fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
         if form is None:
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
                     "top_k best, whatever their outputs. Pass top_k alone, or call predict."
                 )
-            return fitted.classes[self._told(X, partial(ranked, fitted, top_k))]
-        chosen = self._labels_of(self._check_test_rows(X), choice_of(fitted, threshold, top_k))
+            return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
+        chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))
         return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
 
     def _labels_of(self, rows: border.Rows, choice: Choice) -> Positives:

@@ -13,7 +13,7 @@ from sparsemargin.models import LEARNERS
 from sparsemargin.models.fitted import Fitted
 
 X, Y = make_problem()
-MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron(hypothesis="vote")]
+MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron()]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)

@@ -336,6 +336,7 @@ cdef class FeatureSpace(MatrixSpace):
         if record.writing:
             record.fields["met"] = sparse(self.met)
             return
+        self.met = None  # before there is another of its size
         array = dense(record.fields, "met", np.int32, self.n_coordinates)
         numbers = np.sort(array[np.flatnonzero(array)])
         require(np.array_equal(numbers, np.arange(1, self.n_met)),
