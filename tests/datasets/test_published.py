@@ -11,6 +11,7 @@ import pytest
 from numpy.testing import assert_array_equal
 from sklearn.datasets import load_svmlight_file
 
+import depth
 from papers.data import load_letter, load_mnist, load_sonar, load_usps, load_wbc
 from problems.published_files import data_folder
 from sparsemargin.datasets import (
@@ -138,6 +139,7 @@ def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():
     assert set(nine.target_names[nine.target[of[66] != of[72]]]) == {"TCL"}
 
 
+@depth.long
 def test_news_agree_with_the_svmlight_loader():
     folder = data_folder(*NEWS)
     news = load_rcv1(None, source="sample", order="given", data_home=folder)

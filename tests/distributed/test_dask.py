@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import sparsemargin
-from depth import some
+from depth import long, some
 from problems.command_line import run
 from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
@@ -206,6 +206,7 @@ def test_workers_may_die(name, cluster, tmp_path):
     assert_same(there, fit_distributed(shards, **parameters(name)))
 
 
+@long
 def test_of_two_causes_both_are_begun_again(tmp_path):
     def live_the_second_time(name):
         with suppress(FileExistsError):

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+import depth
 import sparsemargin
 from sparsemargin import fit_csr
 from sparsemargin.distributed import fit_distributed
@@ -167,6 +168,7 @@ def test_genomes_are_turned_without_a_change_and_told_with_their_differences(mon
 
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@depth.long
 def test_dense_rows_are_told_centred_and_not(monkeypatch):
     X = np.random.default_rng(0).lognormal(8, size=(40, 60))
     draws = {of: lambda **_: (X, np.where(X[:, 0] > 3000, 1, -1)) for of in defaults.GENOMES}
@@ -182,6 +184,7 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
+@depth.long
 def test_matrix_perceptrons_are_measured_beside_linear_svc(monkeypatch):
     name = "100,000 documents"
     shape = higher_order._documents(4000, tuple(higher_order.AS_THEY_COME)[:2])
@@ -248,6 +251,7 @@ def test_commands_run_alone(tmp_path):
     assert launch.error_of(predictions, text) == 0.5
 
 
+@depth.long
 def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
     monkeypatch.setattr(files, "FITS", dict([*files.FITS.items()][:1]))
     monkeypatch.setattr(files, "LOADS", dict([*files.LOADS.items()][1:]))

@@ -99,10 +99,8 @@ def read(name):
     return nbformat.read(EXAMPLES / f"{name}.ipynb", as_version=4)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["getting_started", *(pytest.param(name, marks=depth.long) for name in list(NOTEBOOKS)[1:])],
-)
+@depth.long
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_notebook_shows_what_it_says(name, tmp_path):
     n_pictures, files = NOTEBOOKS[name]
     notebook = read(name)
