@@ -135,6 +135,6 @@ def test_a_model_is_what_it_has_learned(algo, monkeypatch):
     # So few labels are held together: models are read by the number they were written by.
     monkeypatch.setattr(label_blocks, "GROUP", 2)
     run_state_machine_as_test(machine, settings=settings(
-        max_examples=some(40, 600), stateful_step_count=15, deadline=None, derandomize=True,
+        max_examples=some(25, 600), stateful_step_count=15, deadline=None, derandomize=True,
         database=None, suppress_health_check=list(HealthCheck),
     ))  # fmt: skip

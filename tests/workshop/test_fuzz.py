@@ -84,7 +84,7 @@ def run(script, *arguments):
 
 @pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches"])
 def test_nothing_is_found(fuzzer, tmp_path):
-    n = some(300, 5000) if fuzzer == "model_files" else 60
+    n = some(200, 5000) if fuzzer == "model_files" else 60
     # Without the process that watches, which would only import everything once more.
     (tmp_path / "place").write_bytes(bytes(8))
     place = ("--place", tmp_path / "place", "--first", 0, "--last", n)
