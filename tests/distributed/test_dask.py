@@ -10,7 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import sparsemargin
-from depth import long, some
+from depth import long
 from problems.command_line import run
 from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
@@ -182,7 +182,8 @@ def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatc
     assert lost
 
 
-@pytest.mark.parametrize("name", some(["pnorm 6"], ["pnorm 6", "so"]))
+@long
+@pytest.mark.parametrize("name", ["pnorm 6", "so"])
 def test_workers_may_die(name, cluster, tmp_path):
     """One as it loads a shard, and all after an epoch, with what they have."""
     client, workers = cluster

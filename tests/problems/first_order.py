@@ -27,11 +27,11 @@ from sparsemargin._engine.fitting import epochs as fitting
 
 
 def examples(n):
-    """Return settings for n examples, half of them in the sample, four times as many where all is
-    tried; the same ones in every run. fuzz/valgrind has fewer."""
+    """Return settings for n examples, a third of them in the sample, four times as many where all
+    is tried; the same ones in every run. fuzz/valgrind has fewer."""
     fewer = int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))
     return settings(
-        max_examples=-(-some(n // 2, 4 * n) // fewer),
+        max_examples=-(-some(n // 3, 4 * n) // fewer),
         deadline=None,
         derandomize=True,
         database=None,

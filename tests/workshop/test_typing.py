@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import depth
+
 ROOT = Path(__file__).parents[2]
 RIGHT = """
 from pathlib import Path
@@ -49,6 +51,7 @@ ignore_missing_imports = True
 """
 
 
+@depth.long
 def test_types_of_users_code(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed: nothing checks the types")
     (tmp_path / "user.py").write_text(RIGHT + "\n".join(WRONG) + "\n")
