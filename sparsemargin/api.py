@@ -8,9 +8,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
-from sparsemargin.io.stream import WEIGHT_MEMORY, learn_svmlight
+from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.auto import fit_default
 from sparsemargin.models.classifiers import CLASSIFIERS, Classifier, as_classifier

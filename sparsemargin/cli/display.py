@@ -13,9 +13,8 @@ import click
 from sparsemargin._shown import shown
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.io.reading import Corpus
-from sparsemargin.io.report import Lines, one_step_ahead, speed
+from sparsemargin.io.report import Lines, Progress, one_step_ahead, speed
 from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.stream import Moment
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
@@ -43,18 +42,18 @@ def live_display(*, seen: bool = True) -> Iterator[Display | None]:
 
 
 @contextmanager
-def learning_progress() -> Iterator[Callable[[Moment], None]]:
-    """What is told the moments of learning, and shows them: live on a terminal, else in lines."""
+def learning_progress() -> Iterator[Callable[[Progress], None]]:
+    """What is told the progress of learning, and shows them: live on a terminal, else in lines."""
     with live_display() as display:
 
-        def show(moment: Moment) -> None:
+        def show(moment: Progress) -> None:
             if display is not None:
                 display(moment.consumed / moment.size if moment.size else None, _words(moment))
 
         yield show if display is not None or is_quiet() else Lines()
 
 
-def _words(moment: Moment) -> str:
+def _words(moment: Progress) -> str:
     return (
         f"epoch {moment.epoch}, {speed(moment):.0f} MB/s, error {one_step_ahead(moment)} %, "
         f"{moment.rows:,} rows, {moment.corrections:,} corrections, {moment.features:,} features"
@@ -72,8 +71,7 @@ def watched(
             yield item
             block = block_of(item)
             rows += block.n_rows
-            if display is not None and block.text is not None:
-                done = corpus.bytes_before(block.text.source) + block.text.consumed
+            if display is not None and (done := block.consumed) is not None:
                 rate = done / 1e6 / max(time.monotonic() - started, 1e-9)
                 share = done / corpus.size if corpus.size else None
                 display(share, f"{rate:.0f} MB/s, {rows:,} rows")

@@ -61,9 +61,9 @@ from sparsemargin.cli.parameters import (
 )
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
-from sparsemargin.io.report import bytes_read, speed
+from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
 from sparsemargin.io.sources import Source
-from sparsemargin.io.stream import Interruption, Moment, learn_svmlight
+from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.labels import label_text
 
@@ -160,9 +160,9 @@ def command(
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
-        moments: dict[int, Moment] = {}
+        moments: dict[int, Progress] = {}
 
-        def report(moment: Moment) -> None:
+        def report(moment: Progress) -> None:
             moments[moment.epoch] = moment
             show(moment)
 
@@ -370,7 +370,7 @@ def _corrections_of(learner: Learner | None) -> int:
 
 
 def _figures(
-    learner: Learner, told: list[Moment], output: str, *, before: int, interrupted: bool
+    learner: Learner, told: list[Progress], output: str, *, before: int, interrupted: bool
 ) -> dict[str, Any]:
     """What there is to tell after the epochs, as JSON has it, so many corrections having been made
     before. Mistakes are those of the first, whose rows are new; the rows are those of the last."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -12,7 +13,6 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
-from sparsemargin.distributed._checkpoints import Checkpoint, check_writable
 from sparsemargin.distributed._mixing import Mixing
 from sparsemargin.distributed._rounds import Round, Rounds, survey
 from sparsemargin.distributed._schema import (
@@ -22,10 +22,10 @@ from sparsemargin.distributed._schema import (
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, shards_of
-from sparsemargin.io.reading import Reading
+from sparsemargin.distributed._shards import FileShard, Pair, shards_of
+from sparsemargin.io.files import check_replaceable
+from sparsemargin.io.options import WEIGHT_MEMORY, FitOptions
 from sparsemargin.io.report import Lines
-from sparsemargin.io.stream import WEIGHT_MEMORY, Moment
 from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.rows import intercept_scale
 
@@ -186,64 +186,83 @@ def fit_distributed(
     """
     from sparsemargin.models.classifiers import as_classifier
 
-    learner = learn_distributed(
-        shards, y, report=Lines() if verbose else None, client=client, algo=algo,
-        max_iter=max_iter, mixing=mixing, classes=classes, positive=positive,
-        multilabel=multilabel, n_features=n_features, hash_bits=hash_bits, zero_based=zero_based,
-        dtype=dtype, cache_dir=cache_dir, memory_limit=memory_limit, checkpoint=checkpoint,
-        resume=resume, on_round=on_round, verbose=verbose, **params,
+    options = ShardOptions(
+        algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
+        n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
+        memory_limit=memory_limit, checkpoint=checkpoint, resume=resume,
+        report=Lines() if verbose else None, client=client, mixing=mixing, cache_dir=cache_dir,
+        on_round=on_round, params={"verbose": verbose, **params},
     )  # fmt: skip
-    return as_classifier(learner)
+    return as_classifier(learn_shards(shards, y, options))
 
 
-def learn_distributed(
-    shards: Any, y: Any = None, *, report: Callable[[Moment], None] | None = None, **options: Any
-) -> Learner:
-    """`fit_distributed`, which declares the options, without scikit-learn: gives a learner, and
-    tells `report` the `Moment` whenever a shard has been learned from."""
-    told = _DEFAULTS | options
-    mixing, checkpoint, resume = told["mixing"], told["checkpoint"], told["resume"]
-    if mixing not in get_args(Mixing):
-        raise ValueError(f"mixing must be 'uniform' or 'errors', got {mixing!r}.")
-    if resume and checkpoint is None:
-        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
-    check_count("memory_limit", told["memory_limit"], 1, sys.maxsize)
-    # Of those declared here it is the learner's, too.
-    params = {name: told[name] for name in ("max_iter", *options.keys() - _DEFAULTS.keys())}
-    kind, known = find_algorithm(told["algo"] or _DEFAULT_ALGORITHM, params)
-    learner = kind(**known)
-    check_mixable(learner)
-    positive = told["positive"]
-    how = {name: told[name] for name in ("dtype", "zero_based", "n_features", "hash_bits")}
-    reading = Reading(multilabel=told["multilabel"] or positive is not None, **how)
-    given = shards_of(shards, y, reading, told["cache_dir"], told["memory_limit"])
+@dataclass
+class ShardOptions(FitOptions):
+    """The arguments of `fit_distributed`."""
+
+    max_iter: int | None = 5
+    client: Any = None
+    mixing: Mixing = "uniform"
+    cache_dir: str | os.PathLike[str] | None = None
+    on_round: Callable[[Round], None] | None = None
+
+
+def learn_distributed(shards: Any, **given: Any) -> Learner:
+    """`fit_distributed` of files without scikit-learn: gives a learner, and tells `report` the
+    `Progress` whenever a shard has been learned from."""
+    return learn_shards(shards, None, ShardOptions.of(given))
+
+
+def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
+    """Learn from shards of files, or of a matrix with its labels."""
+    learner = _new_learner(options)
+    given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index)
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
-        _refuse_options_of_files(told)
-    check_writable(checkpoint, files)
-    with backend_of(told["client"], given) as backend:
+        _refuse_options_of_files(options)
+    _check_writable(options.checkpoint, files)
+    with backend_of(options.client, given) as backend:
         surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if files:
-            schema = schema_of_files(
-                [file.name for file in files], surveys, told["classes"], positive
-            )
+            names = [file.name for file in files]
+            schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
         if learner.intercept_scaling == "auto":
             p = learner._p(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
-        mixture = Mixture(learner, schema, len(given), told["memory_limit"])
-        shards_known = [each.identity() for each in surveys]
-        made_by = {"mixing": mixing, "positive": positive, "shards": shards_known}
-        written = Checkpoint(checkpoint, made_by)
-        done, converged = written.resume(mixture) if resume else (0, False)
-        rounds = Rounds(backend, surveys, mixture, mixing, written, report, told["on_round"])
-        return rounds.run(done, converged)
+        mixture = Mixture(learner, schema, len(given), options.memory_limit)
+        rounds = Rounds(backend, surveys, mixture, options)
+        return rounds.run()
 
 
-_DEFAULTS: dict[str, Any] = fit_distributed.__kwdefaults__ or {}
+def _new_learner(options: ShardOptions) -> Learner:
+    """A learner as it is asked for; refused where that can't be had on shards."""
+    if options.mixing not in get_args(Mixing):
+        raise ValueError(f"mixing must be 'uniform' or 'errors', got {options.mixing!r}.")
+    if options.resume and options.checkpoint is None:
+        raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
+    check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
+    params = {"max_iter": options.max_iter, **options.params}
+    kind, known = find_algorithm(options.algo or _DEFAULT_ALGORITHM, params)
+    learner = kind(**known)
+    check_mixable(learner)
+    return learner
+
+
+def _check_writable(
+    path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]
+) -> None:
+    """Find out before the work whether the mixture can be written there."""
+    if path is None:
+        return
+    check_replaceable(path)
+    if any(isinstance(shard, FileShard) and shard.reads(path) for shard in shards):
+        raise ValueError(
+            f"checkpoint={os.fspath(path)} would replace a file that is learned from. Name another."
+        )
 
 
 def check_mixable(learner: Learner) -> None:
@@ -272,10 +291,10 @@ def check_mixable(learner: Learner) -> None:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
 
 
-def _refuse_options_of_files(told: dict[str, Any]) -> None:
+def _refuse_options_of_files(options: ShardOptions) -> None:
     """Refuse for matrices what is told of files only."""
     for name in _OF_FILES:
-        value, off = told[name], _DEFAULTS[name]
+        value, off = getattr(options, name), getattr(ShardOptions, name)
         # An array, which classes may be, is equal to nothing as a whole.
         if value is not off and (off is None or value != off):
             raise ValueError(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import copy
+import os
 import pickle
 import time
 import warnings
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,6 @@ from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
-from sparsemargin.distributed._checkpoints import Checkpoint
 from sparsemargin.distributed._mixing import (
     AdaptiveMixer,
     MistakesMixer,
@@ -30,9 +32,11 @@ from sparsemargin.distributed._mixing import (
     VectorMixer,
 )
 from sparsemargin.distributed._schema import Mixture, Schema, Survey
-from sparsemargin.distributed._shards import Shard
+from sparsemargin.distributed._shards import Shard, names_of
+from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
-from sparsemargin.io.stream import Interruption, Moment
+from sparsemargin.io.model_files import set_aside
+from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
 
@@ -76,7 +80,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
     mistakes: int | None = 0
     label_order = LabelOrder()
     for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
-        label_order.see(targets, order)
+        label_order.add(targets, order)
         task = learner._task(rows, targets, None, first_row=first_row)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, learner._learn_stream(task, order))
@@ -132,16 +136,20 @@ class Round:
 
 
 class Rounds:
-    """The rounds of one fit; `report` is told the `Moment` whenever a shard is done."""
+    """The rounds of one fit; `options` are those of `fit_distributed`."""
 
     def __init__(
-        self, backend: Backend, surveys: list[Survey], mixture: Mixture, mixing: Mixing,
-        checkpoint: Checkpoint, report: Callable[[Moment], None] | None,
-        on_round: Callable[[Round], None] | None,
-    ) -> None:  # fmt: skip
+        self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: Any
+    ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
-        self.checkpoint, self.report, self.on_round = checkpoint, report, on_round
-        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(mixing)
+        self.report, self.on_round = options.report, options.on_round
+        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options.mixing)
+        self.checkpoint = self._checkpoint(options)
+        self.done, self.converged = 0, False
+        if self.checkpoint is not None and options.resume and os.path.exists(self.checkpoint.path):
+            found, position = self.checkpoint.read(mixture.learner)
+            mixture.resume(found, position["seed"])
+            self.done, self.converged = position["epoch"], position["converged"]
         learner, slice_seed = copy.copy(mixture.learner), mixture.fitted.slice_seed
         learner._learned = None
         kind, schema, seed = self.mixer.epoch_type, mixture.schema, mixture.seed
@@ -149,6 +157,19 @@ class Rounds:
         self.plan = backend.share(plan)
         self.started = time.perf_counter()
         self.corrections = 0
+
+    def _checkpoint(self, options: Any) -> Checkpoint | None:
+        """Where each epoch's mixture is written; the model itself tells nothing of `made_by`."""
+        if options.checkpoint is None:
+            return None
+        schema = self.mixture.schema
+        made_by = {
+            "mixing": options.mixing, "positive": options.positive,
+            "shards": [survey.identity() for survey in self.surveys],
+            "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
+            "features": {"n_features": schema.n_features, "reading": schema.reading},
+        }  # fmt: skip
+        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"])
 
     def _mixer(self, mixing: Mixing) -> SingleMixer:
         if len(self.surveys) == 1:
@@ -159,9 +180,8 @@ class Rounds:
         counts = [survey.n_rows for survey in self.surveys]
         return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 
-    def run(self, done: int, converged: bool) -> Learner:
-        """Make the rounds that are left after so many; `early_stopping` waits anew."""
-        self.done, self.converged = done, converged
+    def run(self) -> Learner:
+        """Make the rounds that are left; `early_stopping` waits anew."""
         self.patience, self.is_over = self.mixture.learner._patience, False
         self._count_the_rest()
         try:
@@ -179,9 +199,18 @@ class Rounds:
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:
-            left = self.checkpoint.tell(self.done)
-            raise LostScheduler(f"{error} in epoch {self.done + 1}. {left}") from error.__cause__
+            told = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
+            raise LostScheduler(told) from error.__cause__
         return self._finished()
+
+    def _what_is_left(self) -> str:
+        """What there is of a fit that broke off, and what to do."""
+        if not self.done or self.checkpoint is None:
+            return "Nothing of it is on disk: pass a checkpoint to have each epoch's mixture there."
+        return (
+            f"The mixture after epoch {self.done} is in {self.checkpoint.path}; with resume the "
+            "fit goes on from it."
+        )
 
     def _finished(self) -> Learner:
         return self.mixture.finished(self.done)
@@ -219,12 +248,10 @@ class Rounds:
                 self.corrections += int(update.corrections.sum())
                 mistakes = _added(mistakes, update.mistakes)
                 if self.report is not None:
-                    self.report(
-                        Moment(
-                            epoch, consumed, size, rows, self.mixture.schema.n_features,
-                            self.corrections, mistakes, time.perf_counter() - self.started,
-                        )
-                    )  # fmt: skip
+                    self.report(Progress(
+                        epoch, consumed, size, rows, self.mixture.schema.n_features,
+                        self.corrections, mistakes, time.perf_counter() - self.started,
+                    ))  # fmt: skip
         return [updates[s] for s in range(len(updates))]
 
     def _mix(self, epoch: int, updates: list[Update]) -> None:
@@ -237,7 +264,18 @@ class Rounds:
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
         self._count_the_rest()
-        self.checkpoint.write(epoch, self.converged, self.mixture.seed, self._finished)
+        self._write_checkpoint()
+
+    def _write_checkpoint(self) -> None:
+        if self.checkpoint is None:
+            return
+        position = {"epoch": self.done, "converged": self.converged, "seed": self.mixture.seed}
+        save = partial(self.checkpoint.write, self._finished(), position)
+        try:
+            save(self.checkpoint.path)
+        except OSError as error:
+            set_aside(save, self.checkpoint.path, error)
+            raise
 
     def _count_the_rest(self) -> None:
         """Count the trials that would have followed an epoch without a correction."""

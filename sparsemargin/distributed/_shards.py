@@ -33,8 +33,6 @@ from sparsemargin.models.rows import check_rows, first_rows, open_rows
 
 # Bytes that take longer to be sent to another worker than that one could save.
 _HEAVY = 1 << 27
-# Of a float32 weight vector for one label.
-_LEAST_PER_FEATURE = 4
 
 _FORMS = (
     "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
@@ -89,7 +87,7 @@ class MatrixShard:
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
         # A code tells of a label only by what this shard's classes are.
-        checksum = zlib.crc32(_names(classes).encode())
+        checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
         return Survey(
@@ -118,7 +116,7 @@ class MatrixShard:
         return order
 
 
-def _names(classes: np.ndarray) -> str:
+def names_of(classes: np.ndarray) -> str:
     """The classes as text; the same numbers of different types are the same classes."""
     return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
 
@@ -148,7 +146,7 @@ class FileShard:
     def _passes(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            passes = Passes(Corpus([], self.reading, 1, purpose="learning"), self.max_index)
+            passes = Passes(Corpus([], self.reading, 1, "learning"), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
             return passes, passes.cache
@@ -166,7 +164,7 @@ class FileShard:
             raise NotADirectoryError(
                 f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
             ) from None
-        passes = Passes(Corpus(sources, self.reading, 1, path, purpose="learning"), self.max_index)
+        passes = Passes(Corpus(sources, self.reading, 1, "learning"), self.max_index, path)
         return passes, passes.keep()
 
     def survey(self) -> Survey:
@@ -212,7 +210,7 @@ Shard = MatrixShard | FileShard
 
 
 def shards_of(
-    shards: Any, y: Any, reading: Reading, cache_dir: Any, memory_limit: int
+    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int
 ) -> list[Pair] | list[FileShard]:
     """The shards, in their order."""
     if is_lazy(shards):
@@ -233,9 +231,8 @@ def shards_of(
         if is_lazy(shard) or is_future(shard):
             what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
         raise ValueError(f"{what} {_FORMS}.")
-    most = memory_limit // _LEAST_PER_FEATURE
     directory = None if cache_dir is None else os.path.abspath(cache_dir)
-    return [FileShard(_paths(shard), reading, directory, most) for shard in listed]
+    return [FileShard(_paths(shard), reading, directory, max_index) for shard in listed]
 
 
 def is_lazy(value: Any) -> bool:

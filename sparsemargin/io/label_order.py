@@ -20,7 +20,7 @@ class LabelOrder:
         self.changes = 0
         self.last: int | None = None
 
-    def see(self, codes: Targets, order: np.ndarray | None) -> None:
+    def add(self, codes: Targets, order: np.ndarray | None) -> None:
         """Take in the classes of the next rows, unless these come in an order that was drawn, or
         have any number of labels."""
         if order is not None or isinstance(codes, Positives) or not len(codes):

@@ -1,4 +1,4 @@
-"""Passes over the rows of files: from text, from a row cache, or from text into one."""
+"""Passes over the rows of a source: from itself, from its row cache, or into one."""
 
 from __future__ import annotations
 
@@ -9,37 +9,37 @@ from pathlib import Path
 
 import numpy as np
 
-from sparsemargin.io.reading import Corpus
 from sparsemargin.io.row_cache import RowCache, find_cache, mixed, shuffled, write_cache
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.models.labels import LabelTable
 
 
 class Passes:
-    """Passes over a corpus; all but the first need its cache. Larger indices than `max_index` are
-    refused; `table` has the labels met so far, `lowest` and `highest` the indices, as written.
-    Shuffled passes mix the rows of many blocks by the seed `mixing`, unless that is None."""
+    """Passes over a source; all but the first need a row cache, which is made at the path `cache`,
+    or, if that is True, in a file without a name. Larger indices than `max_index` are refused;
+    `table` has the labels met so far, `lowest` and `highest` the indices, as written. Shuffled
+    passes mix the rows of many blocks by the seed `mixing`, unless that is None."""
 
     mixing: int | None = None
 
-    def __init__(self, corpus: Corpus, max_index: int) -> None:
-        self.corpus, self.max_index = corpus, max_index
+    def __init__(self, source: RowSource, max_index: int, cache: Path | bool = False) -> None:
+        self.source, self.max_index, self._cache = source, max_index, cache
         self.table = LabelTable()
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
-        # Of text, in a pass.
-        self.n_bytes = corpus.size
+        # Of the source, in a pass.
+        self.n_bytes = source.size
 
     @property
     def labels_may_come(self) -> bool:
         """Whether rows not yet read, but readable again, may have labels not in the table."""
-        return self.cache is None and self.corpus.rereadable
+        return self.cache is None and self.source.rereadable
 
     def first(self) -> Generator[LabelledRows]:
         """All rows in their order; where a cache is wanted it is made, or read once it is there."""
-        scanned = self.corpus.scan(self.table, self.max_index)
-        cached = self.corpus.cache or self.mixing is not None
+        cached = self._cache or self.mixing is not None
+        scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:
             for block in blocks:
                 self.lowest = min(self.lowest, block.lowest)
@@ -47,14 +47,14 @@ class Passes:
                 yield block
 
     def _cached(self) -> Generator[LabelledRows]:
-        identity, kept = self.corpus.identity(), self.corpus.cache
-        path = kept if isinstance(kept, Path) else None
+        identity = {**self.source.identity(), "reading": self.source.reading.settings()}
+        path = self._cache if isinstance(self._cache, Path) else None
         if self.cache is None and path is not None:
             self.cache = find_cache(path, identity)
         if self.cache is None:
-            reading = self.corpus.reading
+            reading = self.source.reading
             # A scan that an error's traceback kept would wait for its threads when that goes.
-            with closing(self.corpus.scan(self.table, self.max_index)) as blocks:
+            with closing(self.source.scan(self.table, self.max_index)) as blocks:
                 self.cache = yield from write_cache(
                     path, identity, reading.dtype, reading.multilabel, blocks, self.table
                 )
@@ -93,16 +93,15 @@ class Passes:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
-        """Bytes that the rows of a pass take in the files, block being the last of n_rows."""
-        if block.text is not None:
-            consumed = self.corpus.bytes_before(block.text.source) + block.text.consumed
-            self.n_bytes = max(consumed, self.corpus.size or 0)
-            return consumed
-        return (self.n_bytes or 0) * n_rows // self.n_rows
+        """Bytes that the rows of a pass take in the source, block being the last of n_rows."""
+        if block.consumed is None:
+            return (self.n_bytes or 0) * n_rows // self.n_rows
+        self.n_bytes = max(block.consumed, self.source.size or 0)
+        return block.consumed
 
     def _check_columns(self, cache: RowCache) -> None:
         """Refuse a cache whose columns go beyond its highest index: it was not made so."""
-        if cache.n_columns > self.corpus.reading.columns_up_to(cache.highest):
+        if cache.n_columns > self.source.reading.columns_up_to(cache.highest):
             raise ValueError(
                 f"{cache.path} is damaged: its columns go beyond its highest index. Delete it; it "
                 "is made again from the text."

@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of, located_output
+from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
@@ -103,7 +103,10 @@ class Predictor:
             outputs = outputs_of(self.learner._fitted, rows, self.learner._n_threads())
         row = first_infinite(outputs)
         if row is not None:
-            raise located_output(first + row, block.text)
+            raise ValueError(
+                f"{block.place_of(first + row)}the output for this row exceeds a float64. Rescale "
+                "the values."
+            )
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
 
     def _codes_of(self, outputs: np.ndarray) -> Targets:

@@ -12,7 +12,6 @@ from collections.abc import Generator, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin._shown import quoted
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.io.sources import Source, TextBlock
 from sparsemargin.models.fitted import MOST_HASH_BITS
 from sparsemargin.models.labels import LabelTable, first_labels
@@ -144,14 +143,12 @@ Purpose = Literal["loading", "learning", "predicting", "counting"]
 
 
 @dataclass
-class Corpus:
-    """The files, how they are read, by how many threads and what for; rows are kept for further
-    epochs and runs in `cache`, if anywhere, or, True, for further epochs alone."""
+class Corpus(RowSource):
+    """Files of svmlight text, how they are read, by how many threads and what for."""
 
     sources: list[Source]
     reading: Reading
     n_threads: int
-    cache: Path | bool = False
     purpose: Purpose = "loading"
 
     @property
@@ -160,7 +157,6 @@ class Corpus:
 
     @property
     def size(self) -> int | None:
-        """Bytes of all files; None where it is not known beforehand how many are read."""
         sizes = [source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)
 
@@ -168,30 +164,25 @@ class Corpus:
     def rereadable(self) -> bool:
         return all(source.rereadable for source in self.sources)
 
-    def bytes_before(self, source: Source) -> int:
+    def _bytes_before(self, source: Source) -> int:
         """Of the files before one of them."""
         # The same file may be named twice.
         index = next(i for i, other in enumerate(self.sources) if other is source)
         return sum(other.size or 0 for other in self.sources[:index])
 
     def identity(self) -> dict[str, Any]:
-        """What a cache of these rows is known by."""
         # What can be read only once is never the same again.
         read = None if self.rereadable else time.time_ns()
-        return {
-            "sources": [source.identity() for source in self.sources],
-            "reading": self.reading.settings(), "read": read,
-        }  # fmt: skip
+        return {"sources": [source.identity() for source in self.sources], "read": read}
 
     def scan(
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
-        """The rows of all sources, block by block: the same for any number of threads, which scan
-        while the consumer is at work.
+        """As `RowSource.scan`: the same rows for any number of threads, which scan while the
+        consumer is at work.
 
-        The table takes in the labels; `max_index` and `base` are as for `Reading.scanner`. A
-        ValueError names the file, the line and the column of what can't be read, and what helps; or
-        a file that changes meanwhile.
+        `base` is as for `Reading.scanner`. A ValueError names the file, the line and the column of
+        what can't be read, and what helps; or a file that changes meanwhile.
         """
         reading, n_lines = self.reading, 0
         free: list[bytearray] = []
@@ -217,7 +208,8 @@ class Corpus:
             n_lines += rows.n_lines
             yield LabelledRows(
                 rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
-                rows.label_start, rows.query_ids, rows.lowest, rows.highest, text,
+                rows.label_start, rows.query_ids, rows.lowest, rows.highest,
+                self._bytes_before(text.source) + text.consumed, text,
             )  # fmt: skip
             idle.append(scanner)
             free.append(text.buffer)
@@ -244,13 +236,6 @@ class Corpus:
             pool.shutdown(cancel_futures=True)
         for each in self.sources:
             each.check_unchanged()
-
-    def all_labels(self) -> np.ndarray:
-        """Those of all rows, each once."""
-        table = LabelTable()
-        for _ in self.scan(table, LARGEST_INDEX):
-            pass
-        return table.values()
 
 
 class Flaw(NamedTuple):
@@ -330,37 +315,27 @@ def located(
         flaw = flaw._replace(remedy=_REMEDIES.get((error.code, purpose), flaw.remedy))
     shown = quoted(token.decode(errors="backslashreplace"))
     return ValueError(
-        f"{_line_at(block, start)}, column {error.offset - start + 1}: "
+        f"{block.place_at(start)}, column {error.offset - start + 1}: "
         f"{flaw.what.format(token=shown)}. {flaw.remedy}"
     )
 
 
-def located_output(row: int, block: TextBlock | None) -> ValueError:
-    """The error for a row, of those of the block, whose output no float64 can hold."""
+def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
+    """The error for a row of the block whose label is none of the classes."""
     return ValueError(
-        f"{_place_of(row, block)}the output for this row exceeds a float64. Rescale the values."
-    )
-
-
-def located_label(row: int, label: object, block: TextBlock | None, classes: list) -> ValueError:
-    """The error for a row, of those of the block, whose label is none of the classes."""
-    return ValueError(
-        f"{_place_of(row, block)}label {first_labels([label])} is none of the classes, "
+        f"{block.place_of(row)}label {first_labels([label])} is none of the classes, "
         f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
         "its classes can't learn others."
     )
 
 
-def located_index(index: int, block: TextBlock | None, reading: Reading, most: int) -> ValueError:
+def located_index(block: LabelledRows, most: int) -> ValueError:
     """The error for the largest index of the block, whose weights would take more memory than
     `most` features may."""
-    if block is not None:
-        try:
-            reading.scanner(max_index=index - 1).scan(block.buffer, block.stop)
-        except ScanError as error:
-            return located(error, block, reading, max_index=most)
+    row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
     flaw = _beyond_memory(most)
-    return ValueError(f"{flaw.what.format(token=index)}. {flaw.remedy}")
+    what = flaw.what.format(token=block.highest)
+    return ValueError(f"{block.place_of(int(row))}{what}. {flaw.remedy}")
 
 
 def _beyond_memory(most: int) -> Flaw:
@@ -368,28 +343,6 @@ def _beyond_memory(most: int) -> Flaw:
         "index {token} asks for more weights than memory_limit has room for",
         f"That is for {most:,} features at the most. Raise it, or pass hash_bits.",
     )
-
-
-def _line_at(block: TextBlock, offset: int) -> str:
-    """The file and the line of a byte of the block."""
-    line = block.n_lines_before + block.buffer.count(b"\n", 0, offset) + 1
-    return f"{block.source.name}, line {line}"
-
-
-def _place_of(row: int, block: TextBlock | None) -> str:
-    return "" if block is None else f"{_line_at(block, _start_of_row(block, row))}: "
-
-
-def _start_of_row(block: TextBlock, row: int) -> int:
-    """Where a row begins, lines without one left out."""
-    start = 0
-    for line in bytes(block.buffer[: block.stop]).split(b"\n"):
-        if line.split(b"#", 1)[0].strip():
-            if row == 0:
-                break
-            row -= 1
-        start += len(line) + 1
-    return start
 
 
 def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:

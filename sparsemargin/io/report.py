@@ -1,12 +1,11 @@
-"""Lines that tell how far learning from files has come."""
+"""How far learning from files has come, and lines that tell it."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, TextIO
-
-from sparsemargin.io.stream import Moment
 
 # Seconds between two lines.
 _LONGEST_SILENCE = 5.0
@@ -18,22 +17,40 @@ _SHORTEST_SILENCE = 0.5
 _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %": 8, "MB/s": 8}
 
 
-def one_step_ahead(moment: Moment) -> str:
+class Interruption(UserWarning):
+    """Ctrl-C has ended learning from files; what had been learned by then is kept."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far learning has come."""
+
+    epoch: int  # the one under way, from 1
+    consumed: int  # bytes read in it
+    size: int | None  # bytes of all files, where known
+    rows: int  # of this epoch, by now
+    features: int
+    corrections: int  # of all epochs
+    mistakes: int | None  # rows of this epoch predicted wrongly just before they were learned from
+    seconds: float  # since learning began
+
+
+def one_step_ahead(progress: Progress) -> str:
     """Share of this epoch's rows, in %, that were predicted wrongly just before they were learned
     from; "-" where that is not known."""
-    if moment.mistakes is None or not moment.rows:
+    if progress.mistakes is None or not progress.rows:
         return "-"
-    return f"{100 * moment.mistakes / moment.rows:.3f}"
+    return f"{100 * progress.mistakes / progress.rows:.3f}"
 
 
-def speed(moment: Moment) -> float:
+def speed(progress: Progress) -> float:
     """MB a second, of text, since learning began."""
-    return bytes_read(moment) / 1e6 / max(moment.seconds, 1e-9)
+    return bytes_read(progress) / 1e6 / max(progress.seconds, 1e-9)
 
 
-def bytes_read(moment: Moment) -> int:
+def bytes_read(progress: Progress) -> int:
     """Bytes of the files that have been learned from, once for each epoch."""
-    return moment.consumed + (moment.epoch - 1) * (moment.size or 0)
+    return progress.consumed + (progress.epoch - 1) * (progress.size or 0)
 
 
 class Lines:
@@ -46,17 +63,17 @@ class Lines:
         self.epoch = self.due = 0
         self.told = 0.0
 
-    def __call__(self, moment: Moment) -> None:
-        silence = moment.seconds - self.told
-        is_early = moment.rows < self.due and silence < _LONGEST_SILENCE
-        is_late_epoch = moment.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
-        if self.out is None or is_late_epoch or (moment.epoch == self.epoch and is_early):
+    def __call__(self, progress: Progress) -> None:
+        silence = progress.seconds - self.told
+        is_early = progress.rows < self.due and silence < _LONGEST_SILENCE
+        is_late_epoch = progress.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
+        if self.out is None or is_late_epoch or (progress.epoch == self.epoch and is_early):
             return
         lines: list[Iterable[Any]] = [] if self.epoch else [_COLUMNS]
-        self.epoch, self.due, self.told = moment.epoch, 2 * moment.rows, moment.seconds
+        self.epoch, self.due, self.told = progress.epoch, 2 * progress.rows, progress.seconds
         lines.append((
-            f"{moment.rows:,}", moment.epoch, f"{moment.features:,}", f"{moment.corrections:,}",
-            one_step_ahead(moment), f"{speed(moment):.0f}",
+            f"{progress.rows:,}", progress.epoch, f"{progress.features:,}",
+            f"{progress.corrections:,}", one_step_ahead(progress), f"{speed(progress):.0f}",
         ))  # fmt: skip
         try:
             for cells in lines:

@@ -1,24 +1,39 @@
-"""Rows of CSR matrices with their labels."""
+"""Rows of CSR matrices with their labels, and what a source of them has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
 from sparsemargin._engine.fitting.task import gathered, pointers_of
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.io.sources import TextBlock
+from sparsemargin.models.labels import LabelTable
+
+if TYPE_CHECKING:
+    from sparsemargin.io.reading import Reading
 
 LARGEST_INDEX = 2**63 - 1
 
 
+class Origin(Protocol):
+    """Where the rows of a block come from, for errors to tell."""
+
+    def place_of(self, row: int) -> str:
+        """The file and the line, or whatever finds it, of a row of the block."""
+
+    def copied(self) -> Self:
+        """A copy, which stays good when the next block has been asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class LabelledRows:
-    """Rows of a CSR matrix, each with its labels.
+    """A block of rows of a CSR matrix, each with its labels.
 
-    Arrays that come from text are good until the next rows are asked for.
+    Arrays that come from text are good until the next block is asked for.
     """
 
     data: np.ndarray  # float32 or float64, one an entry
@@ -29,7 +44,8 @@ class LabelledRows:
     query_ids: np.ndarray | None = None  # int64, of the rows that have one
     lowest: int = LARGEST_INDEX  # of all indices, as written
     highest: int = -1
-    text: TextBlock | None = None  # where they come from, if from text
+    consumed: int | None = None  # bytes of the source up to the end of the block, if known
+    origin: Origin | None = None
     first_row: int | None = None  # number of the first one, if they come from a cache
 
     @property
@@ -75,8 +91,11 @@ class LabelledRows:
         """A copy, which stays good."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: value.copy() for name, value in values.items() if hasattr(value, "copy")}
-        text = self.text and replace(self.text, buffer=self.text.buffer[:])
-        return replace(self, **{**arrays, "text": text})
+        return replace(self, **arrays, origin=self.origin and self.origin.copied())
+
+    def place_of(self, row: int) -> str:
+        """Where a row comes from, as the beginning of an error's message."""
+        return "" if self.origin is None else f"{self.origin.place_of(row)}: "
 
 
 def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
@@ -91,3 +110,48 @@ def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
         data, indices, pointers_of(lengths, indices.dtype), labels,
         pointers_of(np.concatenate(starts), np.dtype(np.int64)) if starts else None,
     )  # fmt: skip
+
+
+class RowSource(ABC):
+    """Where labelled rows come from. Each kind of data is a subclass, from which everything that
+    learns from a stream can then learn.
+
+    `names` is what errors call the source. `reading` tells the type of the values, whether rows
+    have any number of labels, and how many columns there are, or how indices become columns.
+    """
+
+    reading: Reading
+
+    @property
+    @abstractmethod
+    def names(self) -> str: ...
+
+    @property
+    @abstractmethod
+    def size(self) -> int | None:
+        """Bytes of all of it; None where that is not known beforehand."""
+
+    @property
+    @abstractmethod
+    def rereadable(self) -> bool:
+        """Whether the rows can be had again from the first one on."""
+
+    @abstractmethod
+    def identity(self) -> dict[str, Any]:
+        """What changes when the rows do, as JSON can hold it: by it row caches and checkpoints are
+        known to be of this source."""
+
+    @abstractmethod
+    def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
+        """The rows in their order, block by block.
+
+        The labels are ids of the table, which takes in new ones by `LabelTable.take`. Where the
+        number of columns is not known, an index above `max_index` is a ValueError.
+        """
+
+    def all_labels(self) -> np.ndarray:
+        """Those of all rows, each once."""
+        table = LabelTable()
+        for _ in self.scan(table, LARGEST_INDEX):
+            pass
+        return table.values()

@@ -9,7 +9,7 @@ import os
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, BinaryIO
 
@@ -52,6 +52,26 @@ class TextBlock:
     stop: int
     consumed: int
     n_lines_before: int = 0
+
+    def place_at(self, offset: int) -> str:
+        """The file and the line of a byte of the block."""
+        line = self.n_lines_before + self.buffer.count(b"\n", 0, offset) + 1
+        return f"{self.source.name}, line {line}"
+
+    def place_of(self, row: int) -> str:
+        """The file and the line of a row; lines without one are left out."""
+        start = 0
+        for line in bytes(self.buffer[: self.stop]).split(b"\n"):
+            if line.split(b"#", 1)[0].strip():
+                if row == 0:
+                    break
+                row -= 1
+            start += len(line) + 1
+        return self.place_at(start)
+
+    def copied(self) -> TextBlock:
+        """A copy, with a buffer that is not used again."""
+        return replace(self, buffer=self.buffer[:])
 
 
 @dataclass(frozen=True)

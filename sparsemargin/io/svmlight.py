@@ -146,9 +146,7 @@ def _load(corpus: Corpus) -> tuple[LabelledRows, np.ndarray]:
     labels, label_ends, query_ids = _Vector(np.int32), _Vector(np.int64), _Vector(np.int64)
     lowest, highest = LARGEST_INDEX, -1
     for block in corpus.scan(table, base=int(reading.zero_based is not True)):
-        assert block.text is not None
-        n_bytes = corpus.bytes_before(block.text.source) + block.text.consumed
-        share = min(n_bytes / corpus.size, 1.0) if corpus.size else 1.0
+        share = min((block.consumed or 0) / corpus.size, 1.0) if corpus.size else 1.0
         ends.extend(block.indptr[1:].astype(np.int64) + data.size, share)
         if block.label_start is not None:
             label_ends.extend(block.label_start[1:] + labels.size, share)

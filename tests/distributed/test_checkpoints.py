@@ -14,7 +14,7 @@ import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._mixing import VectorMixer
-from sparsemargin.io.stream import Interruption
+from sparsemargin.io.report import Interruption
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
 
 @pytest.mark.parametrize(("change", "words"), [
     (lambda X, y: (cut(X, y, 2), {"p": 4}), "other .*p"),
-    (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "is of ALMAClassifier"),
+    (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "other algorithm"),
     (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other .*mixing"),
     (lambda X, y: (cut(X, y, 3), {}), "other .*shards"),
     (lambda X, y: (cut(2 * X, y, 2), {}), "other .*shards"),
@@ -129,7 +129,7 @@ def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path)
 def test_a_plain_model_is_no_checkpoint(path):
     X, y = make_data()
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
-    with pytest.raises(ValueError, match="no fit over shards"):
+    with pytest.raises(ValueError, match="is a model, and no checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", checkpoint=path, resume=True)
     with pytest.raises(ValueError, match="pass its path as checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)

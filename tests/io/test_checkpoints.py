@@ -10,9 +10,10 @@ import pytest
 from problems.command_line import two_classes, write
 from sparsemargin import load_svmlight, save_model
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import row_cache, sources, stream
+from sparsemargin.io import row_cache, run, sources
 from sparsemargin.io.model_files import load_learner
-from sparsemargin.io.stream import Interruption, learn_svmlight
+from sparsemargin.io.report import Interruption
+from sparsemargin.io.stream import learn_svmlight
 
 NEVER = 1e9
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "max_support": 60, "when_full": "skip"}
@@ -32,7 +33,7 @@ RUNS = [
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
     """The working directory. A text of some KB is many blocks."""
-    monkeypatch.setattr(stream, "_CHECKPOINT_EVERY", NEVER)
+    monkeypatch.setattr(run, "_CHECKPOINT_EVERY", NEVER)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 2048)
     monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
     monkeypatch.chdir(tmp_path)
@@ -79,7 +80,7 @@ def learn(path, n_blocks=0, end=Killed, **settings):
     def report(moment):
         told.append(moment)
         # One is written after this block.
-        stream._CHECKPOINT_EVERY = 0 if len(told) == n_blocks - 1 else NEVER
+        run._CHECKPOINT_EVERY = 0 if len(told) == n_blocks - 1 else NEVER
         if len(told) == n_blocks:
             raise end
 
@@ -109,8 +110,8 @@ def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, se
     whole, moments = learn(path, **settings)
     settings["checkpoint"] = "run"
     for n_blocks in {2, 5, len(moments) // 2, len(moments) - 1}:
-        for run in {"n_blocks": n_blocks, "end": end}, {"resume": True}:
-            resumed, told = learn(path, **run, **settings)
+        for how in {"n_blocks": n_blocks, "end": end}, {"resume": True}:
+            resumed, told = learn(path, **how, **settings)
         assert bits(resumed) == bits(whole)
         assert (told[-1].rows, told[-1].corrections) == (moments[-1].rows, moments[-1].corrections)
         assert [each.mistakes for each in told[-1:]] == [moments[-1].mistakes]

@@ -25,6 +25,7 @@ from problems.models import make_problem
 from sparsemargin import ALMAClassifier, fit_svmlight, load_model, save_model
 from sparsemargin.cli import train
 from sparsemargin.io import archive, files, model_files, report, stream
+from sparsemargin.io import run as io_run
 from sparsemargin.io.files import replacing
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import Source
@@ -267,7 +268,7 @@ def test_ctrl_c_after_the_first_rows_never_loses_the_model(tmp_path):
     def learn(folder, code=130):
         run("train", text, "-o", model, "--algo", "alma", "--epochs", "2", code=code)
 
-    learning = {module.__file__ for module in (files, model_files, report, stream, train)}
+    learning = {module.__file__ for module in (files, model_files, report, io_run, stream, train)}
     lines, _ = interrupted(partial(learn, code=0), tmp_path, 0, learning, "one_step_ahead")
     for at in first_and_last(lines)[:: some(4, 1)]:
         model.unlink()

@@ -20,10 +20,10 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import archive, row_cache, sources, stream
+from sparsemargin.io import archive, row_cache, run, sources, stream
 from sparsemargin.io.archive import ArchiveWriter
-from sparsemargin.io.report import Lines
-from sparsemargin.io.stream import Moment, learn_svmlight
+from sparsemargin.io.report import Lines, Progress
+from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models.classifiers import as_classifier
 
 LINES = "1 1:1\n-1 2:1\n" * 20
@@ -542,7 +542,7 @@ def test_what_fails_after_ctrl_c_is_told(text, monkeypatch):
     def fail(self):
         raise ValueError("no features")
 
-    monkeypatch.setattr(stream._Stream, "_finish", fail)
+    monkeypatch.setattr(run.Run, "_finish", fail)
     with pytest.raises(ValueError, match="no features"):
         learn_svmlight(text, "alma", report=interrupt)
 
@@ -575,7 +575,7 @@ def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
     report = Lines(out)
     counts = {"consumed": 9, "size": 9, "rows": 1, "features": 1, "corrections": 1, "mistakes": 0}
     for epoch in range(1, 1011):
-        report(Moment(epoch, seconds=epoch / 1000, **counts))
+        report(Progress(epoch, seconds=epoch / 1000, **counts))
     epochs = [int(line.split()[1]) for line in out.getvalue().splitlines()[1:]]
     assert epochs == [*range(1, 11), 510, 1010]
 
