@@ -94,10 +94,11 @@ class Passes:
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Bytes that the rows of a pass take in the source, block being the last of n_rows."""
-        if block.consumed is None:
+        if block.first_row is not None:  # from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
-        self.n_bytes = max(block.consumed, self.source.size or 0)
-        return block.consumed
+        consumed = block.consumed or 0
+        self.n_bytes = max(consumed, self.source.size or 0)
+        return consumed
 
     def _check_columns(self, cache: RowCache) -> None:
         """Refuse a cache whose columns go beyond its highest index: it was not made so."""

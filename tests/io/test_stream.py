@@ -22,8 +22,11 @@ from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.io import archive, row_cache, run, sources, stream
 from sparsemargin.io.archive import ArchiveWriter
+from sparsemargin.io.options import StreamOptions
+from sparsemargin.io.reading import Reading
 from sparsemargin.io.report import Lines, Progress
-from sparsemargin.io.stream import learn_svmlight
+from sparsemargin.io.rows import LabelledRows, RowSource
+from sparsemargin.io.stream import learn_rows, learn_svmlight
 from sparsemargin.models.classifiers import as_classifier
 
 LINES = "1 1:1\n-1 2:1\n" * 20
@@ -664,3 +667,33 @@ def test_arguments_that_are_of_another_kind_are_told(tmp_path, how, words):
     (tmp_path / "few.svm").write_text("a 1:1\nb 1:2\n")
     with pytest.raises(ValueError, match=words):
         fit_svmlight(tmp_path / "few.svm", **how)
+
+
+class Matrix(RowSource):
+    """Rows in memory, as a source of its own."""
+
+    names, size, rereadable = "the matrix", None, True
+
+    def __init__(self, X, y):
+        self.X, self.y = X, y
+        self.reading = Reading(X.dtype, zero_based=True, n_features=X.shape[1])
+
+    def identity(self):
+        return {"n_entries": self.X.nnz}
+
+    def scan(self, table, max_index=None):
+        for start in range(0, len(self.y), 150):
+            X, y = self.X[start : start + 150], self.y[start : start + 150]
+            ids = table.take([str(label) for label in y.tolist()], y)
+            highest = int(X.indices.max())
+            yield LabelledRows(X.data, X.indices, X.indptr, ids, lowest=0, highest=highest)
+
+
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_any_source_of_rows_is_learned_from(text, max_iter):
+    X, y = load_svmlight(text)
+    params = {"p": 4.0, "shuffle": False}
+    options = StreamOptions(algo="pnorm", max_iter=max_iter, params=params)
+    same(as_classifier(learn_rows(Matrix(X, y), options)),
+         fit_csr(X, y, "pnorm", max_iter=max_iter, **params))  # fmt: skip
+    assert learn_rows(Matrix(X, y), StreamOptions()).classifier == "AROWClassifier"
