@@ -139,13 +139,8 @@ def _own_part(source: str, folder: Path) -> Path | None:
 
 
 def _retrieve(url: str, arrivals: str) -> Path:
-    try:
-        import pooch
-    except ImportError as error:
-        raise DownloadError("downloads need pooch: pip install 'sparsemargin[download]'") from error
-    pooch.get_logger().setLevel("WARNING")
-    # pooch could check the sha256 of what is served, but not that of what is packed in it.
-    return Path(pooch.retrieve(url, None, PurePosixPath(url).name, arrivals))
+    # The sha256 that is checked is that of what may be packed in it.
+    return sklearn.datasets.fetch_file(url, folder=arrivals, n_retries=0)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """Tables of microarrays: one loader, told by the registry what the columns of a file are."""
 
 import csv
-from collections.abc import Sequence
 from io import StringIO
 from typing import Literal, NamedTuple, TypeAlias, get_args
 
@@ -14,13 +13,7 @@ from sklearn.utils import Bunch
 from sparsemargin._checks import check_choice, check_flag
 from sparsemargin._docs import LOADER, shares
 
-from .files import (
-    DataHome,
-    DataSet,
-    LocalFile,
-    data_sets,
-    read_files,
-)
+from .files import DataHome, DataSet, LocalFile, data_sets, read_files
 
 LeukemiaSubset = Literal["train", "test", "all"]
 LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", "classes"]
@@ -40,27 +33,17 @@ class _Table(NamedTuple):
     """A file's samples: the columns that the registry names, as words, and the features."""
 
     dataset: DataSet
-    file: LocalFile
     columns: dict[str, NDArray[np.str_]]
     values: NDArray[np.float64]
     features: list[str]
 
-    def signs(self, column: str, words: Sequence[str]) -> NDArray[np.int64]:
-        """-1 where the column has the first of two words, +1 where it has the second."""
-        unknown = set(self.columns[column].tolist()) - set(words)
-        if unknown:
-            expected = " and ".join(map(repr, words))
-            found = ", ".join(map(repr, sorted(unknown)))
-            raise ValueError(f"{self.file.path}: expected classes {expected}, found {found}")
-        return np.where(self.columns[column] == words[1], np.int64(1), np.int64(-1))
-
-    def samples(self, return_X_y: bool, chosen: slice | NDArray = np.s_[:], **more: str) -> Loaded:
+    def samples(self, return_X_y: bool, chosen: slice | NDArray = np.s_[:]) -> Loaded:
         """What a loader returns of the samples chosen, labelled by the column "class"."""
-        X, y = self.values[chosen], self.signs("class", self.dataset.classes)[chosen]
+        X, y = self.values[chosen], _signs(self.columns["class"] == self.dataset.classes[1])[chosen]
         if return_X_y:
             return X, y
         named = {"feature_names": self.features} if self.features else {}
-        return self.dataset.bunch(X, y, self.dataset.target_names, **named, **more)
+        return self.dataset.bunch(X, y, self.dataset.target_names, **named)
 
 
 def _read(name: str, data_home: DataHome) -> _Table:
@@ -70,30 +53,21 @@ def _read(name: str, data_home: DataHome) -> _Table:
 
 
 def _parse(dataset: DataSet, file: LocalFile) -> _Table:
-    """Read comma-separated cells; a ValueError tells where they are not as the registry says."""
-    n_rows, n_features = [*file.file.shape, 0][:2]
+    """Read comma-separated cells, which the file's sha256 has told to be as the registry says."""
     named = [column for column in dataset.columns if column != "values"]
-    width = len(named) + n_features
-    rows = list(csv.reader(file.lines()))
-    for number, row in enumerate(rows, 1):
-        if len(row) != width:
-            raise ValueError(
-                f"{file.path}, line {number}: expected {width} columns, found {len(row)}"
-            )
-    first = dataset.columns.index("values") if n_features else width
-    features = slice(first, first + n_features)
-    names = rows.pop(0)[features] if dataset.header else []
-    if len(rows) != n_rows:
-        raise ValueError(f"{file.path} holds {len(rows)} rows instead of {n_rows}")
-    try:
-        values = np.array([row[features] for row in rows], dtype=np.float64)
-    except ValueError as error:
-        raise ValueError(f"{file.path}: {error}") from error
-    if not np.isfinite(values).all():
-        raise ValueError(f"{file.path} holds numbers that are not finite")
-    words = [row[:first] + row[first + n_features :] for row in rows]
-    columns = zip(named, np.char.strip(np.array(words)).T, strict=True)
-    return _Table(dataset, file, dict(columns), values, names)
+    first = (*dataset.columns, "values").index("values")
+    header, *rows = csv.reader(file.lines())
+    if not dataset.header:
+        header, rows = [], [header, *rows]
+    cells = np.array(rows)
+    stop = first + cells.shape[1] - len(named)
+    words = np.char.strip(np.hstack([cells[:, :first], cells[:, stop:]]))
+    columns = dict(zip(named, words.T, strict=True))
+    return _Table(dataset, columns, cells[:, first:stop].astype(np.float64), header[first:stop])
+
+
+def _signs(positive: NDArray[np.bool_]) -> NDArray[np.int64]:
+    return np.where(positive, np.int64(1), np.int64(-1))
 
 
 @shares(**LOADER)
@@ -172,7 +146,7 @@ def load_leukemia(
     check_choice("subset", subset, get_args(LeukemiaSubset))
     return_X_y = check_flag("return_X_y", return_X_y)
     table = _read("leukemia", data_home)
-    training = table.signs("split", ["test", "train"]) == 1
+    training = table.columns["split"] == "train"
     chosen = {"train": training, "test": ~training, "all": np.s_[:]}[subset]
     return table.samples(return_X_y, chosen)
 
@@ -291,7 +265,7 @@ def load_lymphoma(
         names, y = np.unique(table.columns["class9"], return_inverse=True)
     else:
         column, words = _POSITIVE[labels]
-        y = np.where(np.isin(table.columns[column], words), np.int64(1), np.int64(-1))
+        y = _signs(np.isin(table.columns[column], words))
         names = np.array(["nonACL", "ACL"] if labels == "acl" else table.dataset.target_names)
     if return_X_y:
         return X, y

@@ -25,29 +25,39 @@ _LOWEST_RATE = 1e-5
 _LOWEST_DENSITY = 1e-9  # lower ones overflow the cell numbers
 _RAREST, _RAREST_CAUSAL = 0.01, 0.1
 
-_OPTIONS = """
-    density : float, default=1.0
-        Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's
-        protocol).
-    sparse : bool, default=True
-        Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the instances. The margin holds for the values as rounded to this type.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws.
+_TARGET = {
+    "sizes": """
+        n_train, n_test : int
+            Numbers of rows; `n_test` may be 0.
+        """,
+    "options": """
+        density : float, default=1.0
+            Probability that a coordinate is kept, otherwise it is zero (1.0 is the paper's
+            protocol).
+        sparse : bool, default=True
+            Return the instances as `scipy.sparse.csr_matrix`; False: the same numbers as `ndarray`.
+        dtype : {numpy.float32, numpy.float64}, default=numpy.float64
+            Type of the instances. The margin holds for the values as rounded to this type.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the draws.
 
-    Returns
-    -------
-    X_train : csr_matrix or ndarray of shape (n_train, n_features)
-    y_train : ndarray of shape (n_train,), int64
-        Labels -1 and +1.
-    X_test : csr_matrix or ndarray of shape (n_test, n_features)
-    y_test : ndarray of shape (n_test,), int64
-    target : ndarray of shape (n_features,), float64
-    """
+        Returns
+        -------
+        X_train, X_test : csr_matrix or ndarray of shape (n_rows, n_features)
+        y_train, y_test : ndarray of shape (n_rows,), int64
+            Labels -1 and +1.
+        target : ndarray of shape (n_features,), float64
+            In the order X_train, y_train, X_test, y_test, target.
+
+        Raises
+        ------
+        ValueError
+            If an argument is out of range, or if hardly any instance reaches the margin.
+        """,
+}
 
 
-@shares(options=_OPTIONS)
+@shares(**_TARGET)
 def make_alma_target(
     n_train: int = 10000,
     n_test: int = 10000,
@@ -69,8 +79,7 @@ def make_alma_target(
 
     Parameters
     ----------
-    n_train, n_test : int
-        Numbers of rows; `n_test` may be 0.
+    $sizes
     n_features : int, default=300
         Number of coordinates n.
     n_relevant : int, default=3
@@ -79,13 +88,6 @@ def make_alma_target(
     noise : float, default=0.0
         Probability that a training label is flipped. The instances do not depend on it.
     $options
-        The vector u, in {-1, 0, +1}.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or if `density` is so low that hardly any instance
-        reaches the margin.
 
     References
     ----------
@@ -127,7 +129,7 @@ def make_alma_target(
     return _as_asked(X_train, sparse), y_train, _as_asked(X_test, sparse), y_test, target
 
 
-@shares(options=_OPTIONS)
+@shares(**_TARGET)
 def make_ho_target(
     n_train: int = 1000,
     n_test: int = 1000,
@@ -149,8 +151,7 @@ def make_ho_target(
 
     Parameters
     ----------
-    n_train, n_test : int
-        Numbers of rows; `n_test` may be 0.
+    $sizes
     n_features : int, default=500
         Number of coordinates n.
     n_relevant : int, default=50
@@ -159,13 +160,6 @@ def make_ho_target(
         Probability that a label is flipped, in the test set too (the paper has 0 and 0.1). The
         instances do not depend on it.
     $options
-        The vector u, of 2-norm 1.
-
-    Raises
-    ------
-    ValueError
-        If an argument is out of range, or if `density` is so low or `n_features` so large that
-        hardly any instance reaches the margin.
 
     References
     ----------

@@ -32,10 +32,9 @@ def make_zipf_text(
     noise: float = 0.0,
     topic_share: float = 0.4,
     exponent: float = 1.05,
-    sparse: bool = True,
     dtype: DTypeLike = np.float64,
     random_state=None,
-) -> tuple[sp.csr_matrix | NDArray, NDArray[np.int64]]:
+) -> tuple[sp.csr_matrix, NDArray[np.int64]]:
     """Draw labelled documents that look like TF-IDF text, as many and as wide as wanted.
 
     A document is a bag of tokens. Each token comes from its topic with a probability that varies
@@ -65,8 +64,6 @@ def make_zipf_text(
         easier.
     exponent : float, default=1.05
         Exponent of the Zipf-Mandelbrot law, from 0 to 5.
-    sparse : bool, default=True
-        Whether X comes as CSR; False: as an array, with the same values.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
         Type of the values.
     random_state : int, RandomState instance or None, default=None
@@ -74,7 +71,7 @@ def make_zipf_text(
 
     Returns
     -------
-    X : csr_matrix or ndarray of shape (n_samples, n_features)
+    X : csr_matrix of shape (n_samples, n_features)
         In canonical format (sorted indices, no duplicates), int32 indices wherever they can count
         the nonzeros, no empty row.
     y : ndarray of shape (n_samples,), int64
@@ -117,7 +114,7 @@ def make_zipf_text(
     X = _term_frequencies(tokens, word_stream.permutation(n_features), dtype)
     _weigh_by_idf(X)
     y = _draw_labels(topics, noise, n_classes, noise_stream)
-    return (X if sparse else X.toarray()), y
+    return X, y
 
 
 def _zipf_mandelbrot(n_words: int, exponent: float, shift: float) -> NDArray[np.float64]:

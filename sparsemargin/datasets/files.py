@@ -158,7 +158,7 @@ def read_unpacked(path: Path) -> bytes:
 
 
 def cache_folder() -> Path:
-    """The folder that downloads go to: what `pooch.os_cache` names, known without pooch."""
+    """The folder that downloads go to, in the user's own of files that can be had again."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     if not os.path.isabs(base):
         base = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"

@@ -2,7 +2,6 @@
 
 import gzip
 import signal
-import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -22,8 +21,6 @@ from problems.synthetic_files import (
 )
 from sparsemargin.datasets import load_breast_er, load_colon, load_leukemia, load_lymphoma
 from sparsemargin.datasets.__main__ import main
-
-pytest.importorskip("pooch")
 
 WBC_FILE = "breast-cancer-wisconsin.data"
 PACKED = {
@@ -53,9 +50,6 @@ class Handler(BaseHTTPRequestHandler):
         if fault in ("break off", "interrupt"):
             sent = content[: len(content) // 2]
         self.send_response(200)
-        if fault == "encode":
-            # As servers do that take the packing for a matter of the transfer.
-            self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(sent)
@@ -107,7 +101,7 @@ def refused(capsys, *arguments):
     return complaint
 
 
-def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys, monkeypatch):
+def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys):
     code, out, complaints = run(capsys, "sonar", "wbc", "--to", folder)
     assert (code, complaints) == (0, [])
     for name, content in CONTENTS.items():
@@ -121,20 +115,16 @@ def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys,
     assert run(capsys, "wbc")[0] == 0
     assert load_wbc().data.shape == (3, 9)
     server.asked.clear()
-    monkeypatch.setitem(sys.modules, "pooch", None)
     code, out, _ = run(capsys, "sonar", "--to", folder)
     assert (code, out.count("already there"), server.asked) == (0, 2, [])
 
 
-@pytest.mark.parametrize("older", [None, "right", "wrong", "unpacked on the way"])
+@pytest.mark.parametrize("older", [None, "right", "wrong"])
 def test_packed_files_arrive_packed_and_load(server, folder, capsys, older):
     if older in ("right", "wrong"):
         old = {name: text if older == "right" else text[::-1] for name, text in PACKABLE.items()}
         write_files(folder, old, old)
     arriving = {} if older == "right" else dict(PACKED)
-    if older == "unpacked on the way":
-        server.faulty, server.fault = "zip.train.gz", "encode"
-        arriving["zip.train.gz"] = PACKABLE["zip.train"]
     code, _, complaints = run(capsys, "mnist", "usps", "letter", "--to", folder)
     assert (code, complaints) == (0, [])
     assert sorted(server.asked) == sorted(arriving)
@@ -175,7 +165,7 @@ def test_files_before_a_failure_stay_and_an_interrupt_leaves_nothing(server, fol
     assert left_in(folder) == ["sonar.mines"]
 
 
-def test_without_network_without_pooch_and_without_a_folder(register, folder, capsys, monkeypatch):
+def test_without_network_and_without_a_folder(register, folder, capsys):
     with Server() as closed:
         register(server=closed.url)
     complaint = refused(capsys, "wbc", "--to", folder)
@@ -184,9 +174,6 @@ def test_without_network_without_pooch_and_without_a_folder(register, folder, ca
     assert left_in(folder) == []
     (folder.parent / "a file").write_text("")
     assert "a file" in refused(capsys, "wbc", "--to", folder.parent / "a file")
-    monkeypatch.setitem(sys.modules, "pooch", None)
-    told = refused(capsys, "wbc", "--to", folder)
-    assert told == "error: downloads need pooch: pip install 'sparsemargin[download]'"
 
 
 MICROARRAYS = {"colon": load_colon, "leukemia": load_leukemia, "breast_er": load_breast_er,

@@ -195,7 +195,7 @@ def test_zipf_format_and_no_dependence_on_chunks(dtype, n_classes, monkeypatch):
     other, _ = make_zipf_text(800, 5000, **options, random_state=8)
     assert (other != X).nnz > 0
     monkeypatch.setattr(_text, "_CHUNK_TOKENS", 1000)
-    assert_same_data((X, y), make_zipf_text(800, 5000, **options, sparse=False, random_state=0))
+    assert_same_data((X, y), make_zipf_text(800, 5000, **options, random_state=0))
 
 
 @pytest.mark.parametrize(("n_rows", "n_features", "mean_nnz", "options"), [

@@ -13,8 +13,8 @@ FILES = REGISTRY["file"]
 
 
 def test_fields():
-    texts = {"name", "title", "publisher", "source", "form", "licence", "sha256"}
-    optional = {"classes", "url", "sources", "conversion", "obtain"}
+    texts = {"name", "publisher", "source", "licence", "sha256"}
+    optional = {"url", "sources", "conversion", "obtain"}
     assert len({entry["name"] for entry in FILES}) == len(FILES)
     for entry in FILES:
         assert set(entry) - optional == texts | {"shape", "bytes"}
