@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
-import glob
 import os
 import re
 import secrets
@@ -24,23 +22,20 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
     """A new binary file that takes the place of `path` once the block is left without an error.
 
     Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
-    file, never a part of one. What a killed process left of its new file is removed the next time.
-    A link is followed: the file it names is replaced, whose permissions, and owner where that is
-    allowed, are kept. An OSError names `path`.
+    file, never a part of one. A link is followed: the file it names is replaced, whose permissions,
+    and owner where that is allowed, stay. An OSError names `path`.
     """
     target = Path(os.path.realpath(path))
     _check_place(path, target)
-    _remove_abandoned(target)
     # Named before it is made: Ctrl-C may come as soon as it is there.
     fresh = _fresh(target)
     try:
-        with os.fdopen(_create(fresh), "r+b") as file:
+        with open(fresh, "x+b") as file:
             _take_after(target, file.fileno())
             yield file
             file.flush()
             os.fsync(file.fileno())
-            # Once closed, and unlocked, it would be taken for abandoned.
-            os.replace(fresh, target)
+        os.replace(fresh, target)
     except BaseException as error:
         with suppress(OSError):
             os.unlink(fresh)
@@ -127,17 +122,6 @@ def _fresh(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
 
 
-def _create(fresh: Path) -> int:
-    """The descriptor of a new file; locked as long as it is open."""
-    while True:
-        descriptor = os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        _lock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink > 0:
-            return descriptor
-        # Before it was locked, another process took it for abandoned.
-        os.close(descriptor)
-
-
 def _take_after(target: Path, descriptor: int) -> None:
     """Give a new file the permissions of the one that it will replace, if there is one, and its
     owner and group as far as that is allowed."""
@@ -147,28 +131,6 @@ def _take_after(target: Path, descriptor: int) -> None:
             with suppress(OSError):
                 os.fchown(descriptor, *owner)
         os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
-
-
-def _remove_abandoned(target: Path) -> None:
-    """Remove new files beside the target that no process holds a lock on any more."""
-    pattern = f".{glob.escape(target.name)}.{'[0-9a-f]' * 12}.tmp"
-    for left in target.parent.glob(pattern):
-        with suppress(OSError):
-            descriptor = os.open(left, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-            try:
-                if _lock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                    os.unlink(left)
-            finally:
-                os.close(descriptor)
-
-
-def _lock(descriptor: int, kind: int) -> bool:
-    """Whether the lock was got; not where another holds it, or the file system has none."""
-    try:
-        fcntl.flock(descriptor, kind)
-    except OSError:
-        return False
-    return True
 
 
 def _sync_folder(folder: Path) -> None:

@@ -144,24 +144,6 @@ def test_writers_side_by_side_do_not_remove_each_other_s_files(tmp_path):
     assert os.listdir(tmp_path) == ["cache"]
 
 
-def test_what_looks_like_a_file_left_over_but_is_not_stays(tmp_path):
-    """Another file's, one of another name, a folder, a link, and one that is being written."""
-    names = ["file.0123456789ab.tmp", ".other.0123456789ab.tmp", ".file.0123456789.tmp"]
-    for name in names:
-        (tmp_path / name).write_bytes(b"")
-    (tmp_path / ".file.ffffffffffff.tmp").mkdir()
-    (tmp_path / ".file.eeeeeeeeeeee.tmp").symlink_to(names[0])
-    (tmp_path / ".file.dddddddddddd.tmp").write_bytes(b"left over")
-    there = {*os.listdir(tmp_path), "file"} - {".file.dddddddddddd.tmp"}
-    with replacing(tmp_path / "file") as file:
-        (being_written,) = set(os.listdir(tmp_path)) - there
-        write_file(tmp_path)
-        assert set(os.listdir(tmp_path)) == {*there, being_written}
-        file.write(OLD)
-    assert set(os.listdir(tmp_path)) == there
-    assert (tmp_path / "file").read_bytes() == OLD
-
-
 def write_in_place(folder):
     (folder / "file").write_bytes(NEW)
 

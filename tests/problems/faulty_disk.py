@@ -7,6 +7,7 @@ any more, and each attempt raises `Killed`. `strike_everywhere` goes through all
 import errno
 import io
 import os
+import re
 import shutil
 import threading
 from collections.abc import Callable
@@ -149,8 +150,8 @@ def strike_everywhere(scenario, kind, root):
     """Run a scenario with a fault at its first operation, at its second, and so on.
 
     After each run every file is old or new, to the byte. After an error the last one is old,
-    nothing is left over, and the error names a file. What a killed process left over is removed by
-    a second run, which is not disturbed; without an error everything is new. Returns the operations
+    nothing is left over, and the error names a file. What a killed process left over does not
+    disturb a second run; without an error everything is new. Returns the operations
     of a run that no fault strikes, and which faults changed their run.
     """
     before, done, struck = root / "before", root / "done", set()
@@ -168,7 +169,9 @@ def strike_everywhere(scenario, kind, root):
             assert left.get(name) in (old.get(name), new[name]), name
         if disk.killed:
             scenario.write(folder)
-            assert contents(folder) == new
+            there = contents(folder)
+            assert {name: there[name] for name in new} == new
+            assert all(re.fullmatch(r"\..*\.tmp", name) for name in there.keys() - new)
         elif error is not None:
             assert error.errno == errno.ENOSPC, error
             assert error.filename in [str(folder / name) for name in scenario.names], error
