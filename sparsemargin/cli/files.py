@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -20,7 +19,7 @@ from sparsemargin.io.files import (
     replacing,
 )
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.io.readable import dictionary_entries, read_dictionary
+from sparsemargin.io.readable import read_dictionary
 from sparsemargin.io.reading import columns_of
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
@@ -111,7 +110,7 @@ def check_dictionary(path: str) -> None:
     """Find out before the work whether a dictionary can be read, and has the form of one."""
     # A pipe can be read only once.
     if not Path(path).is_fifo():
-        deque(dictionary_entries(path), maxlen=0)
+        read_dictionary(path)
 
 
 def feature_names(

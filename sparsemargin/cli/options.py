@@ -190,8 +190,7 @@ def dictionary_option(section: str) -> Decorator:
     """The option that names a dictionary."""
     return option(
         section, "--dictionary", metavar="FILE", type=PATH,
-        help="Names of the features: one a line, in the order of their indices, or name<TAB>number "
-        "counted from 0.",
+        help="Names of the features, one a line, in the order of their indices.",
     )  # fmt: skip
 
 

@@ -67,8 +67,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def _summary(dataset: DataSet) -> str:
     size = sum(file.bytes for file in dataset.files)
-    whole = f", or all of it by {dataset.scikit_learn}" if dataset.scikit_learn else ""
-    return f"  {dataset.name}  {size:,} bytes{whole}, {dataset.licence}\n    {dataset.title}"
+    all_of_it = f", or all of it by {dataset.scikit_learn}" if dataset.scikit_learn else ""
+    return f"  {dataset.name}  {size:,} bytes{all_of_it}, {dataset.licence}\n    {dataset.title}"
 
 
 def _download(dataset: DataSet, folder: Path) -> None:
@@ -79,7 +79,7 @@ def _download(dataset: DataSet, folder: Path) -> None:
         return
     for file in dataset.files:
         try:
-            outcome = "fetched" if _fetch(file, folder) else "already there"
+            result = "fetched" if _fetch(file, folder) else "already there"
         except (OSError, ValueError) as error:
             origin, reason = f"fetched from {file.url}", " ".join(str(error).split())
             if file.sources:
@@ -87,7 +87,7 @@ def _download(dataset: DataSet, folder: Path) -> None:
                 origin = f"made of {' and '.join(parts)}"
                 reason += f". Right copies of these, put into {folder}, would do"
             raise DownloadError(f"{file.name} not {origin}: {reason}") from error
-        print(f"  {file.name}  {file.bytes:,} bytes  {outcome}")
+        print(f"  {file.name}  {file.bytes:,} bytes  {result}")
 
 
 def _fetch_whole(function: str, folder: Path) -> None:

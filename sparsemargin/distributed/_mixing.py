@@ -49,7 +49,7 @@ class Update:
     trials: int
     corrections: np.ndarray  # of this epoch, shape (n_labels,)
     mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
-    seen: np.ndarray  # rows without and with each class, shape (2, n_classes)
+    rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
     label_order: LabelOrder  # of the rows, as far as they were not shuffled
 
 

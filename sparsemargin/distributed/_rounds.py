@@ -258,7 +258,8 @@ class Rounds:
         """Let the learner be the mixture, here and on disk."""
         self.mixer.mix(updates)
         fitted = self.mixture.fitted
-        fitted.rows_by_class = np.sum([fitted.rows_by_class, *(each.seen for each in updates)], 0)
+        counted = [fitted.rows_by_class, *(each.rows_by_class for each in updates)]
+        fitted.rows_by_class = np.sum(counted, 0)
         self.done = epoch
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

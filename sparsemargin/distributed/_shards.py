@@ -62,7 +62,7 @@ class MatrixShard:
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {**vars(self), "targets": None, "shuffled": None}
+        return {"rows": self.rows, "y": self.y, "targets": None, "shuffled": None}
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:

@@ -30,7 +30,7 @@ class Checkpoint:
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
         """Write what has been learned, and where the run is; there, or at another path."""
         # Of a run before, as this one may not have come to its end.
-        before = vars(learner).get("n_features_in_")
+        before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
         save_run(learner, run, path or self.path)
 

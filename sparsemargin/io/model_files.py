@@ -143,7 +143,7 @@ def _save(
         )
     from sparsemargin._version import __version__
 
-    state = {**model._fitted.saved(), "feature_names": vars(model).get("feature_names_in_")}
+    state = {**model._fitted.saved(), "feature_names": getattr(model, "feature_names_in_", None)}
     _names_of(state, run)
     encoder = Encoder()
     document = {
@@ -157,8 +157,8 @@ def _save(
         "pipeline": None,
     }
     if steps:
-        kept = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
-        document["pipeline"] = encoder.encode_named(kept, "pipeline.")
+        told = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
+        document["pipeline"] = encoder.encode_named(told, "pipeline.")
     with replacing(path) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
@@ -210,12 +210,10 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
 def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
-    try:
+    with _naming(path):
         before = pipelines.decoded(part(steps, "steps"), model.n_features_in_)
         pipeline = Pipeline([*before, (part(steps, "last"), model)])
         pipeline._validate_names([name for name, _ in pipeline.steps])
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{os.fspath(path)}: {str(error)[:_LONGEST_MESSAGE]}") from None
     return pipeline
 
 
@@ -276,31 +274,36 @@ def summarise(model: Any) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
-    """The archive of a model file; what is raised within, but for OSErrors, comes out as a
-    ValueError that names the file."""
+    """The archive of a model file."""
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such model. {whereabouts(os.fspath(path))}")
     # To open a pipe might wait for ever.
     if not (os.path.isfile(path) or os.path.isdir(path)):
         raise ValueError(f"{path}: {_NO_MODEL}")
-    with open(path, "rb") as file:
-        try:
-            if not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
-                raise ValueError(_NO_MODEL)
-            yield Archive(file)
-        except (OSError, MemoryError):
-            raise
-        except Exception as error:
-            what = str(error)
-            if isinstance(error, DamagedError):
-                what = (
-                    f"This model file was cut short or has been changed: {error}. Copy it again "
-                    "from where it was saved, or save the model again."
-                )
-            elif not isinstance(error, ValueError):
-                what = f"This is not what save_model writes. {type(error).__name__}: {error}"
-            # A message may quote the file, at any length.
-            raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
+    with open(path, "rb") as file, _naming(path):
+        if not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
+            raise ValueError(_NO_MODEL)
+        yield Archive(file)
+
+
+@contextmanager
+def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Let what is raised, but for OSErrors, come out as a ValueError that names the file."""
+    try:
+        yield
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:
+        what = str(error)
+        if isinstance(error, DamagedError):
+            what = (
+                f"This model file was cut short or has been changed: {error}. Copy it again from "
+                "where it was saved, or save the model again."
+            )
+        elif not isinstance(error, ValueError):
+            what = f"This is not what save_model writes. {type(error).__name__}: {error}"
+        # A message may quote the file, at any length.
+        raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
 def _names_of(state: dict[str, Any], run: Any) -> Any:
@@ -324,11 +327,8 @@ def _load(path: str | os.PathLike[str]) -> _Loaded:
     with _opened(path) as archive:
         document = archive.document(MODEL_DOCUMENT)
         _check_version(document)
-        decoder, library, name = (
-            Decoder(archive),
-            part(document, "library"),
-            part(document, "class"),
-        )
+        decoder = Decoder(archive)
+        library, name = part(document, "library"), part(document, "class")
         require(isinstance(name, str) and name in LEARNERS, f"there is no classifier {name!r}")
         state = decoder.decode_named(part(document, "state"))
         fitted = Fitted.restored(state, LEARNERS[name])
@@ -349,7 +349,7 @@ def _load(path: str | os.PathLike[str]) -> _Loaded:
         ) from None
     learner._learned, learner.n_features_in_ = fitted, fitted.space.n_features
     if names is not None:
-        vars(learner)["feature_names_in_"] = names
+        learner.feature_names_in_ = names  # type: ignore[attr-defined]
     return _Loaded(learner, library, steps, run)
 
 

@@ -16,8 +16,6 @@ from sparsemargin.models.pipelines import check_names, is_choosing, model_and_na
 
 #: What the intercept's line is called.
 INTERCEPT = "(intercept)"
-# A line of a dictionary, by whether it has a tab.
-_FORMS = {False: "a name without a tab", True: "a name, a tab and the number of a feature"}
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
 
@@ -125,59 +123,28 @@ def escaped(name: str, taken: Collection[str] = (INTERCEPT,)) -> str:
     return ("\\" if name in taken or name.startswith("#") else "") + text
 
 
-def read_dictionary(path: str | os.PathLike[str], n_features: int) -> list[str]:
-    """Names of all features from UTF-8 text.
+def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None) -> list[str]:
+    """Names of features from UTF-8 text, one a line, the first line's being that of feature 0.
 
-    One name a line, the first line's being that of feature 0; or, where the first line has a tab,
-    ``name<TAB>feature`` in any order, features counted from 0. A line that is empty or not UTF-8, a
-    name or a feature that comes twice, is missing, or is one too many, is a ValueError that names
-    the file and the line.
+    A line that is empty or not UTF-8, a name that comes twice, or another number of names than that
+    of the features, unless this is None, is a ValueError that names the file.
     """
-    names: dict[int, str] = {}
     lines: dict[str, int] = {}
-    for number, (name, feature) in enumerate(dictionary_entries(path), 1):
-        problem = None
-        if not name:
-            problem = "has no name"
-        elif name in lines:
-            problem = f"has the name {name!r} of line {lines[name]}"
-        elif feature in names:
-            problem = f"names feature {feature}, as line {lines[names[feature]]} does"
-        elif feature >= n_features:
-            problem = (
-                f"names feature {feature}; the model has {n_features}, counted from 0: take the "
-                f"line out, or train with n_features={feature + 1}"
-            )
-        if problem:
-            raise ValueError(f"{os.fspath(path)}: line {number} {problem}.")
-        names[feature], lines[name] = name, number
-    if len(names) < n_features:
-        missing = next(feature for feature in range(n_features) if feature not in names)
-        raise ValueError(
-            f"{os.fspath(path)} has {len(names)} names for {n_features} features: feature "
-            f"{missing}, counted from 0, has none."
-        )
-    return [names[feature] for feature in range(n_features)]
-
-
-def dictionary_entries(path: str | os.PathLike[str]) -> Iterator[tuple[str, int]]:
-    """The name on each line, and the feature it belongs to."""
-    numbered = False
     with open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             where = f"{os.fspath(path)}: line {number}"
             try:
-                line = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
+                name = raw.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r\n")
             except UnicodeDecodeError as error:
                 raise ValueError(f"{where} is not UTF-8: {error}.") from None
-            name, tab, feature = line.rpartition("\t")
-            if number == 1:
-                numbered = bool(tab)
-            if bool(tab) != numbered or (tab and not _is_count(feature)):
-                like = ", as in line 1" if number > 1 else ""
-                raise ValueError(f"{where} reads {line!r}: expected {_FORMS[numbered]}{like}.")
-            yield (name, int(feature)) if numbered else (line, number - 1)
-
-
-def _is_count(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 20
+            if not name or "\t" in name:
+                raise ValueError(f"{where} reads {name!r}: expected a name without a tab.")
+            if name in lines:
+                raise ValueError(f"{where} has the name {name!r} of line {lines[name]}.")
+            lines[name] = number
+    if n_features not in (None, len(lines)):
+        raise ValueError(
+            f"{os.fspath(path)} has {len(lines)} names for {n_features} features: one a line is "
+            "wanted, from feature 0 on."
+        )
+    return list(lines)

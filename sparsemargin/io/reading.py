@@ -153,7 +153,8 @@ class Corpus(RowSource):
 
     @property
     def names(self) -> str:
-        return ", ".join(source.name for source in self.sources)
+        names = [source.name for source in self.sources]
+        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
 
     @property
     def size(self) -> int | None:

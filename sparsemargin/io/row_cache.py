@@ -249,7 +249,9 @@ class RowCache:
             raise
         except Exception as error:
             raise _damaged(name, str(error) or type(error).__name__) from None
-        raise _of_format(name, version)
+        raise UnusableCacheError(
+            name, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
+        )
 
     def close(self) -> None:
         """Let go of the file; arrays still in use keep it until they are gone."""
@@ -316,12 +318,6 @@ class RowCache:
 
 def _damaged(path: str, trouble: str) -> UnusableCacheError:
     return UnusableCacheError(path, f"is damaged: {trouble.rstrip('.')}")
-
-
-def _of_format(path: str, version: Any) -> UnusableCacheError:
-    return UnusableCacheError(
-        path, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
-    )
 
 
 def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCache | None:
@@ -399,8 +395,8 @@ def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, Labelle
         dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
         starts = np.cumsum([first_rows[g], *map(len, dealt)])
         for i in block_order(len(dealt), _seed(seed, epoch, g)):
-            own_order = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
-            yield int(starts[i]), rows.taken(dealt[i]), own_order
+            order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
+            yield int(starts[i]), rows.taken(dealt[i]), order_of_rows
 
 
 def _seed(*key: Any) -> int:

@@ -370,7 +370,7 @@ class Run:
                 f"{self.source.names} has labels but no features: nothing can be learned from it. "
                 f"{FORM}."
             )
-        found, before = self._n_features(), vars(learner).get("n_features_in_", 0)
+        found, before = self._n_features(), getattr(learner, "n_features_in_", 0)
         n_features = reading.n_features or max(found, before)
         if found > n_features:
             raise ValueError(
@@ -378,9 +378,9 @@ class Run:
                 "as index 0 occurs too. Pass a larger n_features."
             )
         learner._resize(n_features, int(reading.drops_column_0(passes.lowest)))
-        if n_features > before:
+        if n_features > before and hasattr(learner, "feature_names_in_"):
             # Features that come from a file have no names.
-            vars(learner).pop("feature_names_in_", None)
+            del learner.feature_names_in_
         fitted, learner.n_features_in_ = learner._fitted, n_features
         fitted.n_iter = float(self.epoch)
         fitted.reading = reading.settled(passes.lowest)

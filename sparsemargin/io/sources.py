@@ -232,8 +232,8 @@ def _source_of_open(file: Any) -> Source:
     if isinstance(file, Integral):
         name, file = f"<file descriptor {file}>", io.FileIO(int(file), closefd=False)
     else:
-        own = getattr(file, "name", None)
-        name = own if isinstance(own, str) else f"<{type(file).__name__}>"
+        named = getattr(file, "name", None)
+        name = named if isinstance(named, str) else f"<{type(file).__name__}>"
     if isinstance(file.read(0), str):
         raise ValueError(
             f"{name} is open as text, and bytes are read. Open it by open(path, 'rb'), or pass the "

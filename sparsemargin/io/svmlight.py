@@ -94,20 +94,15 @@ def load_svmlight(
     corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
     if not rows.n_rows:
-        raise ValueError(f"{_names(corpus)} has no rows. {FORM}.")
+        raise ValueError(f"{corpus.names} has no rows. {FORM}.")
     if not len(rows.data):
         warnings.warn(
-            f"{_names(corpus)} has labels but no features: nothing can be learned from it. {FORM}.",
+            f"{corpus.names} has labels but no features: nothing can be learned from it. {FORM}.",
             stacklevel=2,
         )
     X, y = _matrix(rows, corpus), values[rows.labels]
     labels = y if rows.label_start is None else _tuples(y, rows.label_start)
     return (X, labels) if rows.query_ids is None else (X, labels, rows.query_ids)
-
-
-def _names(corpus: Corpus) -> str:
-    names = [source.name for source in corpus.sources]
-    return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
 
 
 class _Vector:
@@ -197,7 +192,7 @@ def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
     if reading.zero_based == "auto" and from_zero:
         if reading.n_features is not None and n_features > reading.n_features:
             raise ValueError(
-                f"{_names(corpus)}: index {rows.highest} is beyond "
+                f"{corpus.names}: index {rows.highest} is beyond "
                 f"n_features={reading.n_features}, since indices count from 0. Raise n_features, "
                 "or leave it out."
             )
