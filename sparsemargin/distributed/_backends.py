@@ -38,7 +38,7 @@ class LostScheduler(ConnectionError):
 
 
 def open_shard(given: Any, y: Any = None) -> Shard:
-    """What is learned from, where that is done."""
+    """The shard itself, on the machine that learns from it."""
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y)
 
 
@@ -52,12 +52,12 @@ class SerialBackend:
                 self.shards.append(open_shard(*map(_here, _parts(shard))))
 
     def share(self, value: Any) -> Any:
-        """What stands for an object that every call takes."""
+        """Make an object known to all calls of `each`; what they are given in its place."""
         return value
 
     def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
-        """The number of each shard, and what a function gives for it and for further arguments,
-        which it may not change, as soon as it is there."""
+        """Call a function with each shard and further arguments, which it may not change; yields
+        the number of a shard and the result as soon as it is there."""
         for s, shard in enumerate(self.shards):
             with _naming(s, len(self.shards)):
                 result = function(shard, *shared)
@@ -150,16 +150,16 @@ class DaskBackend:
                 self.client.cancel(list(running))
 
     def _next(self, futures: list[Future], shared: list[Future]) -> Future:
-        """One that is done; warns where nobody is left to do any."""
+        """A future that is done; warns while there is no worker."""
         from dask.distributed import wait
 
         looks = 0
         while True:
             try:
-                # It takes the current client, which the one that was given need not be.
+                # `wait` asks the current client, which may be another one.
                 with self.client.as_current():
                     told = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
-                # What was done may be lost again with its worker before it is looked at.
+                # A result may be lost again with its worker before it is read.
                 if told.done:
                     return next(iter(told.done))
             except TimeoutError:
@@ -188,7 +188,7 @@ class DaskBackend:
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
-        """Say so where the scheduler goes away meanwhile."""
+        """Raise a `LostScheduler` where the scheduler goes away meanwhile."""
         import dask
         from distributed.comm.core import CommClosedError
 
@@ -196,7 +196,7 @@ class DaskBackend:
         # scheduler.
         quiet = {"distributed.admin.large-graph-warning-threshold": sys.maxsize}
         try:
-            # A client that was closed meanwhile has none either.
+            # A client that was closed meanwhile has lost its scheduler, too.
             if self.client.status != "running":
                 raise CancelledError
             with dask.config.set(quiet):
@@ -230,7 +230,7 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 @contextmanager
 def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Backend]:
-    """This process, or the workers of a client; that of an address is closed in the end."""
+    """This process, or the workers of a client. One that is opened here is closed in the end."""
     if client is None:
         yield SerialBackend(shards)
         return

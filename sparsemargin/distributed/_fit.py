@@ -49,12 +49,12 @@ _NOT_MIXED = {
     "MaxMarginClassifier": "it keeps a multiplier for each row",
 }
 
-# What can't be had where no process has all rows: parameters, and what they must be.
+# Parameters that need all rows in one process, and the values that turn them off.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
     "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
 }  # fmt: skip
-# Of these one value only.
+# Those of which one value alone does.
 _ONE_VALUE = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
 
 
@@ -239,7 +239,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
 
 
 def _new_learner(options: ShardOptions) -> Learner:
-    """A learner as it is asked for; refused where that can't be had on shards."""
+    """The learner that the options ask for; refused where shards can't be learned from so."""
     if options.mixing not in get_args(Mixing):
         raise ValueError(f"mixing must be 'uniform' or 'errors', got {options.mixing!r}.")
     if options.resume and options.checkpoint is None:

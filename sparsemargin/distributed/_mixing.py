@@ -61,7 +61,7 @@ class SingleEpoch:
         self.space = learner._fitted.space = deepcopy(start)
 
     def note(self, task: Task) -> None:
-        """Hear of a block that has been learned from."""
+        """Take note of a block that has been learned from."""
 
     def learned(self) -> Any:
         """What the mixer is told in the end."""
@@ -69,7 +69,7 @@ class SingleEpoch:
 
 
 class SingleMixer:
-    """Lets the space of a mixture take over what the epoch on the only shard has come to."""
+    """Makes the space of the only shard that of the mixture."""
 
     epoch_type: type[Any] = SingleEpoch
 
@@ -77,11 +77,11 @@ class SingleMixer:
         self.mixture = mixture
 
     def start(self) -> Any:
-        """What all shards begin an epoch with, which nobody may write to."""
+        """What all shards begin an epoch with, read-only."""
         return self.mixture.space
 
     def mix(self, updates: Sequence[Update]) -> None:
-        """Let the space be the mixture, made in the order of the shards."""
+        """Make the mixture of what the shards have learned, in their order."""
         self.mixture.space = updates[0].learned
 
 
@@ -97,7 +97,7 @@ class SparseDelta:
 
     @classmethod
     def of(cls, array: np.ndarray, changed: np.ndarray, ratio: Any = 0.0) -> Self:
-        """The shortest that tells where an array has changed from the base times the ratio."""
+        """The shorter of the two forms, where `changed` is what differs from base times ratio."""
         kind = np.dtype(np.int32 if array.size <= np.iinfo(np.int32).max else np.int64)
         n_vectors = array.shape[1]
         if np.count_nonzero(changed) * (kind.itemsize + array.itemsize) >= array.nbytes:
@@ -161,7 +161,7 @@ def changed(base: np.ndarray, shares: np.ndarray, deltas: Sequence[Any]) -> np.n
 
 
 def without_scale(theta: np.ndarray, p: float) -> np.ndarray:
-    """The weights that belong to theta, but for a factor of each vector."""
+    """The weights of the dual vectors, each but for a factor."""
     if p == 2.0:
         return theta
     size = np.abs(theta)
@@ -204,7 +204,7 @@ class VectorEpoch(SingleEpoch):
         return DualVectors(SparseDelta.of(after, moved, ratio), sums, scalars_of(space))
 
     def _ratio(self) -> np.ndarray:
-        """What each vector has been multiplied by where no row has moved it."""
+        """What each vector has been multiplied by, as coordinates that no row has moved show."""
         scale, shift = self.began
         per_label = self.space.per_label
         ratio = np.ldexp(per_label("scale") / scale, per_label("shift") - shift)
@@ -255,7 +255,7 @@ class VectorMixer(SingleMixer):
         return changed(theta, shares, [each.theta for each in learned])
 
     def _shares(self, updates: Sequence[Update]) -> np.ndarray:
-        """Of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
+        """How much each shard counts in the mixture of each vector, shape (n_shards, n_vectors)."""
         made = np.array([each.corrections for each in updates], dtype=np.float64)
         total = made.sum(axis=0)
         uniform = np.full(made.shape, 1.0 / len(updates))
@@ -313,7 +313,7 @@ class AdaptiveMixer(VectorMixer):
 
 
 def _held(values: Any, dtype: Any) -> np.ndarray:
-    """The same in the type of the coordinates, which must be able to hold it."""
+    """The values in the type of the coordinates; a ValueError where they exceed it."""
     with np.errstate(over="ignore"):
         held = np.asarray(values).astype(dtype)
     if not np.isfinite(held).all():
@@ -322,8 +322,8 @@ def _held(values: Any, dtype: Any) -> np.ndarray:
 
 
 def _mixed_scalars(shares: np.ndarray, learned: Sequence[DualVectors]) -> dict[str, np.ndarray]:
-    """Of the mixture: the corrections go on from the largest count, so that no rate or margin that
-    falls with them rises again."""
+    """The scalars of the mixture. Corrections go on from the largest count, so that no rate or
+    margin that falls with them rises again."""
     by_name = {name: np.array([each.scalars[name] for each in learned]) for name in _SCALARS}
     # Masses may be infinite, and shares 0.
     mass = np.multiply(shares, by_name["mass"], out=np.zeros(shares.shape), where=shares > 0.0)

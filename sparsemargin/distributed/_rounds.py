@@ -1,4 +1,4 @@
-"""The rounds of a fit over shards: an epoch on each of them, the mixture, and again."""
+"""The rounds of a fit over shards: an epoch on each of them, then the mixture."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Plan:
 
 
 def check_library(library: str) -> None:
-    """Refuse to work for a process that has another version of the library."""
+    """Refuse to work for a process with another version of the library."""
     if library != __version__:
         from dask.distributed import get_worker
 
@@ -186,8 +186,8 @@ class Rounds:
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
-                # Its thread is there from now on: if Ctrl-C came upon a thread that is about to
-                # begin with a mixture, that would not be waited for.
+                # Start the thread now: a mixture whose thread Ctrl-C kept from starting would not
+                # be waited for.
                 thread.submit(int).result()
                 while not (self.converged or self.is_over or self.done == self.max_iter):
                     self._make_round(self.done + 1, thread)
@@ -218,11 +218,11 @@ class Rounds:
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, and the mixture."""
         began, start = time.perf_counter(), self.mixer.start()
-        # Now, as the mixture may be what they begin with.
+        # Before they learn, as they may begin with the mixture itself.
         sent = 0 if self.on_round is None else n_bytes(start)
         updates = self._learn(epoch, start)
         mixing = time.perf_counter()
-        # To the end, even where Ctrl-C comes meanwhile, which is heard after.
+        # In a thread of its own, as Ctrl-C then waits for the end of the mixture.
         thread.submit(self._mix, epoch, updates).result()
         if epoch == 1:
             _warn_of_order([update.label_order for update in updates])
@@ -296,7 +296,7 @@ def _warn_of_order(orders: list[LabelOrder]) -> None:
 
 
 def n_bytes(message: Any) -> int:
-    """What it would be sent as."""
+    """Bytes that the message takes when it is sent."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
     return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)

@@ -42,7 +42,7 @@ class Survey(NamedTuple):
     checksum: int  # of rows and labels
 
     def identity(self) -> dict[str, Any]:
-        """What the shard is known by when a fit goes on."""
+        """By what a resumed fit knows the shard again."""
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
@@ -65,22 +65,17 @@ class Schema:
     checksums: dict[str, int] = field(default_factory=dict)
 
     @property
-    def no_rows(self) -> Csr:
-        """Rows of the type and with the columns of all, but none of them."""
-        indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
-        return Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
-
-    @property
     def beginning(self) -> Beginning:
         """What is known when a learner is opened for rows like these."""
-        return Beginning(self.no_rows, self.classes, self.form, grows=self.grows)
+        indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
+        no_rows = Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
+        return Beginning(no_rows, self.classes, self.form, grows=self.grows)
 
 
 def schema_of_files(
     names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
-    """That of files of these names; the classes are those that the caller has named, or all
-    labels."""
+    """The schema of files of these names; the classes are those of the caller, or all labels."""
     reading, table = surveys[0].reading, LabelTable()
     assert reading is not None
     for s, survey in enumerate(surveys):
@@ -111,7 +106,7 @@ def schema_of_files(
 
 
 def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
-    """That of matrices, whose classes are those of all of them."""
+    """The schema of matrices; the classes are those of all of them together."""
     first = surveys[0]
     for s, survey in enumerate(surveys):
         if survey.n_columns != first.n_columns:
@@ -187,7 +182,7 @@ class Mixture:
 
     @property
     def space(self) -> Any:
-        """The mixture itself, which mixers change."""
+        """The space of the mixture."""
         return self.fitted.space
 
     @space.setter
@@ -195,7 +190,7 @@ class Mixture:
         self.fitted.space = space
 
     def finished(self, epochs: int) -> Learner:
-        """A learner of its own, whose features are those of the rows."""
+        """A copy of the learner, with the features of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
         learner._learned = replace(
             self.fitted, space=copy.deepcopy(self.space), n_iter=float(epochs),

@@ -31,7 +31,7 @@ from sparsemargin.models.labels import (
 )
 from sparsemargin.models.rows import check_rows, first_rows, open_rows
 
-# Bytes that take longer to be sent to another worker than that one could save.
+# So large that Dask moves the shard to no other worker.
 _HEAVY = 1 << 27
 
 _FORMS = (
@@ -74,7 +74,7 @@ class MatrixShard:
         given.check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
-        # One without rows is told of by its number.
+        # A shard without rows is refused later, by its number.
         X = given.as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
@@ -86,7 +86,7 @@ class MatrixShard:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
-        # A code tells of a label only by what this shard's classes are.
+        # The codes alone would be the same for other classes.
         checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
@@ -105,7 +105,7 @@ class MatrixShard:
         yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
 
     def _order(self, seed: int, number: int) -> np.ndarray:
-        """The rows' after so many passes, each of which shuffles the one before."""
+        """The order of the rows in an epoch: each shuffles that of the epoch before."""
         of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
         if of_seed != seed or done > number:
             done, order = 0, np.arange(len(order))

@@ -68,7 +68,7 @@ OWN_TYPES: dict[str, Any] = {
 
 
 def state_of(value: Any) -> Any:
-    """What is saved of an object of one of these types."""
+    """The state of an object of one of these types."""
     if isinstance(value, np.random.RandomState):
         return _random_state(value)
     return value.__getstate__()
@@ -97,7 +97,7 @@ class Encoder:
         self.arrays: dict[str, np.ndarray] = {}
 
     def encode(self, value: Any, path: str) -> Any:
-        """What stands for a value, to which `path` leads."""
+        """What the document has for a value; `path` is where the value stands."""
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
             return value
@@ -128,7 +128,7 @@ class Encoder:
         return {"array": self._put(array, path)}
 
     def _put(self, array: np.ndarray, path: str) -> str:
-        """Take an array out; the name it is given."""
+        """Put an array beside the document; the name it gets."""
         if not can_hold(array.dtype):
             _refuse(f"an array of type {array.dtype}", path)
         while path in self.arrays:
@@ -165,7 +165,7 @@ class Decoder:
         return self.readers[tag](content)
 
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The other way round of `Encoder.encode_named`."""
+        """The values that `Encoder.encode_named` encoded."""
         require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
         return {name: self.decode(value) for name, value in content.items()}
 

@@ -73,7 +73,7 @@ class ArchiveWriter:
     def __exit__(self, kind: type | None, error: object, trace: TracebackType | None) -> None:
         if kind is None:
             self._zip.close()
-        # To close it may fail after Ctrl-C, and would tell of that failure instead.
+        # Otherwise its destructor would close it, and fail in place of the error at hand.
         self._zip.fp = None
 
     def document(self, name: str, document: dict[str, Any]) -> None:

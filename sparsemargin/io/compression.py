@@ -10,7 +10,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-# As many bytes as the longest of the patterns below wants to see.
+# As long as the longest of the patterns below.
 HEAD_BYTES = 10
 
 # A byte of zstd can stand for 32 KiB of content, all of which comes at once.
@@ -44,7 +44,7 @@ class CountingReader(io.RawIOBase):
             return n
         try:
             while (n := self._file.readinto(room)) is None:
-                # It does not block, and there is nothing yet.
+                # A non-blocking file with nothing to read yet.
                 wait = select.poll()
                 wait.register(self._file, select.POLLIN)
                 wait.poll()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
-# More are a circle.
+# More than that are links in a circle.
 _MOST_LINKS = 40
 
 
@@ -64,7 +64,7 @@ def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
 
 
 def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether both are a file of the same place; devices and pipes are not replaced."""
+    """Whether both name one file, which to write the one would replace."""
     if os.path.isfile(path) and os.path.isfile(other):
         return os.path.samefile(path, other)
     return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)

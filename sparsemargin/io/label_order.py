@@ -44,7 +44,7 @@ class LabelOrder:
         return self.expected >= _LEAST_EXPECTED and self.changes < _SHARE * self.expected
 
     def told(self, names: str) -> str:
-        """That the rows of what is called so are sorted."""
+        """The sentence that says that the rows of these files are sorted."""
         return (
             f"{names}: the rows are sorted by their labels, which change {self.changes:,} times "
             f"in {self.counts.sum():,} rows, not some {self.expected:,.0f} times as in random "
@@ -52,7 +52,7 @@ class LabelOrder:
         )
 
     def warning(self, names: str) -> str:
-        """What to say where they are learned from all the same."""
+        """The warning where sorted rows are learned from all the same."""
         return (
             f"{self.told(names)} Learned from in this order, the last ones outweigh the others. "
             "Bring the rows into random order first; those of a file by shuf FILE > SHUFFLED."

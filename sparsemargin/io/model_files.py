@@ -171,7 +171,7 @@ def save_run(learner: Learner, run: dict[str, Any], path: str | os.PathLike[str]
 
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """What `save_run` has saved; None for the run of a model that is the end of one."""
+    """The learner and the run that `save_run` saved; of a finished model the run is None."""
     loaded = _load(path)
     return loaded.learner, loaded.run
 

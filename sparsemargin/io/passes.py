@@ -53,7 +53,7 @@ class Passes:
             self.cache = find_cache(path, identity)
         if self.cache is None:
             reading = self.source.reading
-            # A scan that an error's traceback kept would wait for its threads when that goes.
+            # An error's traceback would otherwise keep the scan, and its threads, alive.
             with closing(self.source.scan(self.table, self.max_index)) as blocks:
                 self.cache = yield from write_cache(
                     path, identity, reading.dtype, reading.multilabel, blocks, self.table
@@ -67,7 +67,7 @@ class Passes:
     def keep(self) -> RowCache:
         """The cache, which is made first where there is none."""
         for _ in self.first():
-            # One that was found is not read for nothing.
+            # A cache that was found is not read now.
             if self.cache is not None:
                 break
         assert self.cache is not None
@@ -101,7 +101,7 @@ class Passes:
         return consumed
 
     def _check_columns(self, cache: RowCache) -> None:
-        """Refuse a cache whose columns go beyond its highest index: it was not made so."""
+        """Refuse a cache whose columns go beyond its highest index, as in none that was written."""
         if cache.n_columns > self.source.reading.columns_up_to(cache.highest):
             raise ValueError(
                 f"{cache.path} is damaged: its columns go beyond its highest index. Delete it; it "

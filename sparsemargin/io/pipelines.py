@@ -38,8 +38,7 @@ def steps_of(model: Any) -> list[tuple[str, Any]]:
 
 
 def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """What there is to keep of steps that have been fitted; a ValueError names one that model files
-    have no place for."""
+    """The states of fitted steps; a ValueError names a step that model files can't hold."""
     return [{"name": name, **_encoded(step)} for name, step in steps]
 
 
@@ -72,7 +71,7 @@ def _encoded(step: Any) -> dict[str, Any]:
 
 
 def kinds_of(steps: Any) -> list[str]:
-    """The types of steps by what was kept of them; a ValueError where one is none there is."""
+    """The types of encoded steps; a ValueError where one is unknown."""
     require(isinstance(steps, list), "its steps are no list")
     kinds = [part(each, "kind") for each in steps]
     for kind in kinds:
@@ -99,7 +98,7 @@ def _named(kind: str, each: Any, width: int | None) -> tuple[str, Any]:
 
 def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any:
     require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
-    # Others read files that rows name.
+    # Other inputs would read files that rows name.
     require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
     if "dtype" in parameters:
         dtype = parameters["dtype"]

@@ -82,7 +82,7 @@ class Predictor:
         """The rows, in their order; features that the model doesn't know count for nothing. A
         ValueError where an output exceeds a float64, a warning where no row has a feature."""
         n_rows = n_entries = 0
-        # Of short rows there are so many in a block of text that their outputs take much more.
+        # A block of short rows has so many that their outputs would take far more than its text.
         step = max(1, _OUTPUTS_PER_PART // self.learner._space.n_labels)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
@@ -129,7 +129,7 @@ def check_form(block: LabelledRows, name: str) -> None:
 
 
 class _NoTable(LabelTable):
-    """For labels that nobody asks for: there may be a different one in every row."""
+    """For labels that nobody asks for, of which every row may have another."""
 
     def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
         return labels

@@ -54,14 +54,12 @@ class Reading:
     dtype: Any = np.float64
     zero_based: bool | Literal["auto"] = "auto"
     multilabel: bool = False
-    query_id: bool = False
     n_features: int | None = None
     hash_bits: int | None = None
 
     def __post_init__(self) -> None:
         self.dtype = check_float_dtype(self.dtype)
-        for flag in "multilabel", "query_id":
-            setattr(self, flag, check_flag(flag, getattr(self, flag)))
+        self.multilabel = check_flag("multilabel", self.multilabel)
         if isinstance(self.zero_based, bool | np.bool_):
             self.zero_based = bool(self.zero_based)
         elif not isinstance(self.zero_based, str) or self.zero_based != "auto":
@@ -102,7 +100,6 @@ class Reading:
             least=1 if self.zero_based is False else 0,
             max_index=min(max_index, self.max_index),
             multilabel=self.multilabel,
-            query_id=self.query_id,
             hash_bits=self.hash_bits or 0,
         )
 
@@ -209,7 +206,7 @@ class Corpus(RowSource):
             n_lines += rows.n_lines
             yield LabelledRows(
                 rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
-                rows.label_start, rows.query_ids, rows.lowest, rows.highest,
+                rows.label_start, rows.lowest, rows.highest,
                 self._bytes_before(text.source) + text.consumed, text,
             )  # fmt: skip
             idle.append(scanner)
@@ -283,7 +280,6 @@ _FLAWS = {
         "Delete it, or make the space a plain one. Files that begin with a mark are named one by "
         "one, not joined.",
     ),
-    "bad_query_id": Flaw("{token} is not a query's number", "Write qid:N, N an integer."),
 }
 
 

@@ -41,7 +41,6 @@ class LabelledRows:
     indptr: np.ndarray  # of the type of indices, shape (n_rows + 1,)
     labels: np.ndarray  # ids: of each row's label, or, with label_start, of the labels of all rows
     label_start: np.ndarray | None = None  # where each row's begin, int64, shape (n_rows + 1,)
-    query_ids: np.ndarray | None = None  # int64, of the rows that have one
     lowest: int = LARGEST_INDEX  # of all indices, as written
     highest: int = -1
     consumed: int | None = None  # bytes of the source up to the end of the block, if known
@@ -64,7 +63,7 @@ class LabelledRows:
 
     def part(self, first: int, stop: int) -> LabelledRows:
         """The rows from the first to before another, in views."""
-        indptr, start, queries = self.indptr[first : stop + 1], self.label_start, self.query_ids
+        indptr, start = self.indptr[first : stop + 1], self.label_start
         entries, labels = slice(indptr[0], indptr[-1]), slice(first, stop)
         if start is not None:
             start = start[first : stop + 1]
@@ -73,7 +72,6 @@ class LabelledRows:
         return replace(
             self, data=self.data[entries], indices=self.indices[entries],
             indptr=indptr - indptr[0], labels=self.labels[labels], label_start=start,
-            query_ids=None if queries is None else queries[first:stop],
         )  # fmt: skip
 
     def taken(self, rows: np.ndarray) -> LabelledRows:
@@ -99,7 +97,7 @@ class LabelledRows:
 
 
 def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
-    """The rows of blocks without queries, one block's after the other's, in copies."""
+    """The rows of blocks, one block's after the other's, in copies."""
     data, indices, labels = (
         np.concatenate([getattr(block, name) for block in blocks])
         for name in ("data", "indices", "labels")

@@ -75,7 +75,7 @@ class Run:
         self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
-        # As of `rows_by_class`, where class weights need them.
+        # `rows_by_class` of all rows, where class weights need it.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
         self.checkpoint, self.written = checkpoint, self.started
@@ -177,7 +177,7 @@ class Run:
         over = self.patience is not None and self.patience.is_over(made)
         if made:
             return not over and (max_iter is None or self.epoch < max_iter)
-        # From here on there is nothing to resume.
+        # The run is at its end: there is nothing to resume.
         self.position = None
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.

@@ -102,7 +102,7 @@ class StreamLabels:
             many = self.source.reading.multilabel
             self.encoder, self.told = encoder_of(table.values(), self.source.names, many), True
         self.check_positive()
-        # One that no row has is found at the end.
+        # A class without rows finds its 0 at the end.
         by_id, positive = np.append(by_id, 0), self.encoder.positive
         labels = self.classes.tolist() if positive is None else [positive]
         counts = by_id[[table.find(label) for label in labels]]

@@ -32,10 +32,9 @@ def load_svmlight(
     dtype: DTypeLike = np.float64,
     zero_based: bool | Literal["auto"] = "auto",
     multilabel: bool = False,
-    query_id: bool = False,
     hash_bits: int | None = None,
     n_jobs: int | None = None,
-) -> tuple[Any, ...]:
+) -> tuple[Any, Any]:
     """Load svmlight text (libsvm's format) into a CSR matrix.
 
     What `sklearn.datasets.load_svmlight_file` reads is read alike, to the bit of every value.
@@ -57,8 +56,6 @@ def load_svmlight(
         index at all.
     multilabel : bool, default=False
         Whether rows have any number of labels, separated by commas.
-    query_id : bool, default=False
-        Whether to return the numbers of `qid:N`, too.
     hash_bits : int, optional
         From 1 to 31: indices are hashed to 2**hash_bits columns, which are the highest bits of the
         finaliser of splitmix64. They may then be names, too, as in ``goal:1``: what is no whole
@@ -74,8 +71,6 @@ def load_svmlight(
     y : ndarray of shape (n_rows,), or list of tuples
         float64 where all labels are numbers; else text, all labels that are equal numbers being
         as the first of them was written. With `multilabel`, a sorted tuple of these for each row.
-    query_ids : ndarray of int64
-        Only if asked for: of the rows that have one.
 
     Raises
     ------
@@ -90,7 +85,7 @@ def load_svmlight(
     UserWarning
         If there are labels but no features.
     """
-    reading = Reading(dtype, zero_based, multilabel, query_id, n_features, hash_bits)
+    reading = Reading(dtype, zero_based, multilabel, n_features, hash_bits)
     corpus = Corpus(open_sources(paths), reading, threads_for(n_jobs))
     rows, values = _load(corpus)
     if not rows.n_rows:
@@ -101,8 +96,7 @@ def load_svmlight(
             stacklevel=2,
         )
     X, y = _matrix(rows, corpus), values[rows.labels]
-    labels = y if rows.label_start is None else _tuples(y, rows.label_start)
-    return (X, labels) if rows.query_ids is None else (X, labels, rows.query_ids)
+    return X, y if rows.label_start is None else _tuples(y, rows.label_start)
 
 
 class _Vector:
@@ -138,23 +132,20 @@ def _load(corpus: Corpus) -> tuple[LabelledRows, np.ndarray]:
     the labels by id."""
     reading, table = corpus.reading, LabelTable()
     data, indices, ends = _Vector(reading.dtype), _Vector(np.int32), _Vector(np.int64)
-    labels, label_ends, query_ids = _Vector(np.int32), _Vector(np.int64), _Vector(np.int64)
+    labels, label_ends = _Vector(np.int32), _Vector(np.int64)
     lowest, highest = LARGEST_INDEX, -1
     for block in corpus.scan(table, base=int(reading.zero_based is not True)):
         share = min((block.consumed or 0) / corpus.size, 1.0) if corpus.size else 1.0
         ends.extend(block.indptr[1:].astype(np.int64) + data.size, share)
         if block.label_start is not None:
             label_ends.extend(block.label_start[1:] + labels.size, share)
-        if block.query_ids is not None:
-            query_ids.extend(block.query_ids, share)
         data.extend(block.data, share)
         indices.extend(block.indices, share)
         labels.extend(block.labels, share)
         lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
     rows = LabelledRows(
         data.trimmed(), indices.trimmed(), _from_zero(ends), labels.trimmed(),
-        _from_zero(label_ends) if reading.multilabel else None,
-        query_ids.trimmed() if reading.query_id else None, lowest, highest,
+        _from_zero(label_ends) if reading.multilabel else None, lowest, highest,
     )  # fmt: skip
     return rows, table.values()
 
