@@ -211,7 +211,7 @@ def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
     from sklearn.pipeline import Pipeline
 
     with _naming(path):
-        before = pipelines.decoded(part(steps, "steps"), model.n_features_in_)
+        before = pipelines.decoded(part(steps, "steps"))
         pipeline = Pipeline([*before, (part(steps, "last"), model)])
         pipeline._validate_names([name for name, _ in pipeline.steps])
     return pipeline

@@ -79,24 +79,17 @@ def kinds_of(steps: Any) -> list[str]:
     return kinds
 
 
-def decoded(steps: Any, n_features: int) -> list[tuple[str, Any]]:
-    """The steps again, of what was kept of them; a ValueError where no pipeline has that before a
-    classifier of so many features."""
-    made, width = [], None
+def decoded(steps: Any) -> list[tuple[str, Any]]:
+    """The steps again, with their names; a ValueError where no step has such a state."""
+    made = []
     for kind, each in zip(kinds_of(steps), steps, strict=True):
-        made.append(_named(kind, each, width))
-        width = _width(made[-1][1], width)
-    require(width in (None, n_features), "its steps make another number of columns")
+        name = part(each, "name")
+        require(isinstance(name, str), "a step has no name")
+        made.append((name, _decoded(kind, part(each, "parameters"), part(each, "learned"))))
     return made
 
 
-def _named(kind: str, each: Any, width: int | None) -> tuple[str, Any]:
-    name = part(each, "name")
-    require(isinstance(name, str), "a step has no name")
-    return name, _decoded(kind, part(each, "parameters"), part(each, "learned"), width)
-
-
-def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any:
+def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
     require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
     # Other inputs would read files that rows name.
     require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
@@ -105,12 +98,13 @@ def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any
         require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
         parameters = {**parameters, "dtype": np.dtype(dtype).type}
     if kind == "FeatureUnion":
-        return _decoded_union(parameters, part(learned, "members"), width)
+        return _decoded_union(parameters, part(learned, "members"))
     try:
         step = _kind(kind)(**parameters)
         step._validate_params()
     except (TypeError, ValueError) as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
+    width = None
     if "words" in learned:
         words = array_of(learned, "words", object, (None,))
         step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
@@ -118,9 +112,7 @@ def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any
         width = len(words)
         require(len(step.vocabulary_) == width, "a word comes twice")
     elif "n_features_in_" in learned:
-        n_features = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
-        require(width in (None, n_features), f"{kind} is of another number of columns")
-        step.n_features_in_ = width = int(n_features)
+        step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
     if "feature_names_in_" in learned:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
     if "n_samples_seen_" in learned:
@@ -141,32 +133,19 @@ def _decoded(kind: str, parameters: Any, learned: Any, width: int | None) -> Any
     return step
 
 
-def _decoded_union(parameters: dict[str, Any], members: Any, width: int | None) -> Any:
-    of_members = zip(kinds_of(members), members, strict=True)
-    steps = [_named(kind, each, width) for kind, each in of_members]
+def _decoded_union(parameters: dict[str, Any], members: Any) -> Any:
     weights = parameters.get("transformer_weights") or {}
     require(
         isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values()),
         "its transformer_weights are no numbers",
     )
     try:
-        union = _kind("FeatureUnion")(steps, **parameters)
+        union = _kind("FeatureUnion")(decoded(members), **parameters)
         union._validate_transformers()
         union._validate_transformer_weights()
     except (TypeError, ValueError) as error:
         raise ValueError(f"This scikit-learn takes another FeatureUnion: {error}") from None
     return union
-
-
-def _width(step: Any, before: int | None) -> int | None:
-    """How many columns a step makes of so many; None: not known."""
-    if hasattr(step, "transformer_list"):
-        widths: list[Any] = [_width(member, before) for _, member in step.transformer_list]
-        return None if None in widths else sum(widths)
-    if hasattr(step, "vocabulary_"):
-        return len(step.vocabulary_)
-    width = getattr(step, "n_features_in_", getattr(step, "n_features", before))
-    return None if width is None else int(width)
 
 
 def _kind(name: str) -> Any:
