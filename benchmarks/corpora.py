@@ -159,7 +159,7 @@ N_TRAIN = N_TEST = 10_000
 def load_sample(topics: Iterable[str] | None = None) -> tuple[csr_matrix, dict]:
     """Read the first `N_TRAIN` + `N_TEST` rows of the sample in the loader's shuffled order, and
     the labels of some topics, or of all, in {-1, 1}."""
-    stories = load_rcv1(topics, source="sample", n_train=N_TRAIN, n_test=N_TEST)
+    stories = load_rcv1(topics, source="sample")
     labels = 2 * stories.target[: N_TRAIN + N_TEST].toarray().astype(np.int64) - 1
     X = stories.data[: N_TRAIN + N_TEST]
     return X, dict(zip(stories.target_names, labels.T.copy(), strict=True))

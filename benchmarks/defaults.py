@@ -452,7 +452,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 def problems() -> Iterator[tuple[str, Problem]]:
     """Sets by name, each with its problems."""
     if os.environ.get("SPARSEMARGIN_DATA"):
-        stories = datasets.load_rcv1(["GCAT", "C15", "ECAT", "M14", "GSPO", "C18"], n_train=ROWS)
+        stories = datasets.load_rcv1(["GCAT", "C15", "ECAT", "M14", "GSPO", "C18"])
         for topic in range(stories.target.shape[1]):
             labels = stories.target[:ROWS][:, [topic]].toarray().ravel()
             yield "RCV1 topics", (stories.data[:ROWS], labels)

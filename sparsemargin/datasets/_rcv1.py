@@ -16,7 +16,6 @@ from sparsemargin.io.svmlight import load_svmlight
 
 from .files import DataHome, data_sets, folders_of, read_files
 
-RCV1Subset = Literal["train", "test", "all"]
 RCV1Source = Literal["auto", "sample", "corpus"]
 RCV1Order = Literal["auto", "given", "shuffled"]
 Target: TypeAlias = NDArray[np.int64] | sp.csr_matrix
@@ -25,7 +24,6 @@ Target: TypeAlias = NDArray[np.int64] | sp.csr_matrix
 #: in the order of its Table 2. The numbers are positions, from 0, in the paper's alphabetical list.
 BROTTO_TOPICS = {70: "GCAT", 101: "MCAT", 4: "C15", 59: "ECAT"}
 
-_MAX_ROWS = 2**31 - 1
 # The sample's source cuts this topic's labels off.
 _UNKNOWN_IN_SAMPLE = "M143"
 
@@ -45,10 +43,7 @@ class _Stories(NamedTuple):
 def load_rcv1(
     topic: str | Iterable[str] | None = "C15",
     *,
-    subset: RCV1Subset = "all",
     source: RCV1Source = "auto",
-    n_train: int = 10_000,
-    n_test: int = 10_000,
     order: RCV1Order = "auto",
     dtype: DTypeLike = np.float64,
     random_state: int = 0,
@@ -73,10 +68,9 @@ def load_rcv1(
     are read from where `sklearn.datasets.fetch_rcv1` left them, below one of the folders or in
     scikit-learn's own; ``python -m sparsemargin.datasets download rcv1`` has it fetch them.
 
-    The protocol of the Higher-order Perceptron paper, 10,000 stories to train on and the next
-    10,000 to test, is ``subset="train"`` and ``subset="test"``, or the first 20,000 rows of
-    ``subset="all"``, read once. On ``"corpus"`` these are the first of LYRL2004, which left out
-    some of the stories the paper may have had; on ``"sample"`` they are random ones.
+    The Higher-order Perceptron paper has 10,000 stories to train on and the next 10,000 to test:
+    the first 20,000 rows. Of ``"corpus"`` these are the first of LYRL2004, which left out some of
+    the stories the paper may have had; of ``"sample"`` they are random ones.
 
     Parameters
     ----------
@@ -85,20 +79,15 @@ def load_rcv1(
         them; None: all, as an indicator that classifiers of first order learn in one pass. The
         numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
         ``load_rcv1(BROTTO_TOPICS[70])``.
-    subset : {"train", "test", "all"}, default="all"
-        ``"train"``: the first `n_train` rows; ``"test"``: the `n_test` rows after these;
-        ``"all"``: all rows of the source, in the same order.
     source : {"auto", "sample", "corpus"}, default="auto"
         ``"auto"``: the sample if it is found, else the corpus.
-    n_train, n_test : int, default=10_000
-        Numbers of rows of ``"train"`` and ``"test"``.
     order : {"auto", "given", "shuffled"}, default="auto"
         ``"given"``: the rows as the source has them; ``"shuffled"``: in an order that
         `random_state` draws; ``"auto"``: the sample shuffled, the corpus as given.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
         Type of the values.
     random_state : int, default=0
-        Seed of the shuffle. A number, so that the subsets of two calls belong together.
+        Seed of the shuffle. A number, so that the rows of two calls are in the same order.
     $parameters
 
     Returns
@@ -112,7 +101,7 @@ def load_rcv1(
         the corpus, or the rows of the sample's file, from 0; ``source``, ``"sample"`` or
         ``"corpus"``; ``frame``, None; ``DESCR``, source, licence and citation.
     $raises
-        Or the source does not have the topic, or not as many rows.
+        Or the source does not have the topic.
 
     References
     ----------
@@ -124,18 +113,15 @@ def load_rcv1(
     Examples
     --------
     >>> from sparsemargin.datasets import load_rcv1
-    >>> X, y = load_rcv1("GCAT", subset="train", source="sample", return_X_y=True)
-    >>> X.shape, int((y == 1).sum())
-    ((10000, 47236), 2837)
-    >>> bunch = load_rcv1(None, subset="train", source="sample")
+    >>> X, y = load_rcv1("GCAT", source="sample", return_X_y=True)
+    >>> X.shape, int((y[:10_000] == 1).sum())
+    ((27695, 47236), 2837)
+    >>> bunch = load_rcv1(None, source="sample")
     >>> bunch.target.shape, bunch.target_names[:3].tolist()
-    ((10000, 102), ['C11', 'C12', 'C13'])
+    ((27695, 102), ['C11', 'C12', 'C13'])
     """
-    check_choice("subset", subset, get_args(RCV1Subset))
     check_choice("source", source, get_args(RCV1Source))
     check_choice("order", order, get_args(RCV1Order))
-    n_train = check_count("n_train", n_train, 1, _MAX_ROWS)
-    n_test = check_count("n_test", n_test, 1, _MAX_ROWS)
     random_state = check_count("random_state", random_state, 0, 2**32 - 1)
     dtype = check_float_dtype(dtype)
     return_X_y = check_flag("return_X_y", return_X_y)
@@ -143,19 +129,9 @@ def load_rcv1(
     stories = _load(source, data_home, dtype)
     columns = _columns(wanted, stories)
 
-    n_rows = len(stories.ids)
-    start, stop = {"train": (0, n_train), "test": (n_train, n_train + n_test), "all": (0, n_rows)}[
-        subset
-    ]
-    if stop > n_rows:
-        raise ValueError(
-            f"n_train={n_train} and n_test={n_test} ask for row {stop} of the {stories.source}, "
-            f"which has {n_rows}: lower them"
-        )
     rows = np.argsort(stories.ids, kind="stable")
     if order == "shuffled" or (order == "auto" and stories.source == "sample"):
-        rows = check_random_state(random_state).permutation(n_rows)
-    rows = rows[start:stop]
+        rows = check_random_state(random_state).permutation(len(rows))
     X = stories.X[rows].astype(dtype, copy=False)
     target = stories.topics[rows][:, columns]
     names = [stories.names[column] for column in columns]

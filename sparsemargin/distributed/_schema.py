@@ -55,14 +55,12 @@ class Schema:
     dtype: np.dtype  # of the values
     classes: np.ndarray
     form: Any  # how rows have any number of labels; None: each has one
-    # Of files only: what tells the classes of rows, how they are to be read for these features,
-    # whether column 0 is that of an index that does not occur, whether their number was unknown,
-    # and the checksums of rows by the names of the shards.
-    encoder: LabelEncoder | None = None
-    reading: dict[str, Any] | None = None
-    drops_column_0: bool = False
-    grows: bool = False
-    checksums: dict[str, int] = field(default_factory=dict)
+    # Of files only.
+    encoder: LabelEncoder | None = None  # tells the classes of rows
+    reading: dict[str, Any] | None = None  # what other files are read with for these features
+    drops_column_0: bool = False  # as the index of column 0 does not occur
+    grows: bool = False  # whether the number of features was not known beforehand
+    checksums: dict[str, int] = field(default_factory=dict)  # of rows, by the shards' names
 
     @property
     def beginning(self) -> Beginning:

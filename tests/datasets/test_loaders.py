@@ -184,15 +184,15 @@ def test_malformed_files_are_refused(
     *((name, "return_X_y", 1) for name in LOADERS),
     *((name, "data_home", "no/such/folder") for name in LOADERS),
     *((name, "subset", "training") for name in LOADERS if name not in
-      ("breast_er", "colon", "lymphoma")),
+      ("breast_er", "colon", "lymphoma", "rcv1")),
     ("wbc", "data_home", 7), ("wbc", "data_home", __file__), ("wbc", "return_X_y", "yes"),
     ("sonar", "subset", None), ("sonar", "subset", np.array(["all", "complete"])),
     ("mnist", "dtype", np.uint8), ("mnist", "dtype", "grey"),
     ("lymphoma", "labels", "malignant_67"),
     ("lymphoma", "missing", 0), ("lymphoma", "missing", "median"),
     *(("rcv1", "topic", topic) for topic in ("C99", ["C15", "C99"], 4, [])),
-    ("rcv1", "source", "sklearn"), ("rcv1", "order", True), ("rcv1", "n_train", 0),
-    ("rcv1", "n_test", -1), ("rcv1", "dtype", np.int64), ("rcv1", "random_state", None),
+    ("rcv1", "source", "sklearn"), ("rcv1", "order", True),
+    ("rcv1", "dtype", np.int64), ("rcv1", "random_state", None),
 ])  # fmt: skip
 def test_bad_arguments_are_named(home, name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):

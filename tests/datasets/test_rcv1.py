@@ -22,9 +22,6 @@ NUMBERS, BY_NUMBER = np.array([2290, 2286, 810596, 2289]), [1, 3, 0, 2]
 @pytest.mark.parametrize(("options", "rows"), [
     ({}, SHUFFLED), ({"order": "given", "dtype": np.float32}, GIVEN),
     ({"random_state": 7}, np.random.RandomState(7).permutation(6)),
-    ({"subset": "train", "n_train": 3, "n_test": 2}, SHUFFLED[:3]),
-    ({"subset": "test", "n_train": 3, "n_test": 2}, SHUFFLED[3:5]),
-    ({"subset": "all", "n_train": 3, "n_test": 2}, SHUFFLED),
 ])  # fmt: skip
 def test_one_topic_of_the_sample(home, options, rows):
     stories = load_rcv1("GCAT", data_home=home, **options)
@@ -76,9 +73,8 @@ def test_corpus_comes_by_document_number(nowhere, below):
     assert stories.data.dtype == np.float32
     assert_array_equal(stories.target, [-1, -1, -1, 1])
     assert "RCV1" in stories.DESCR
-    test = load_rcv1(None, subset="test", n_train=1, n_test=2, **corpus)
-    assert_array_equal(test.sample_id, [2289, 2290])
-    assert_array_equal(test.target.toarray(), np.eye(4)[[3, 0]])
+    stories = load_rcv1(None, **corpus)
+    assert_array_equal(stories.target.toarray(), np.eye(4)[BY_NUMBER])
     shuffled = load_rcv1(order="shuffled", random_state=3, **corpus)
     assert_array_equal(shuffled.sample_id, NUMBERS[np.random.RandomState(3).permutation(4)])
 
@@ -103,7 +99,6 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
     (4, {}, r"got 4; the papers' numbers are the keys of BROTTO_"),
     ("M143", {}, r"^topic must be one of those of the sample, C15, .*'M143'$"),
     ("C15", {"source": "corpus", "data_home": "none"}, "^data_home must be"),
-    ("C15", {"subset": "train", "n_train": 7, "n_test": 1}, "^n_train=.* row 7 .* has 6.* lower"),
 ])  # fmt: skip
 def test_what_cannot_be_had_is_told(home, topic, options, words):
     with pytest.raises(ValueError, match=words):
