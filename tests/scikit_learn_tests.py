@@ -35,10 +35,7 @@ STAND_INS = {
 MODULES = {name: f"sklearn.linear_model.tests.test_{name}" for name in ("perceptron", "sgd")}
 
 #: Of the tests of `SGDClassifier` those whose names have one of these.
-SUBJECTS = re.compile(
-    "weight|warm_start|early_stopping|test_validation|n_iter|partial_fit|multiple_fit|provide_coef"
-    "|test_set_|init_coef"
-)
+SUBJECTS = re.compile("weight|early_stopping|test_validation|n_iter|partial_fit|multiple_fit")
 
 #: Parameters of theirs that are ours by the same name.
 SAME = {
@@ -58,18 +55,6 @@ EXPECTED = [
      ("pnorm", "alma", "arow", "ho", "default"), ["test_perceptron_correctness"]),
     ("refuses the same in other words", EVERY, ["test_partial_fit_weight_class_balanced"]),
     ("looks into the other library's own code", EVERY, ["test_validation_mask_correctly_subsets"]),
-    ("corrections count anew from weights that are given, so that steps are longer than those of a "
-     "warm start", ("alma",), ["test_warm_start_multiclass"]),
-    ("a warm start goes on from the last vector, not from the average that `coef_` is",
-     ("default",), ["test_warm_start_multiclass"]),
-    ("variances go on in a warm start, and begin anew from weights that are given",
-     ("arow",), ["test_warm_start", "test_warm_start_multiclass"]),
-    ("vectors are made of a matrix and of mistakes, and can't begin at weights that are given",
-     ("ho",),
-     ["test_warm_start", "test_warm_start_multiclass", "test_provide_coef",
-      "test_set_intercept_offset", "test_set_intercept_offset_binary",
-      "test_set_intercept_to_intercept", "test_sgd_multiclass_with_init_coef",
-      "test_set_coef_multiclass"]),
     ("no rows are held out", EVERY,
      ["test_validation_set_not_used_for_training", "test_not_enough_sample_for_early_stopping",
       "test_sgd_error_on_zero_validation_weight"]),
@@ -132,9 +117,8 @@ class StandIn(ClassifierMixin, BaseEstimator):
             self.ours = self.kind(**self.fixed)
         return self.ours.set_params(**settings)
 
-    def fit(self, X, y, coef_init=None, intercept_init=None, sample_weight=None):
-        start = {"coef_init": coef_init, "intercept_init": intercept_init}
-        self._ours().fit(X, y, sample_weight=sample_weight, **start)
+    def fit(self, X, y, sample_weight=None):
+        self._ours().fit(X, y, sample_weight=sample_weight)
         return self
 
     def partial_fit(self, X, y, classes=None, sample_weight=None):

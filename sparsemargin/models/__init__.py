@@ -116,8 +116,6 @@ def _nearest_algorithm(name: Any) -> str:
 
 def _nearest_parameter(name: str, known: list[str]) -> str:
     """Whose parameter it is; or a question after the nearest of the known ones."""
-    if name in ("coef_init", "intercept_init"):
-        return f" {name} is an argument of the estimators' fit."
     if name in _OTHER_WORDS:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
     owners = [

@@ -209,9 +209,9 @@ class Learner(SharedParameters, Attributes):
 
     def _learn(
         self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
-        slice_seed: int | None, start: dict[str, Any],
+        slice_seed: int | None,
     ) -> Self:  # fmt: skip
-        """Fit: anew, from `start`, where there is a slice_seed; else go on with what there is."""
+        """Fit: anew where there is a slice_seed; else go on with what there is."""
         afresh = slice_seed is not None
         rows, check = open_rows(X), afresh and self._checks_on_the_way
         check = check and (weights is None or bool(weights.all()))
@@ -230,8 +230,6 @@ class Learner(SharedParameters, Attributes):
         with refusing(rows):
             if slice_seed is not None:
                 self._open(first, slice_seed)
-                if start:
-                    self._begin_at(start)
             else:
                 # After an error there is what was there before, with the rows learned by then.
                 before = self._fitted
@@ -271,16 +269,6 @@ class Learner(SharedParameters, Attributes):
         fitted = self._fitted
         weights = fitted.influence_of(weights, self._influence)
         return Task(rows, targets, weights, fitted.class_weight, **how)
-
-    def _begin_at(self, start: dict[str, Any]) -> None:
-        """Let the new space begin at the weights given as coef_init, intercept_init or both."""
-        self._refuse_start(start, "its vectors are made of a matrix, which weights don't tell of")
-
-    def _refuse_start(self, start: dict[str, Any], why: str) -> NoReturn:
-        raise ValueError(
-            f"{self.classifier} can't begin at {next(iter(start))}: {why}. Leave it out; "
-            "warm_start=True goes on from what the model itself has learned."
-        )
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Let rows that the last fit learned from, with all that was to be learned of them, go on

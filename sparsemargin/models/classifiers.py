@@ -165,10 +165,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         super().__init_subclass__(**kwargs)
 
     @learns
-    def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, coef_init: Any = None,
-        intercept_init: Any = None,
-    ) -> Self:  # fmt: skip
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X and y, from scratch unless `warm_start`.
 
         Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
@@ -190,13 +187,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
             out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
             first call, or to 1 where that had none.
-        coef_init : array-like of shape (n_classes, n_features), default=None
-            The weights to begin with, even under `warm_start`, in the shape of `coef_`; of two
-            classes (n_features,) serves too. For `PNormPerceptron`, `ALMAClassifier` and
-            `AROWClassifier`, without a kernel. They are taken as they are, and the corrections
-            count from 1: ALMA's first steps are long. None: 0.
-        intercept_init : array-like of shape (n_classes,), default=None
-            The same for the intercept; of two classes a number serves too.
 
         Returns
         -------
@@ -215,9 +205,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         self._check_parameters()
         # Ctrl-C ends learning, and waits where it would lose what has been learned.
         with uninterrupted(), self._all_or_nothing():
-            given_start = {"coef_init": coef_init, "intercept_init": intercept_init}
-            start = {name: value for name, value in given_start.items() if value is not None}
-            earlier = self._learned if self.warm_start and not start else None
+            earlier = self._learned if self.warm_start else None
             sparse = issparse(X)
             with interruptible():
                 columns = _columns_of_lists(earlier, None)
@@ -231,12 +219,11 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 self._check_structure("warm_start")
                 targets = targets_among(y, earlier.classes, earlier)
                 first = Beginning(X, earlier.classes, earlier.form)
-                return self._learn(X, targets, weights, seed, first, None, start)
+                return self._learn(X, targets, weights, seed, first, None)
             targets, classes = found_targets(y)
             first = Beginning(X, classes, _form_of(y), sparse=sparse)
-            return self._learn(
-                X, targets, weights, seed, first, random.randint(LARGEST_SEED), start
-            )
+            slice_seed = random.randint(LARGEST_SEED)
+            return self._learn(X, targets, weights, seed, first, slice_seed)
 
     @property
     def predict_proba(self) -> Never:
@@ -528,7 +515,7 @@ def _documented(model: type[Learner]) -> str:
     return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
 
 
-_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
+_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "n_passed_over_"}
 
 
 def _attributes(model: type[Learner]) -> str:

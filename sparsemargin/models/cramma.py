@@ -45,10 +45,6 @@ class CRAMMA(EuclideanMarginSeeker):
     {parameters}
 
     {attributes}
-    radius_ : float
-        R, where it is one number.
-    eta_eff_ : float
-        The effective rate.
 
     See Also
     --------
@@ -75,7 +71,7 @@ class CRAMMA(EuclideanMarginSeeker):
 
     classifier = "CRAMMAClassifier"
 
-    constants = ("eta_eff", "radius")
+    constants = ("eta_eff",)
 
     beta: float = parameter(
         1.0,
@@ -113,7 +109,7 @@ class CRAMMA(EuclideanMarginSeeker):
     def _patience(self) -> Patience | None:
         patience = super()._patience
         if patience is not None:
-            patience.corrections = self._space.n_labels * _TURN / self.eta_eff_
+            patience.corrections = self._space.n_labels * _TURN / self._fitted.constants["eta_eff"]
         return patience
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
@@ -126,21 +122,8 @@ class CRAMMA(EuclideanMarginSeeker):
                 f"eta0 * beta**-delta = {rate:g} is no rate to learn at, with "
                 f"beta={self.beta} and delta={self.delta}. Pass a smaller delta."
             )
-        self._fitted.constants = {"eta_eff": rate, "radius": np.inf if radius is None else radius}
+        self._fitted.constants = {"eta_eff": rate}
         return FirstOrderRule.cramma(float(self.beta), rate, float(self.epsilon), radius)
-
-    @property
-    def eta_eff_(self) -> float:
-        """The rate it learns at."""
-        return self._fitted.constants["eta_eff"]
-
-    @property
-    def radius_(self) -> float:
-        """R, where it is known from the first."""
-        radius = self._fitted.constants["radius"]
-        if radius == np.inf:
-            raise AttributeError("radius_ is of fit, or of a radius that is given.")
-        return radius
 
     def _find_radius(self, sample: Sample | None) -> float | None:
         """None: the running one, of a stream."""

@@ -176,28 +176,6 @@ class FirstOrderLearner(Learner):
             why = "keeps every row that makes a correction"
             yield self._fault("max_support", why, "1000, say")
 
-    def _begin_at(self, start: dict[str, Any]) -> None:
-        for has, why in (
-            (self._seeks_margin, "its bound on the margin is of vectors made of rows alone"),
-            (self._space.has_support, "a kernel's vectors lie in feature space"),
-            (self._space.logged, f"hypothesis={self.hypothesis!r} is replayed from rows alone"),
-            (self._space.in_blocks, "so many labels and features are held sparsely"),
-        ):
-            if has:
-                self._refuse_start(start, why)
-        space = self._space
-        shape = space.n_labels, space.n_features
-        known = {"coef_init": np.zeros(shape), "intercept_init": np.zeros(shape[:1]), **start}
-        coef = _check_start("coef_init", known["coef_init"], shape)
-        intercept = _check_start("intercept_init", known["intercept_init"], shape[:1])
-        if space.bias:
-            coef = np.column_stack([coef, intercept / space.bias])
-        elif intercept.any():
-            self._refuse_start(
-                {"intercept_init": intercept}, "fit_intercept=False leaves no place for it"
-            )
-        space.begin_at(coef)
-
     @property
     def _checks_on_the_way(self) -> bool:  # type: ignore[override]
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
@@ -229,7 +207,7 @@ class FirstOrderLearner(Learner):
         """As that of `Learner`; whether the model has learned from no other rows, as a certificate
         needs."""
         same = super()._recall_rows(task, *others)
-        if self._space.trials == 0 and not self._space.per_label("started").any():
+        if self._space.trials == 0:
             return True
         if same:
             return bool(self._space.t.dtype == np.float64)
@@ -237,8 +215,8 @@ class FirstOrderLearner(Learner):
             if getattr(self, name):
                 raise ValueError(
                     f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
-                    "other rows, from a fit without warm_start or from coef_init: what the model "
-                    "begins with is part of no proof for these rows. Begin anew, or pass "
+                    "other rows, or from a fit without warm_start: what the model begins with is "
+                    "part of no proof for these rows. Begin anew, or pass "
                     f"{name}=None."
                 )
         self._fitted.last_rows = None
@@ -429,27 +407,15 @@ class FirstOrderLearner(Learner):
         """
         return self._fitted.by_label(self._certified().margin)
 
-    def _softened(self) -> Any:
-        soft_margin = self._certified().soft_margin
-        if soft_margin is None:
-            raise AttributeError("Defined for p = 2 with a soft_margin.")
-        return soft_margin
-
-    @property
-    def objective_(self) -> float | np.ndarray:
-        """What the soft margin minimises, for p = 2: ``J = 1 / gamma^2 + (D / (Delta gamma))^2``.
-
-        With u the unit weight vector in the instance space, gamma the margin aimed at there and D
-        the root of ``sum_i max(0, gamma - y_i u.x_i)^2``: Tsampouka & Shawe-Taylor (2006),
-        section 4, eq. 20. Rows that the algorithm divides by their norms have slacks times those.
-        """
-        return self._fitted.by_label(self._softened().objective)
-
     @property
     def relative_deviation_(self) -> float | np.ndarray:
         """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
-        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum."""
-        return self._fitted.by_label(self._softened().deviation)
+        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum. For p = 2
+        with a `soft_margin`."""
+        soft_margin = self._certified().soft_margin
+        if soft_margin is None:
+            raise AttributeError("Defined for p = 2 with a soft_margin.")
+        return self._fitted.by_label(soft_margin.deviation)
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
@@ -465,19 +431,6 @@ class FirstOrderLearner(Learner):
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
         }
-
-
-def _check_start(name: str, given: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """Weights to begin with, as float64 of that shape; of one label the first axis may be
-    missing."""
-    start = np.asarray(given.toarray() if hasattr(given, "toarray") else given, dtype=np.float64)
-    if start.shape != shape and (1, *start.shape) != shape:
-        raise ValueError(
-            f"Provided {name} does not match dataset: its shape is {start.shape}, expected {shape}."
-        )
-    if not np.isfinite(start).all():
-        raise ValueError(f"{name} holds NaN or infinite values. Pass finite ones.")
-    return start.reshape(shape)
 
 
 @declared

@@ -340,13 +340,6 @@ class Attributes:
         return self._fitted.by_label(self._space.count_support())
 
     @property
-    def pool_bytes_(self) -> int:
-        """Bytes of the pool's rows and coefficients, and of the matrices over them if there are
-        any."""
-        self._fitted.check_kernel("pool_bytes_")
-        return self._space.nbytes
-
-    @property
     def intercept_scaling_(self) -> float:
         """Value of the intercept's coordinate; 0 where there is none."""
         return float(self._space.bias)

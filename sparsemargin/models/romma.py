@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin.models.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import FLAG, declared, parameter
@@ -68,10 +66,3 @@ class ROMMA(EuclideanMarginSeeker):
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.romma(bool(self.aggressive))
-
-    @property
-    def n_infeasible_(self) -> int | np.ndarray:
-        """Trials passed over because x and -y w point the same way, so that no vector gives x a
-        margin of 1 and stays in the half-space: an int for two classes, else an array of shape
-        (n_classes,)."""
-        return self._counts("unmoved")

@@ -186,7 +186,6 @@ def test_soft_margin_objective(machine, problem, extras, normalized):
     expected = np.array([soft_margin_objective(run) for run in runs]).astype(float)
     assume(np.abs(expected[[run.margin > 0 for run in runs]]).max(initial=0) < 1e6)
     estimator = extras.fit(machine, problem, hypothesis="last", normalize_hypotheses=normalized)
-    assert_per_machine(estimator.objective_, expected[:, 0], rtol=1e-6)
     assert_per_machine(estimator.relative_deviation_, expected[:, 1], rtol=1e-6)
 
 

@@ -101,7 +101,7 @@ def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
     ("params", "missing", "word"),
     [
         ({"kernel": "rbf"}, ["coef_"], "kernel"),
-        ({}, ["support_", "dual_coef_", "n_support_", "pool_bytes_"], "_"),
+        ({}, ["support_", "dual_coef_", "n_support_"], "_"),
         ({"kernel": "rbf", "hypothesis": "vote"}, ["dual_coef_", "intercept_"], "hypothesis"),
         ({"hypothesis": "random"}, ["coef_", "intercept_"], "'random' has no single weight"),
     ],
@@ -150,10 +150,6 @@ def test_a_model_holds_its_own_rows(estimator):
     before = model.decision_function(Z)
     X[:] = 0
     assert_array_equal(model.decision_function(Z), before)
-    if estimator in FIRST_ORDER:
-        assert isinstance(model.pool_bytes_, int)
-        fewer = estimator(kernel="rbf", gamma=1.0).fit(Z[:10], y[:10])
-        assert 8 * 5 * len(model.support_) <= model.pool_bytes_ > fewer.pool_bytes_ > 0
 
 
 @with_a_kernel

@@ -13,7 +13,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
@@ -23,7 +23,6 @@ from problems.models import make_problem
 from problems.stages import InterruptingOutput
 from sparsemargin import (
     ALMAClassifier,
-    AROWClassifier,
     CRAMMAClassifier,
     HigherOrderPerceptron,
     MarginPerceptron,
@@ -197,55 +196,6 @@ def test_warm_start_goes_on(estimator, hypothesis, n_classes):
     assert_same_model(model, streamed(estimator(**params), X, y, n_passes=2))
     model.partial_fit(X, y)
     assert_same_model(model, streamed(estimator(**params), X, y, n_passes=3))
-
-
-@pytest.mark.parametrize("n_classes", [2, 3])
-@pytest.mark.parametrize("params", [{"p": 2.0}, {"p": 6.0}, {"p": 6.0, "multi_class": "joint"}])
-def test_a_perceptron_goes_on_from_weights_that_are_given(params, n_classes):
-    X, y = make_problem(n_classes=n_classes)
-    model = PNormPerceptron(hypothesis="last", shuffle=False, max_iter=1, **params).fit(X, y)
-    given = {"coef_init": sp.csr_array(model.coef_), "intercept_init": model.intercept_}
-    other = clone(model).set_params(warm_start=True).fit(X, y, **given)
-    model.set_params(warm_start=True).fit(X, y)
-    assert_allclose(other.coef_, model.coef_, rtol=1e-10, atol=1e-12)
-    assert_allclose(other.intercept_, model.intercept_, rtol=1e-10)
-    assert other.t_ == model.t_ == 81
-    # Under warm_start too, what is given takes the place of what was learned.
-    assert_array_equal(clone(other).fit(X, y, **given).coef_, other.fit(X, y, **given).coef_)
-
-
-@pytest.mark.parametrize("estimator", [ALMAClassifier, AROWClassifier])
-def test_rows_that_need_no_correction_leave_the_weights_that_are_given(estimator):
-    X, coef = [[1.0, 0.0], [-1.0, 0.0]], [100.0, 1.0]
-    model = estimator(hypothesis="average").fit(X, [1, 0], coef_init=coef, intercept_init=3)
-    assert_array_equal(model.n_corrections_, 0)
-    assert_allclose(model.coef_, [coef], rtol=1e-10)
-    assert_allclose(model.intercept_, [3], rtol=1e-10)
-
-
-NO_STARTS = [
-    (PNormPerceptron(), {"coef_init": np.zeros(3)}, r"coef_init .*shape is \(3,\), expected"),
-    (PNormPerceptron(), {"intercept_init": np.nan}, "intercept_init holds NaN"),
-    (PNormPerceptron(fit_intercept=False), {"intercept_init": 1}, "at intercept_init: fit_inter"),
-    (PNormPerceptron(kernel="rbf"), {"coef_init": 0}, "at coef_init: a kernel"),
-    (PNormPerceptron(hypothesis="vote"), {"coef_init": 0}, "at coef_init: hypothesis='vote'"),
-    (PNormPerceptron(hypothesis="last", tol=0.1), {"intercept_init": 1}, "tol=0.1 .*coef_init"),
-    (ROMMAClassifier(), {"coef_init": 0}, "ROMMAClassifier can't begin at coef_init"),
-    (SecondOrderPerceptron(), {"coef_init": 0}, "SecondOrderPerceptron can't begin at coef_init"),
-]
-
-
-@pytest.mark.parametrize(("model", "given", "message"), NO_STARTS)
-def test_weights_that_no_fit_can_begin_at_are_refused(model, given, message):
-    with pytest.raises(ValueError, match=message):
-        model.fit(*make_problem(), **given)
-    assert not hasattr(model, "classes_")
-
-
-def test_a_float32_fit_refuses_weights_beyond_its_range():
-    X, y = make_problem()
-    with pytest.raises(ValueError, match="coef_init exceeds float32"):
-        PNormPerceptron().fit(X.astype(np.float32), y, coef_init=np.full(25, 1e39))
 
 
 def test_each_call_counts_its_epochs_and_trials():

@@ -200,12 +200,6 @@ def test_the_default_scales_with_rows_of_any_size(problem, size):
     assert_array_equal(far.predict(X * size), one.predict(X))
 
 
-def test_weights_to_begin_at_are_told_to_be_an_argument_of_fit(problem):
-    told = "for algo=None. coef_init is an argument of the estimators' fit"
-    with pytest.raises(ValueError, match=told):
-        fit_csr(*problem, coef_init=np.zeros(20))
-
-
 def test_arguments_by_place_are_refused(problem):
     with pytest.raises(TypeError, match="positional"):
         fit_csr(*problem, "alma", np.ones(80))

@@ -119,7 +119,7 @@ def test_docstrings_have_every_parameter_with_its_default_and_every_attribute(na
     assert not re.search(r"^(?!    |\w+ : )", sections["Parameters"], re.MULTILINE)
     properties = {each for each in dir(classifier) if re.fullmatch(r"[a-z]\w*_", each)}
     if "kernel" not in dict(declared):
-        properties -= {"support_", "dual_coef_", "n_support_", "pool_bytes_", "n_passed_over_"}
+        properties -= {"support_", "dual_coef_", "n_support_", "n_passed_over_"}
     assert properties <= set(re.findall(r"^\w+", sections["Attributes"], re.MULTILINE))
 
 
