@@ -69,8 +69,8 @@ def _in_options(text: str, command: click.Command | None) -> str:
 
 def _told(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
-        place = f"{error.filename}: " if error.filename else ""
-        return f"{place}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
+        where = f"{error.filename}: " if error.filename else ""
+        return f"{where}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
     if isinstance(error, OSError | ValueError | ImportError):
         return str(error)
     if isinstance(error, MemoryError):

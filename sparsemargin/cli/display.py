@@ -21,10 +21,10 @@ _Item = TypeVar("_Item")
 
 
 @contextmanager
-def live_display(*, seen: bool = True) -> Iterator[Display | None]:
+def live_display(*, visible: bool = True) -> Iterator[Display | None]:
     """What draws a share of the work, None: unknown, and words beside it, on standard error; None
-    where that is no terminal, or standard output is `seen` on the same one and not done yet."""
-    if is_quiet() or not seen or not sys.stderr.isatty():
+    where that is no terminal, or standard output is `visible` on the same one and not done yet."""
+    if is_quiet() or not visible or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
@@ -61,12 +61,12 @@ def _words(moment: Progress) -> str:
 
 
 def watched(
-    items: Iterable[_Item], corpus: Corpus, *, seen: bool = True,
+    items: Iterable[_Item], corpus: Corpus, *, visible: bool = True,
     block_of: Callable[[Any], LabelledRows] = lambda item: item,
 ) -> Iterator[_Item]:  # fmt: skip
     """The items, made of a corpus's blocks, while a terminal shows how far these are."""
     started, rows = time.monotonic(), 0
-    with live_display(seen=seen) as display:
+    with live_display(visible=visible) as display:
         for item in items:
             yield item
             block = block_of(item)

@@ -154,7 +154,9 @@ def _show_confusion(figures: dict[str, Any]) -> None:
     counts = {(e["label"], e["predicted"]): e["rows"] for e in figures["confusion"]}
     labels = [e["label"] for e in figures["classes"] if e["rows"] or e["predicted"]]
     if len(labels) <= _WIDEST_MATRIX:
-        rows = [[own, *(f"{counts.get((own, other), 0):,}" for other in labels)] for own in labels]
+        rows = [
+            [label, *(f"{counts.get((label, other), 0):,}" for other in labels)] for label in labels
+        ]
         print_table(["class \\ predicted", *labels], rows)
         return
     confused = [(count, pair) for pair, count in counts.items() if pair[0] != pair[1]]

@@ -72,8 +72,8 @@ class Command(click.Command):
             record = param.get_help_record(ctx)
             if isinstance(param, click.Option) and record is not None:
                 section = getattr(param, "section", "General")
-                whole = not self.brief or _ALL in ctx.meta
-                if whole or section == "General" or param.name in self.brief:
+                everything = not self.brief or _ALL in ctx.meta
+                if everything or section == "General" or param.name in self.brief:
                     sections.setdefault(section, []).append(record)
         general = sections.pop("General")
         for section, records in [*sections.items(), ("General", general)]:

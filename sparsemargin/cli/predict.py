@@ -96,11 +96,11 @@ def command(
     elif n_explained:
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary))
         header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
-    corpus, seen = predictor.corpus, not is_on_terminal(output)
+    corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file:
         file.write(header)
-        blocks = watched(predictor.blocks(), corpus, seen=seen, block_of=attrgetter("block"))
+        blocks = watched(predictor.blocks(), corpus, visible=visible, block_of=attrgetter("block"))
         for predicted in blocks:
             file.write(lines(predicted))
             n_rows += predicted.block.n_rows

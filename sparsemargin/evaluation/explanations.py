@@ -72,17 +72,15 @@ class Explainer:
         """For the class of that code, and a row by its entries and its outputs, of shape
         (n_labels,)."""
         lone = len(self._intercepts) < len(self.classes)
-        place, sign = (0, 1 if code else -1) if lone else (code, 1)
-        weights = self._weights_of(columns)[[place]]
+        at, sign = (0, 1 if code else -1) if lone else (code, 1)
+        weights = self._weights_of(columns)[[at]]
         weights = (weights if isinstance(weights, np.ndarray) else weights.toarray()).ravel()
         added = sign * weights.astype(np.float64) * values.astype(np.float64)
         order = strongest_features(added, len(added))
         found = columns[order].astype(np.int64)
         names = names_at(found, self._names)
         # Adding 0 makes -0 one with it.
-        output, intercept = (
-            float(sign * each[place]) + 0.0 for each in (outputs, self._intercepts)
-        )
+        output, intercept = (float(sign * each[at]) + 0.0 for each in (outputs, self._intercepts))
         return Explanation(self.classes[code], output, intercept, found, names, added[order])
 
 

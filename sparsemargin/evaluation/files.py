@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.evaluation.weights import divided, own_margins
+from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.reading import FORM
 from sparsemargin.io.sources import Source
@@ -178,15 +178,15 @@ class ClassEvaluation(Evaluation):
             with refusing(predicted.rows):
                 lengths = self.predictor.learner._space.row_lengths(predicted.rows)
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
-        return own_margins(outputs, codes)
+        return margins_of(outputs, codes)
 
     def _shares(self, right: float) -> dict[str, float]:
         return {"accuracy": right, "error": 1 - right}
 
     def _details(self) -> dict[str, Any]:
         confusion = [
-            {"label": self.labels[own], "predicted": self.labels[told], "rows": count}
-            for (own, told), count in sorted(self.confusion.items())
+            {"label": self.labels[actual], "predicted": self.labels[told], "rows": count}
+            for (actual, told), count in sorted(self.confusion.items())
         ]
         margins = None if self.margins is None else _margin_figures(self.margins)
         return {"confusion": confusion, "margins": margins}
@@ -201,23 +201,23 @@ class LabelEvaluation(Evaluation):
         assert isinstance(told, Positives)
         assert block.label_start is not None
         n_texts = len(self.predictor.table.texts)
-        own = label_sets(block.labels.astype(np.int64), block.label_start, n_texts)
-        known = own.labels < n_labels
-        self._unknown.update(own.labels[~known].tolist())
+        actual = label_sets(block.labels.astype(np.int64), block.label_start, n_texts)
+        known = actual.labels < n_labels
+        self._unknown.update(actual.labels[~known].tolist())
         # Numbers of cells in the indicator of rows and labels.
-        own_rows, told_rows = (
-            np.repeat(np.arange(block.n_rows), np.diff(sets.starts)) for sets in (own, told)
+        actual_rows, told_rows = (
+            np.repeat(np.arange(block.n_rows), np.diff(sets.starts)) for sets in (actual, told)
         )
-        own_cells = own_rows[known] * n_labels + own.labels[known]
+        actual_cells = actual_rows[known] * n_labels + actual.labels[known]
         told_cells = told_rows * n_labels + told.labels
-        right = np.intersect1d(own_cells, told_cells, assume_unique=True)
+        right = np.intersect1d(actual_cells, told_cells, assume_unique=True)
         n_right = np.bincount(right // n_labels, minlength=block.n_rows)
-        exact = (n_right == np.diff(own.starts)) & (n_right == np.diff(told.starts))
-        self._count(exact, right % n_labels, own.labels[known], told.labels)
+        exact = (n_right == np.diff(actual.starts)) & (n_right == np.diff(told.starts))
+        self._count(exact, right % n_labels, actual.labels[known], told.labels)
 
     def _shares(self, right: float) -> dict[str, float]:
-        n_right, n_own, n_told = self.counts.sum(axis=1).tolist()
-        wrong = (n_own + n_told - 2 * n_right) / (self.n_rows * len(self.labels))
+        n_right, n_actual, n_told = self.counts.sum(axis=1).tolist()
+        wrong = (n_actual + n_told - 2 * n_right) / (self.n_rows * len(self.labels))
         return {"subset_accuracy": right, "hamming_loss": wrong}
 
 

@@ -14,7 +14,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsemargin._engine.fitting.task import norm, vectors_of
 from sparsemargin.models import Learner
-from sparsemargin.models import rows as border
 from sparsemargin.models.labels import LabelEncoder
 from sparsemargin.models.pipelines import (
     check_names,
@@ -22,6 +21,7 @@ from sparsemargin.models.pipelines import (
     model_and_rows,
     names_at,
 )
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing, row_norms
 
 
 class MarginDistribution(NamedTuple):
@@ -106,13 +106,13 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     check_consistent_length(X, y)
     codes = LabelEncoder(model.classes_).transform(y)
     if hypothesis == "vote":
-        return own_margins(_outputs(model, X), codes)
+        return margins_of(_outputs(model, X), codes)
     norms, lengths = _lengths_for(model)
     outputs = divided(_outputs(model, X), norms)
     if normalize:
-        rows = border.check_rows(border.open_rows(as_csr(X)))
+        rows = check_rows(open_rows(as_csr(X)))
         outputs = divided(outputs, lengths(rows)[:, np.newaxis])
-    return own_margins(outputs, codes)
+    return margins_of(outputs, codes)
 
 
 def margin_distribution(
@@ -211,8 +211,8 @@ def top_features(
     vectors = [-vectors[0], vectors[0]] if len(vectors) < len(classes) else vectors
     found = {}
     for label, vector in zip(classes, vectors, strict=True):
-        places = strongest_features(np.maximum(vector, 0), top)
-        pairs = zip(names_at(places, names), vector[places].tolist(), strict=True)
+        at = strongest_features(np.maximum(vector, 0), top)
+        pairs = zip(names_at(at, names), vector[at].tolist(), strict=True)
         found[label] = list(pairs)
     return found
 
@@ -223,13 +223,13 @@ def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
     strength = np.abs(np.asarray(weights, dtype=np.float64))
     if top < 0:
         raise ValueError(f"top must be 0 or more, got {top}.")
-    places = np.flatnonzero(strength)
-    if 0 < top < len(places):
+    at = np.flatnonzero(strength)
+    if 0 < top < len(at):
         # A partition finds the last of them without sorting millions of others.
         least = np.partition(strength, -top)[-top]
         above, equal = np.flatnonzero(strength > least), np.flatnonzero(strength == least)
-        places = np.sort(np.concatenate([above, equal[: top - len(above)]]))
-    return places[np.argsort(-strength[places], kind="stable")][:top]
+        at = np.sort(np.concatenate([above, equal[: top - len(above)]]))
+    return at[np.argsort(-strength[at], kind="stable")][:top]
 
 
 def coef_of(model: Any) -> Any:
@@ -255,15 +255,15 @@ def coef_of(model: Any) -> Any:
     return coef
 
 
-def own_margins(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
+def margins_of(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Each row's output for its own class, whose place is its code, less the largest other one;
     a single column, of two classes, is the output for class 1 and the opposite of class 0's."""
     if outputs.shape[1] == 1:
         return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
-    places = np.arange(len(codes))
+    at = np.arange(len(codes))
     others = outputs.copy()
-    others[places, codes] = -np.inf
-    return outputs[places, codes] - others.max(axis=1)
+    others[at, codes] = -np.inf
+    return outputs[at, codes] - others.max(axis=1)
 
 
 def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
@@ -276,15 +276,15 @@ def _outputs(model: Any, X: Any) -> np.ndarray:
     return outputs.reshape(len(outputs), -1)
 
 
-def _row_lengths(learner: Learner, rows: border.Rows) -> np.ndarray:
+def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
     """Norm of checked rows, the intercept's coordinate included, in feature space if the model is
     there; a ValueError with a precomputed kernel, which does not tell them."""
-    with border.refusing(rows):
+    with refusing(rows):
         lengths: np.ndarray = learner._space.row_lengths(rows)
     return lengths
 
 
-def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.ndarray]]:
+def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[Rows], np.ndarray]]:
     """q-norms of the weight vectors, shape (n_labels,), and what gives the p-norms of rows."""
     if isinstance(model, Learner):
         return model._fitted.norms(model._n_threads()), partial(_row_lengths, model)
@@ -295,4 +295,4 @@ def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[border.Rows], np.nda
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
     vectors = zip(vectors_of(coef), intercepts, strict=True)
     norms = np.array([norm(np.append(v, w), p / (p - 1.0)) for v, w in vectors])
-    return norms, partial(border.row_norms, p=p, bias=bias)
+    return norms, partial(row_norms, p=p, bias=bias)

@@ -104,7 +104,7 @@ class AROW(FirstOrderLearner):
         # taken for rare ones.
         return np.sqrt(weight)
 
-    def _has_aim(self) -> bool:
+    def _ends_by_itself(self) -> bool:
         return False
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:

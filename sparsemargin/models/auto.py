@@ -36,7 +36,7 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     chosen = settled(params)
     reader = AROWClassifier(**(params if chosen is None else {}))
     reader._check_parameters()
-    rows, labels = reader._check_input(X, y, None, reset=True)
+    rows, labels = reader._check_input(X, y, None)
     targets, classes = found_targets(labels)
     y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
     weights = given.check_weights(sample_weight, rows.shape[0])
@@ -198,7 +198,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         AROWClassifier(**params)._check_parameters()
         params["max_iter"] = 1
         reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
-        rows, labels = reader._check_input(X, y, None, reset=False)
+        rows, labels = reader._check_input(X, y, reader._fitted)
         targets = targets_among(labels, reader.classes_, reader._fitted)
         weights = given.check_weights(sample_weight, rows.shape[0])
         chosen = select(open_rows(rows), targets, reader.classes_, params, weights)

@@ -21,7 +21,6 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.models import rows as border
 from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.arow import AROW
@@ -33,7 +32,6 @@ from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
     Choice,
-    Form,
     LabelEncoder,
     MultilabelEncoder,
     MultilabelTargets,
@@ -47,6 +45,7 @@ from sparsemargin.models.outputs import choice_of, codes_of, finite_outputs, pre
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
+from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 from sparsemargin.models.second_order import SecondOrder
 from sparsemargin.models.validation import check_sparse
 
@@ -74,8 +73,8 @@ _WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), defau
 def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a classifier that can't weight its steps: without `sample_weight`."""
     signature = inspect.signature(method)
-    kept = [each for name, each in signature.parameters.items() if name != "sample_weight"]
-    shown = signature.replace(parameters=kept)
+    parameters = [each for each in signature.parameters.values() if each.name != "sample_weight"]
+    shown = signature.replace(parameters=parameters)
 
     @wraps(method)
     def unweighted(*args: Any, **kwargs: Any) -> Any:
@@ -89,11 +88,6 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
     unweighted.__doc__ = doc.replace("X, y or sample_weight can't", "X or y can't")
     return unweighted
-
-
-def _form_of(y: np.ndarray | MultilabelTargets) -> Form | None:
-    """How labels are given where rows may have several."""
-    return y.form if isinstance(y, MultilabelTargets) else None
 
 
 def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarray]:
@@ -117,16 +111,6 @@ def targets_among(
             form = "any number of labels a row, but y has one class a row"
         raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
     return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
-
-
-def _columns_of_lists(before: Fitted | None, classes: np.ndarray | None) -> int | None:
-    """What `multilabel_targets` needs to know of what has been learned, or of the classes to
-    be."""
-    if before is not None:
-        return 0 if before.form == "lists" else None
-    if classes is None:
-        return None
-    return len(classes) if np.array_equal(classes, np.arange(len(classes))) else 0
 
 
 def _check_classes(
@@ -162,6 +146,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             method = getattr(Classifier, name)
             if getattr(cls, name) is method and not cls.weighs_steps():
                 setattr(cls, name, _without_weights(method))
+        if Classifier in cls.__bases__:
+            cls.__doc__ = _documented(cls.__bases__[1])
         super().__init_subclass__(**kwargs)
 
     @learns
@@ -208,8 +194,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             earlier = self._learned if self.warm_start else None
             sparse = issparse(X)
             with interruptible():
-                columns = _columns_of_lists(earlier, None)
-                X, y = self._check_input(X, y, columns, reset=earlier is None)
+                X, y = self._check_input(X, y, earlier)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")
@@ -221,7 +206,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 first = Beginning(X, earlier.classes, earlier.form)
                 return self._learn(X, targets, weights, seed, first, None)
             targets, classes = found_targets(y)
-            first = Beginning(X, classes, _form_of(y), sparse=sparse)
+            form = y.form if isinstance(y, MultilabelTargets) else None
+            first = Beginning(X, classes, form, sparse=sparse)
             slice_seed = random.randint(LARGEST_SEED)
             return self._learn(X, targets, weights, seed, first, slice_seed)
 
@@ -293,26 +279,32 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
         before, sparse = self._learned, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
-        X, y = self._check_input(X, y, _columns_of_lists(before, wanted), reset=before is None)
+        n_columns = None
+        if before is None and wanted is not None:
+            n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
+        X, y = self._check_input(X, y, before, n_columns)
         known = _check_classes(before, wanted, y)
         targets = targets_among(y, known, before)
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = border.check_rows(border.open_rows(X))
+        rows = check_rows(open_rows(X))
         if before is None:
             slice_seed = self._random().randint(LARGEST_SEED)
-            self._open_stream(Beginning(rows, known, _form_of(y), sparse=sparse), slice_seed)
+            form = y.form if isinstance(y, MultilabelTargets) else None
+            self._open_stream(Beginning(rows, known, form, sparse=sparse), slice_seed)
         task = self._task(rows, targets, weights, n_threads=self._n_threads())
-        with border.refusing(rows):
+        with refusing(rows):
             self._learn_stream(task)
         self._fitted.n_iter = 1.0
         return self
 
     def _check_input(
-        self, X: Any, y: Any, n_columns: int | None, *, reset: bool
+        self, X: Any, y: Any, before: Fitted | None, n_columns: int | None = None
     ) -> tuple[Any, np.ndarray | MultilabelTargets]:
-        X = self._check_X(X, reset=reset)
+        """X as CSR, and the labels in y; `before` is what has been learned, None: nothing, and
+        `n_columns` are those of an indicator that is given as lists."""
+        X = self._check_X(X, reset=before is None)
         check_sparse(y, "y")
-        many = multilabel_targets(y, n_columns)
+        many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
@@ -382,7 +374,7 @@ where rows may have several
             return self.predict_labels(X)
         return fitted.classes[self._told(self._check_test_rows(X), partial(codes_of, fitted))]
 
-    def _told(self, rows: border.Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    def _told(self, rows: Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """What the outputs of checked rows tell."""
         return np.concatenate(predicted(self._fitted, rows, self._n_threads(), told_by))
 
@@ -425,7 +417,7 @@ where rows may have several
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))
         return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
 
-    def _labels_of(self, rows: border.Rows, choice: Choice) -> Positives:
+    def _labels_of(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
         return joined(predicted(self._fitted, rows, self._n_threads(), choice.labels))
 
@@ -447,7 +439,9 @@ where rows may have several
         """
         fitted = self._fitted
         check_sparse(y, "y")
-        many = multilabel_targets(y, _columns_of_lists(fitted, None)) if fitted.many else None
+        many = None
+        if fitted.many:
+            many = multilabel_targets(y, 0 if fitted.form == "lists" else None)
         if many is None:
             return float(super().score(X, y, sample_weight))
         rows = self._check_test_rows(X)
@@ -456,12 +450,12 @@ where rows may have several
         matches = MultilabelEncoder(fitted.classes).matches(many, told)
         return float(np.average(matches, weights=sample_weight))
 
-    def _check_test_rows(self, X: Any) -> border.Rows:
+    def _check_test_rows(self, X: Any) -> Rows:
         """X as rows that a fitted model can be asked about."""
         space = self._space
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
-        return border.check_rows(border.open_rows(X), repeats_allowed=not space.has_support)
+        return check_rows(open_rows(X), repeats_allowed=not space.has_support)
 
     @property
     def coef_(self) -> np.ndarray | csr_matrix:
@@ -536,40 +530,31 @@ def _attributes(model: type[Learner]) -> str:
     return "Attributes\n----------\n" + "\n".join(found.values())
 
 
-class ALMAClassifier(Classifier, ALMA):
-    __doc__ = _documented(ALMA)
+class ALMAClassifier(Classifier, ALMA): ...
 
 
-class AROWClassifier(Classifier, AROW):
-    __doc__ = _documented(AROW)
+class AROWClassifier(Classifier, AROW): ...
 
 
-class CRAMMAClassifier(Classifier, CRAMMA):
-    __doc__ = _documented(CRAMMA)
+class CRAMMAClassifier(Classifier, CRAMMA): ...
 
 
-class HigherOrderPerceptron(Classifier, HigherOrder):
-    __doc__ = _documented(HigherOrder)
+class HigherOrderPerceptron(Classifier, HigherOrder): ...
 
 
-class MarginPerceptron(Classifier, Margin):
-    __doc__ = _documented(Margin)
+class MarginPerceptron(Classifier, Margin): ...
 
 
-class MaxMarginClassifier(Classifier, MaxMargin):
-    __doc__ = _documented(MaxMargin)
+class MaxMarginClassifier(Classifier, MaxMargin): ...
 
 
-class PNormPerceptron(Classifier, PNorm):
-    __doc__ = _documented(PNorm)
+class PNormPerceptron(Classifier, PNorm): ...
 
 
-class ROMMAClassifier(Classifier, ROMMA):
-    __doc__ = _documented(ROMMA)
+class ROMMAClassifier(Classifier, ROMMA): ...
 
 
-class SecondOrderPerceptron(Classifier, SecondOrder):
-    __doc__ = _documented(SecondOrder)
+class SecondOrderPerceptron(Classifier, SecondOrder): ...
 
 
 #: The classifiers by their names.

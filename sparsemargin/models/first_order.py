@@ -222,17 +222,17 @@ class FirstOrderLearner(Learner):
         self._fitted.last_rows = None
         return False
 
-    def _has_aim(self) -> bool:
+    def _ends_by_itself(self) -> bool:
         """Whether a fit is to end by itself, not only by `max_iter`."""
         seeks = self._seeks_margin and self._hypothesis == "last"
         return seeks or self.max_iter is None or self.tol is not None
 
     def _is_certified(self) -> bool:
-        return self._hypothesis == "last" and (self._has_aim() or self.keep_history)
+        return self._hypothesis == "last" and (self._ends_by_itself() or self.keep_history)
 
     def _warn_of_shortfall(self, result: FitResult) -> None:
-        """Say so where the fit did not come to its aim."""
-        if result.proven or not self._has_aim() or (self.tol is None and result.converged):
+        """Say so where the fit did not come to its goal."""
+        if result.proven or not self._ends_by_itself() or (self.tol is None and result.converged):
             return
         over = self.n_iter_ >= (self.max_iter or inf) or self._space.exhausted().any()
         if self.tol is None and self._patience and not over:
@@ -246,11 +246,11 @@ class FirstOrderLearner(Learner):
                 "larger margin, or take MaxMarginClassifier."
             )
         else:
-            aim = "a pass made no correction"
+            goal = "a pass made no correction"
             if self.tol is not None:
-                aim = f"tol={self.tol:g} was reached"
+                goal = f"tol={self.tol:g} was reached"
             message = (
-                f"Stopped after {done}, before {aim}. Raise max_iter={self.max_iter} or "
+                f"Stopped after {done}, before {goal}. Raise max_iter={self.max_iter} or "
                 f"max_corrections={self.max_corrections}, or pass None or early_stopping=False; "
                 "data that are not separable need soft_margin."
             )

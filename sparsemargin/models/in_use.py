@@ -99,9 +99,9 @@ def refuse_while_learning(model: Any) -> None:
         _refuse(model, "fits", False)
 
 
-def _refuse(model: Any, does: str, own: bool) -> NoReturn:
+def _refuse(model: Any, does: str, same_thread: bool) -> NoReturn:
     name = type(model).__name__
-    if own:
+    if same_thread:
         raise RuntimeError(
             f"This thread {does} this {name}, and what that runs, such as a callable kernel, calls "
             "it anew. Let it call another model: a copy.deepcopy made before."

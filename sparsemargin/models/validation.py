@@ -55,11 +55,11 @@ def _csr_of(X: np.ndarray) -> csr_matrix:
     is 0 in a twentieth of the time, and without a copy of the values."""
     index = get_index_dtype(maxval=X.size)
     columns = np.broadcast_to(np.arange(X.shape[1], dtype=index), X.shape)
-    kept = X != 0
+    nonzero = X != 0
     indptr = np.zeros(len(X) + 1, dtype=index)
-    np.cumsum(np.count_nonzero(kept, axis=1), out=indptr[1:])
-    whole = indptr[-1] == X.size
-    values, columns = (each.ravel() if whole else each[kept] for each in (X, columns))
+    np.cumsum(np.count_nonzero(nonzero, axis=1), out=indptr[1:])
+    dense = indptr[-1] == X.size
+    values, columns = (each.ravel() if dense else each[nonzero] for each in (X, columns))
     return csr_matrix((values, columns, indptr), shape=X.shape)
 
 
@@ -188,12 +188,12 @@ def _refuse_missing(y: Any) -> None:
 
 
 def _refuse_mixed(y: Any) -> None:
-    seen: dict[type, int] = {}
+    first_of: dict[type, int] = {}
     for i, label in enumerate(y):
         kind = str if isinstance(label, str) else type(label)
-        seen.setdefault(kind, i)
-    words = [i for kind, i in seen.items() if kind is str]
-    others = [(i, kind) for kind, i in seen.items() if kind is not str]
+        first_of.setdefault(kind, i)
+    words = [i for kind, i in first_of.items() if kind is str]
+    others = [(i, kind) for kind, i in first_of.items() if kind is not str]
     if words and others:
         i, kind = others[0]
         raise ValueError(

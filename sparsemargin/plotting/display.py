@@ -82,7 +82,7 @@ class Display:
     def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
         """As many axes as needed, those given or new ones; inches are those of a new panel."""
         check_matplotlib_support(f"{type(self).__name__}.plot")
-        self._is_own = ax is None
+        self._is_new = ax is None
         panels = _new_panels(n, size) if ax is None else _flat(ax)
         if len(panels) != n:
             raise ValueError(
@@ -102,7 +102,7 @@ class Display:
         named: dict[str, Any] = {"handles": handles, "labels": wrapped, "title": title}
         if len(labels) <= _MOST_INSIDE and max(map(len, labels)) <= _LONGEST_INSIDE:
             ax.legend(framealpha=0.85, **named)
-        elif not self._is_own:
+        elif not self._is_new:
             ax.legend(loc="upper left", bbox_to_anchor=(1.02, 1.0), **named)
         else:
             figure = self.figure_
@@ -145,7 +145,7 @@ def scale_epochs(ax: Axes, epochs: Any) -> None:
     if len(gaps) > 1 and at[0] > 0 and gaps.max() > _EVEN_GAPS * gaps.min():
         scale_log(ax)
     if len(at) <= _MOST_TICKS:
-        ax.set_xticks(at, [f"{place:g}" for place in at])
+        ax.set_xticks(at, [f"{epoch:g}" for epoch in at])
         ax.xaxis.set_minor_locator(NullLocator())
 
 

@@ -63,8 +63,8 @@ class StrongestFeaturesDisplay(Display):
 
     def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
         self.weights: dict[str, FeatureWeights] = {}
-        for label, (names, own) in by_name(weights, "weights").items():
-            values = np.asarray(own, dtype=np.float64)
+        for label, (names, given) in by_name(weights, "weights").items():
+            values = np.asarray(given, dtype=np.float64)
             if values.shape != (len(names),):
                 raise ValueError(
                     f"weights[{label!r}] has {len(names)} names, but weights of shape "
@@ -134,8 +134,8 @@ class StrongestFeaturesDisplay(Display):
             labels = [known[i] for i in sorted(heaviest)]
         for label, vector in zip(known, vectors_of(coef), strict=True):
             if label in labels:
-                places = strongest_features(vector, top)
-                weights[label] = FeatureWeights(_names_of(places, names), vector[places])
+                columns = strongest_features(vector, top)
+                weights[label] = FeatureWeights(_names_of(columns, names), vector[columns])
         display = cls({label: weights[label] for label in labels}).plot(ax, **kwargs)
         if classes is None and len(labels) < len(known):
             display.figure_.suptitle(f"{len(labels)} of {len(known)} classes")
@@ -185,11 +185,11 @@ class SelectionStabilityDisplay(Display):
         self.feature_names = check_names(feature_names, len(self.frequencies))
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        places = strongest_features(self.frequencies, self.top)
-        (axes,) = self._open(ax, 1, (6.4, _panel_height(len(places))))
-        percent, names = 100 * self.frequencies[places], _names_of(places, self.feature_names)
+        columns = strongest_features(self.frequencies, self.top)
+        (axes,) = self._open(ax, 1, (6.4, _panel_height(len(columns))))
+        percent, names = 100 * self.frequencies[columns], _names_of(columns, self.feature_names)
         style = {"color": colours_on(axes)[0]}
-        self.bars_ = _draw_bars(axes, names, percent, len(places), style, kwargs)
+        self.bars_ = _draw_bars(axes, names, percent, len(columns), style, kwargs)
         axes.set_xlim(0, 100)
         axes.set_xlabel("splits with the feature among the strongest (%)")
         if self.agreement is not None:
@@ -225,8 +225,8 @@ class SelectionStabilityDisplay(Display):
         return display.plot(ax, **kwargs)
 
 
-def _names_of(places: NDArray[np.intp], names: Sequence[str] | None) -> list[str]:
-    return [f"feature {j}" if names is None else str(names[j]) for j in places.tolist()]
+def _names_of(columns: NDArray[np.intp], names: Sequence[str] | None) -> list[str]:
+    return [f"feature {j}" if names is None else str(names[j]) for j in columns.tolist()]
 
 
 def _panel_height(n_bars: int) -> float:
@@ -242,11 +242,11 @@ def _draw_bars(
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.patches import Rectangle
 
-    places, longest = np.arange(len(names)), _LONGEST_NAME
-    bars = axes.barh(places, widths, **{**style, **normalize_kwargs(wanted, Rectangle)})
+    positions, longest = np.arange(len(names)), _LONGEST_NAME
+    bars = axes.barh(positions, widths, **{**style, **normalize_kwargs(wanted, Rectangle)})
     short = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]
     # Words may hold dollars.
-    axes.set_yticks(places, short, parse_math=False)
+    axes.set_yticks(positions, short, parse_math=False)
     axes.set_ylim(max(n_rows, _FEWEST_BARS) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")
     return bars

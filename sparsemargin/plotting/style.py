@@ -95,8 +95,8 @@ def ground_of(ax: Axes) -> Any:
     none."""
     from matplotlib.colors import to_rgba
 
-    own = ax.get_facecolor()
-    return own if to_rgba(own)[3] else ax.figure.figure.get_facecolor()
+    colour = ax.get_facecolor()
+    return colour if to_rgba(colour)[3] else ax.figure.figure.get_facecolor()
 
 
 def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
