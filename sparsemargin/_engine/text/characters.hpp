@@ -1,0 +1,245 @@
+// A text's characters, in CPython's own buffers, made lower-case UTF-8 and a bit for each byte:
+// whether it is part of a token.
+//
+// Surrogates that stand alone are written as if they were characters, so that bytes sort as code
+// points do. What is a letter, and which is its small one, is asked of whoever runs the scanner.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+
+#include "memory.hpp"
+
+namespace sparsemargin::text {
+
+struct Document {
+    const void *data;
+    int64_t length;  // in characters
+    int width;       // bytes of each: 1, 2 or 4
+    bool lower;
+};
+
+// What an interpreter says of a code point.
+struct Unicode {
+    uint32_t (*lower)(uint32_t);
+    int (*is_word)(uint32_t);
+    int (*is_space)(uint32_t);
+};
+
+// A character as it is written: in the lower 32 bits its bytes, above these how many, and flags.
+using Written = uint64_t;
+
+constexpr Written WORD = Written(1) << 40;
+constexpr Written SPACE = Written(1) << 41;
+constexpr Written SURROGATE = Written(1) << 42;
+
+inline int size_of(Written c) { return static_cast<int>(c >> 32) & 7; }
+
+inline Written encode(uint32_t c) {
+    if (c < 0x80) return Written(1) << 32 | c;
+    if (c < 0x800) return Written(2) << 32 | 0x80C0 | c >> 6 | (c & 0x3F) << 8;
+    if (c < 0x10000) {
+        const Written surrogate = c >> 11 == 0x1B ? SURROGATE : 0;
+        return surrogate | Written(3) << 32 | 0x8080E0 | c >> 12 | (c >> 6 & 0x3F) << 8 |
+               (c & 0x3F) << 16;
+    }
+    return Written(4) << 32 | 0x808080F0 | c >> 18 | (c >> 12 & 0x3F) << 8 |
+           (c >> 6 & 0x3F) << 16 | (c & 0x3F) << 24;
+}
+
+// Characters as they are written, by pages of 256, each made when it is first met.
+class Characters {
+  public:
+    Characters(const Unicode &unicode, bool lower) : unicode_(unicode), lower_(lower) {}
+
+    Written operator[](uint32_t c) {
+        const Page *page = pages_[c >> 8].get();
+        if (!page) page = make(c >> 8);
+        return (*page)[c & 0xFF];
+    }
+
+  private:
+    using Page = std::array<Written, 256>;
+
+    [[gnu::noinline]] const Page *make(uint32_t number) {
+        auto page = std::make_unique<Page>();
+        for (uint32_t i = 0; i < 256; ++i) {
+            const uint32_t given = number << 8 | i;
+            const uint32_t c = lower_ ? unicode_.lower(given) : given;
+            (*page)[i] = encode(c) | (unicode_.is_word(c) ? WORD : 0) |
+                         (unicode_.is_space(c) ? SPACE : 0);
+        }
+        pages_[number] = std::move(page);
+        return pages_[number].get();
+    }
+
+    Unicode unicode_;
+    bool lower_;
+    std::array<std::unique_ptr<Page>, 0x1100> pages_;
+};
+
+// Eight ASCII characters at once. `repeat(c)` has c in each byte; sums of bytes below 0x80 carry
+// into no other's.
+constexpr uint64_t repeat(uint64_t c) { return c * 0x0101010101010101; }
+
+constexpr uint64_t HIGH = repeat(0x80);
+
+// The high bits of bytes from `first` to `last`.
+constexpr uint64_t between(uint64_t word, uint64_t first, uint64_t last) {
+    return (word + repeat(0x80 - first)) & ~(word + repeat(0x7F - last)) & HIGH;
+}
+
+constexpr uint64_t word_bytes(uint64_t word) {
+    return between(word | repeat(0x20), 'a', 'z') | between(word, '0', '9') |
+           between(word, '_', '_');
+}
+
+constexpr uint64_t space_bytes(uint64_t word) {
+    return between(word, 9, 13) | between(word, 28, 32);
+}
+
+// Bit i: the high bit of byte i.
+constexpr uint64_t gather(uint64_t high) { return (high >> 7) * 0x0102040810204080 >> 56; }
+
+// One text at a time: its bytes, and a bit for each that is part of a token.
+class Lowered {
+  public:
+    Lowered(const Unicode &unicode, bool by_spaces)
+        : by_spaces_(by_spaces), as_written_(unicode, false), as_lower_(unicode, true) {}
+
+    const char *bytes() const { return bytes_.data(); }
+    size_t size() const { return size_; }
+    bool ascii() const { return ascii_; }
+
+    // A lone one cannot be written as UTF-8 proper.
+    bool has_surrogate() const { return has_surrogate_; }
+
+    void read(const Document &text) {
+        const size_t room = static_cast<size_t>(text.length) * (text.width == 1 ? 2 : 4);
+        bytes_.clear();
+        bytes_.extend(room + PADDING);
+        bits_.clear();
+        bits_.extend(room / 64 + 3);
+        at_ = bytes_.data();
+        bit_at_ = bits_.data();
+        pending_ = 0;
+        n_pending_ = 0;
+        ascii_ = true;
+        has_surrogate_ = false;
+        switch (text.width) {
+            case 1: read_bytes(static_cast<const char *>(text.data), text); break;
+            case 2: read_wide(static_cast<const uint16_t *>(text.data), text); break;
+            default: read_wide(static_cast<const uint32_t *>(text.data), text);
+        }
+        size_ = at_ - bytes_.data();
+        std::memset(at_, 0, PADDING);
+        *bit_at_++ = pending_;
+        *bit_at_ = 0;
+    }
+
+    // Where tokens start and end, in turn.
+    void find_edges(Array<uint32_t> &edges) const {
+        edges.clear();
+        edges.reserve(size_ + 2);
+        uint32_t *edge = edges.data();
+        uint64_t before = 0;
+        for (size_t i = 0; i <= size_ / 64; ++i) {
+            const uint64_t bits = bits_[i];
+            uint64_t turns = bits ^ (bits << 1 | before);
+            before = bits >> 63;
+            for (; turns; turns &= turns - 1) {
+                *edge++ = static_cast<uint32_t>(i * 64 + __builtin_ctzll(turns));
+            }
+        }
+        if (before) *edge++ = static_cast<uint32_t>(size_);
+        edges.extend(edge - edges.data());
+    }
+
+    bool in_token(size_t i) const { return bits_[i / 64] >> (i % 64) & 1; }
+
+  private:
+    void add_bits(uint64_t bits, int n) {
+        pending_ |= bits << n_pending_;
+        n_pending_ += n;
+        if (n_pending_ >= 64) {
+            *bit_at_++ = pending_;
+            n_pending_ -= 64;
+            pending_ = n_pending_ ? bits >> (n - n_pending_) : 0;
+        }
+    }
+
+    void add(Written c) {
+        const int size = size_of(c);
+        const uint32_t bytes = static_cast<uint32_t>(c);
+        std::memcpy(at_, &bytes, 4);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+        for (int i = 0; i < 4; ++i) at_[i] = static_cast<char>(bytes >> 8 * i);
+#endif
+        at_ += size;
+        const bool is_part = by_spaces_ ? !(c & SPACE) : (c & WORD) != 0;
+        add_bits(is_part ? (1u << size) - 1 : 0, size);
+    }
+
+    // Of the first `n` bytes, all of them ASCII.
+    void add_ascii(uint64_t word, int n, bool lower) {
+        const uint64_t parts = by_spaces_ ? ~space_bytes(word) & HIGH : word_bytes(word);
+        if (lower) word |= between(word, 'A', 'Z') >> 2;
+        store_word(at_, word);
+        at_ += n;
+        add_bits(gather(parts) & ((1u << n) - 1), n);
+    }
+
+    void read_bytes(const char *p, const Document &text) {
+        const char *stop = p + text.length;
+        Characters &characters = text.lower ? as_lower_ : as_written_;
+        while (p < stop) {
+            const int n = static_cast<int>(std::min<int64_t>(stop - p, 8));
+            char last[8] = {};
+            if (n < 8) std::memcpy(last, p, n);
+            const uint64_t word = load_word(n < 8 ? last : p);
+            if (!(word & HIGH)) {
+                add_ascii(word, n, text.lower);
+            } else {
+                ascii_ = false;
+                for (int i = 0; i < n; ++i) add(characters[static_cast<unsigned char>(p[i])]);
+            }
+            p += n;
+        }
+    }
+
+    template <class Char>
+    void read_wide(const Char *p, const Document &text) {
+        Characters &characters = text.lower ? as_lower_ : as_written_;
+        ascii_ = false;
+        Written all = 0;
+        for (const Char *stop = p + text.length; p < stop; ++p) {
+            // No string has others, and none reads beyond the pages.
+            const Written c = characters[std::min<uint32_t>(*p, 0x10FFFF)];
+            all |= c;
+            add(c);
+        }
+        has_surrogate_ = all & SURROGATE;
+    }
+
+    bool by_spaces_;
+    Characters as_written_, as_lower_;
+    Array<char> bytes_;
+    Array<uint64_t> bits_;
+    size_t size_ = 0;
+    char *at_ = nullptr;
+    uint64_t *bit_at_ = nullptr;
+    uint64_t pending_ = 0;
+    int n_pending_ = 0;
+    bool ascii_ = true;
+    bool has_surrogate_ = false;
+};
+
+// Where the character after the one at `p` starts.
+inline const char *next_character(const char *p) {
+    const auto first = static_cast<unsigned char>(*p);
+    return p + 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
+}
+
+}  // namespace sparsemargin::text

@@ -1,0 +1,433 @@
+"""Texts made rows of CSR matrices; `scanner.hpp` says what is counted."""
+
+from cpython.exc cimport PyErr_CheckSignals
+from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdlib cimport free
+from libcpp cimport bool as cpp_bool
+from libcpp.string cimport string
+from libcpp.vector cimport vector
+
+import os
+
+import numpy as np
+
+from cython cimport view
+
+from sparsemargin._engine.rows.csr cimport index_t, value_t
+
+ctypedef fused number_t:
+    int32_t
+    int64_t
+    float
+    double
+
+cdef extern from "Python.h" nogil:
+    uint32_t Py_UNICODE_TOLOWER(uint32_t)
+    int Py_UNICODE_ISALNUM(uint32_t)
+    int Py_UNICODE_ISSPACE(uint32_t)
+
+cdef extern from "Python.h":
+    void* PyUnicode_DATA(object)
+    int PyUnicode_KIND(object)
+    Py_ssize_t PyUnicode_GET_LENGTH(object)
+    Py_ssize_t PyUnicode_FindChar(object, uint32_t, Py_ssize_t, Py_ssize_t, int) except -2
+    int PyUnicode_IS_ASCII(object)
+
+cdef extern from "memory.hpp" namespace "sparsemargin::text" nogil:
+    cppclass Array[T]:
+        T* data()
+        size_t size()
+        T* extend(size_t) except +
+        void push_back(T) except +
+        T* release() except +
+
+cdef extern from "characters.hpp" namespace "sparsemargin::text" nogil:
+    cppclass Document:
+        const void* data
+        int64_t length
+        int width
+        cpp_bool lower
+
+    cppclass Unicode:
+        uint32_t (*lower)(uint32_t) noexcept nogil
+        int (*is_word)(uint32_t) noexcept nogil
+        int (*is_space)(uint32_t) noexcept nogil
+
+cdef extern from "hashes.hpp" namespace "sparsemargin::text" nogil:
+    uint64_t* SEEDS
+
+    cppclass Key:
+        pass
+
+    Key key_of(const char*, uint32_t)
+
+cdef extern from "lexicon.hpp" namespace "sparsemargin::text" nogil:
+    cppclass CppLexicon "sparsemargin::text::Lexicon":
+        size_t size()
+        uint32_t insert(const Key&) except +
+        uint32_t insert_pair(uint64_t) except +
+        cpp_bool is_string(uint32_t)
+        void spell(uint32_t, string&) except +
+        void absorb(const CppLexicon&, Array[uint32_t]&) except +
+
+        @staticmethod
+        uint64_t pair_of(uint32_t, uint32_t)
+
+cdef extern from "rows.hpp" namespace "sparsemargin::text" nogil:
+    enum class Type:
+        int32
+        int64
+        float32
+        float64
+
+    cppclass Rows:
+        Rows(Type) except +
+        Array[int32_t] columns
+        Array[char] values
+        Array[int64_t] ends
+
+cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
+    enum class Analyzer:
+        words
+        characters
+        within_words
+
+    cppclass Settings:
+        Analyzer analyzer
+        cpp_bool by_spaces, from_two, signs
+        int64_t least, most
+        uint32_t n_hashed
+
+    cppclass CppScanner "sparsemargin::text::Scanner":
+        CppScanner(const Settings&, const Unicode&, CppLexicon&, const CppLexicon*,
+                   const int32_t*, int64_t) except +
+        cpp_bool has_surrogate()
+        void scan(const Document*, int64_t, Rows&) except +
+
+cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
+    vector[unsigned char] lengths(const CppLexicon&) except +
+    void sort_numbers(const CppLexicon&, int32_t*) except +
+    void cpp_renumber "sparsemargin::text::renumber"(
+        const Rows&, const uint32_t*, size_t, Rows&) except +
+    int64_t cpp_keep_columns "sparsemargin::text::keep_columns"[Value, Index](
+        const int32_t*, int64_t, Index*, Index*, Value*)
+    void cpp_weigh "sparsemargin::text::weigh"[Value, Index](
+        const Value*, const Value*, int, int64_t, const Index*, const Index*, Value*)
+
+
+cdef uint32_t lower_of(uint32_t c) noexcept nogil:
+    return Py_UNICODE_TOLOWER(c)
+
+
+cdef int is_word(uint32_t c) noexcept nogil:
+    return c == u"_" or Py_UNICODE_ISALNUM(c)
+
+
+cdef int is_space(uint32_t c) noexcept nogil:
+    return Py_UNICODE_ISSPACE(c)
+
+
+def draw_seeds():
+    """Seed the tables' hashes: before the first is made, so that none needs to know."""
+    seeds = np.frombuffer(os.urandom(16), np.uint64)
+    SEEDS[0], SEEDS[1] = seeds[0], seeds[1]
+
+
+draw_seeds()
+
+cdef enum:
+    # A text's bytes are counted in 32 bits, four for each character.
+    LONGEST = 0x3FFFFFF0
+    CAPITAL_SIGMA = 0x3A3
+    CAPITAL_I_WITH_DOT = 0x130
+
+
+cdef class Lexicon:
+    """The features that have been met, by number: strings, and n-grams of them."""
+
+    cdef CppLexicon known
+
+    def __len__(self):
+        return self.known.size()
+
+    def add(self, str term, bint as_words):
+        """A term's number, or None where no text has it: with `as_words` spaces are between
+        words."""
+        cdef Key key
+        cdef int64_t number = -1, word
+        for part in term.split(" ") if as_words else [term]:
+            if not part:
+                return None
+            text = part.encode("utf-8", "surrogatepass") + bytes(8)
+            word = self.known.insert(key_of(text, <uint32_t> (len(text) - 8)))
+            number = word if number < 0 else self.known.insert_pair(
+                CppLexicon.pair_of(<uint32_t> number, <uint32_t> word))
+        return number
+
+    def lengths(self):
+        """How many words each number stands for."""
+        cdef vector[unsigned char] n = lengths(self.known)
+        return np.frombuffer(bytes(n), np.uint8) if n.size() else np.empty(0, np.uint8)
+
+    def order(self):
+        """All numbers in the order of what they stand for."""
+        cdef int32_t[::1] numbers = np.empty(self.known.size(), np.int32)
+        if numbers.shape[0]:
+            with nogil:
+                sort_numbers(self.known, &numbers[0])
+        return np.asarray(numbers)
+
+    def terms(self, const int32_t[::1] numbers):
+        """What the numbers stand for, a list of str."""
+        cdef string spelled
+        cdef Py_ssize_t i
+        terms = [None] * numbers.shape[0]
+        for i in range(numbers.shape[0]):
+            if not 0 <= numbers[i] < <int64_t> self.known.size():
+                raise IndexError(f"no term has number {numbers[i]}")
+            spelled.clear()
+            self.known.spell(<uint32_t> numbers[i], spelled)
+            terms[i] = spelled.decode("utf-8", "surrogatepass")
+        return terms
+
+
+cdef object array_of(void* start, int64_t n, dtype):
+    """An array that owns what malloc gave."""
+    cdef view.array owner = <char[:n * dtype.itemsize + 1]> <char*> start
+    owner.callback_free_data = free
+    return np.frombuffer(owner, dtype, n)
+
+
+TYPES = {
+    np.dtype(np.int32): <int> Type.int32,
+    np.dtype(np.int64): <int> Type.int64,
+    np.dtype(np.float32): <int> Type.float32,
+    np.dtype(np.float64): <int> Type.float64,
+}
+
+
+cdef class Scanner:
+    """Counts the features of texts, one list of texts after the other.
+
+    Only one thread may use it at a time; scanners that share a lexicon that none of them adds to
+    don't wait for one another.
+
+    Parameters
+    ----------
+    dtype : numpy.dtype
+        Type of the counts: one of `TYPES`.
+    analyzer : {"word", "char", "char_wb"}
+    by_spaces : bool
+        Whether a word is what stands between spaces, or what consists of letters, digits and "_".
+    from_two : bool
+        Whether words of one character are passed over.
+    ngram_range : tuple of int
+        The shortest and longest n-grams, at least 1.
+    stop_words : Lexicon, optional
+        Words that are passed over.
+    lexicon : Lexicon, optional
+        The features' numbers. Without it, one that learns all it meets.
+    columns : array of int32, optional
+        With a given lexicon: the columns of its numbers, -1 for none.
+    n_columns : int
+    n_hashed : int, default=0
+        Above 0: columns are hashes, and there is no lexicon.
+    signs : bool
+        With hashes: whether the highest bit of the hash makes the count negative.
+    """
+
+    cdef CppScanner* scanner
+    cdef Rows* rows
+    cdef readonly Lexicon lexicon
+    cdef object stop_words, columns, dtype
+    cdef bint busy
+
+    def __cinit__(self, dtype, *, analyzer="word", bint by_spaces=False, bint from_two=True,
+                  ngram_range=(1, 1), Lexicon stop_words=None, Lexicon lexicon=None,
+                  const int32_t[::1] columns=None, int64_t n_columns=0, uint32_t n_hashed=0,
+                  bint signs=False):
+        cdef Settings settings
+        cdef Unicode unicode
+        cdef const CppLexicon* stop = NULL
+        cdef const int32_t* start = NULL
+        settings.analyzer = {"word": Analyzer.words, "char": Analyzer.characters,
+                             "char_wb": Analyzer.within_words}[analyzer]
+        settings.by_spaces = by_spaces or analyzer != "word"
+        settings.from_two = from_two
+        settings.least, settings.most = ngram_range
+        if settings.least < 1 or n_hashed > 0x7FFFFFFF:
+            raise ValueError(f"ngram_range={ngram_range} or n_hashed={n_hashed} is out of range")
+        settings.n_hashed = n_hashed
+        settings.signs = signs
+        unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
+        self.dtype = np.dtype(dtype)
+        self.rows = new Rows(<Type> <int> TYPES[self.dtype])
+        if (lexicon is None) != (columns is None):
+            raise ValueError("lexicon and columns are given together, or neither is")
+        if columns is not None:
+            if columns.shape[0] != len(lexicon):
+                raise ValueError(f"{columns.shape[0]} columns for {len(lexicon)} numbers")
+            self.columns = np.append(columns, np.int32(-1))
+            if self.columns.max() >= n_columns:
+                raise ValueError(f"a column is beyond n_columns={n_columns}")
+            columns = self.columns
+            start = &columns[0]
+        self.lexicon = Lexicon() if lexicon is None else lexicon
+        self.stop_words = stop_words
+        if stop_words is not None:
+            stop = &stop_words.known
+        self.scanner = new CppScanner(settings, unicode, self.lexicon.known, stop, start,
+                                      n_columns)
+
+    def __dealloc__(self):
+        del self.scanner
+        del self.rows
+
+    def scan(self, list texts, const unsigned char[::1] lower):
+        """Add a row for each text.
+
+        Parameters
+        ----------
+        texts : list of str
+        lower : buffer of bytes
+            For each text whether it is to be made lower-case.
+
+        Returns
+        -------
+        bool
+            Whether a lone surrogate has been met in any text so far.
+        """
+        cdef vector[Document] documents
+        cdef Document document
+        cdef Py_ssize_t i
+        # What is read stays, whatever another thread does to the list.
+        texts = list(texts)
+        if lower.shape[0] != len(texts):
+            raise ValueError(f"{lower.shape[0]} flags for {len(texts)} texts")
+        for i in range(len(texts)):
+            text = texts[i]
+            if not isinstance(text, str):
+                raise TypeError(f"texts[{i}] is of {type(text)}")
+            document.lower = lower[i]
+            if document.lower and PyUnicode_KIND(text) > 1 and (
+                    has(text, CAPITAL_SIGMA) or has(text, CAPITAL_I_WITH_DOT)):
+                # What these become depends on their neighbours, or is two characters.
+                text = texts[i] = str.lower(text)
+                document.lower = False
+            document.data = PyUnicode_DATA(text)
+            document.width = PyUnicode_KIND(text)
+            document.length = PyUnicode_GET_LENGTH(text)
+            if document.length > LONGEST:
+                raise ValueError(f"texts[{i}] has more than {LONGEST} characters")
+            documents.push_back(document)
+        if self.busy:
+            raise RuntimeError("another thread is using this scanner: give each its own")
+        self.busy = True
+        try:
+            with nogil:
+                self.scanner.scan(documents.data(), documents.size(), self.rows[0])
+        finally:
+            self.busy = False
+        PyErr_CheckSignals()
+        return self.scanner.has_surrogate()
+
+    def take_rows(self):
+        """All rows so far: arrays of values, columns (int32) and where rows end (int64, from 0).
+        The scanner has none of them any more."""
+        cdef int64_t n = self.rows.columns.size(), n_ends = self.rows.ends.size()
+        columns = array_of(self.rows.columns.release(), n, np.dtype(np.int32))
+        values = array_of(self.rows.values.release(), n, self.dtype)
+        ends = array_of(self.rows.ends.release(), n_ends, np.dtype(np.int64))
+        self.rows.ends.push_back(0)
+        return values, columns, ends
+
+    def absorb(self, Scanner other):
+        """Take in another's lexicon, and then its rows, by the numbers here. Counts are int32."""
+        raise NotImplementedError
+
+
+cdef bint has(text, uint32_t character) except -1:
+    return PyUnicode_FindChar(text, character, 0, PyUnicode_GET_LENGTH(text), 1) >= 0
+
+
+def keep_columns(const int32_t[::1] new_columns, index_t[::1] indptr, index_t[::1] indices,
+                 number_t[::1] data):
+    """Number the columns of a matrix anew, in place, and leave out those whose number is -1.
+    Returns how many entries are left."""
+    cdef int64_t n
+    check_csr(indptr, indices, data.shape[0], new_columns.shape[0])
+    if not indices.shape[0]:
+        return 0
+    with nogil:
+        n = cpp_keep_columns(&new_columns[0], indptr.shape[0] - 1, &indptr[0], &indices[0],
+                             &data[0])
+    return n
+
+
+def renumber_columns(const int32_t[::1] new_columns, index_t[::1] indices):
+    """Number the columns of a matrix anew, in place."""
+    cdef int64_t i
+    check_columns(indices, new_columns.shape[0])
+    with nogil:
+        for i in range(indices.shape[0]):
+            indices[i] = new_columns[indices[i]]
+
+
+def document_frequency(const index_t[::1] indices, int64_t n_columns):
+    """How many entries each column has, an array of int64."""
+    cdef int64_t[::1] n = np.zeros(n_columns, np.int64)
+    cdef int64_t i
+    check_columns(indices, n_columns)
+    with nogil:
+        for i in range(indices.shape[0]):
+            n[indices[i]] += 1
+    return np.asarray(n)
+
+
+def weigh(value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr, int norm,
+          const value_t[::1] by_count=None, const value_t[::1] weights=None):
+    """Put `by_count` of them in place of entries, multiply them by their columns' weights, and
+    divide them by their row's norm, l1 or l2, unless it is 0; all in place. None and a norm of 0
+    leave a step out."""
+    cdef const value_t* counts = NULL
+    cdef const value_t* start = NULL
+    cdef int64_t i
+    check_csr(indptr, indices, data.shape[0], -1 if weights is None else weights.shape[0])
+    if not indices.shape[0]:
+        return
+    if weights is not None:
+        start = &weights[0]
+    if by_count is not None:
+        for i in range(data.shape[0]):
+            if not 0 <= data[i] < by_count.shape[0]:
+                raise ValueError(f"a count of {data[i]} is not below {by_count.shape[0]}")
+        counts = &by_count[0]
+    with nogil:
+        cpp_weigh(counts, start, norm, indptr.shape[0] - 1, &indptr[0], &indices[0], &data[0])
+
+
+cdef int check_csr(const index_t[::1] indptr, const index_t[::1] indices, int64_t n_values,
+                   int64_t n_columns) except -1:
+    """Rows lie within the arrays, one after the other; columns below `n_columns`, unless it is
+    negative."""
+    cdef int64_t i, n = indices.shape[0]
+    if n_values != n or not indptr.shape[0] or indptr[0] != 0 or (
+            indptr[indptr.shape[0] - 1] != n):
+        raise ValueError("indptr, indices and data are no matrix in CSR form")
+    for i in range(indptr.shape[0] - 1):
+        if indptr[i] > indptr[i + 1]:
+            raise ValueError(f"indptr falls at {i}")
+    if n_columns >= 0:
+        check_columns(indices, n_columns)
+    return 0
+
+
+cdef int check_columns(const index_t[::1] indices, int64_t n_columns) except -1:
+    cdef int64_t i
+    cdef index_t largest = -1, least = 0
+    for i in range(indices.shape[0]):
+        largest = max(largest, indices[i])
+        least = min(least, indices[i])
+    if least < 0 or largest >= n_columns:
+        raise ValueError(f"a column is not below {n_columns}")
+    return 0

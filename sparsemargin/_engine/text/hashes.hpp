@@ -1,0 +1,66 @@
+// Hashes: of tables, seeded so that nobody can write texts that collide; and MurmurHash3, whose
+// values name columns.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+
+#include "memory.hpp"
+
+namespace sparsemargin::text {
+
+// Drawn once a process, before the first table is made.
+inline uint64_t SEEDS[2] = {0x9E3779B97F4A7C15, 0xD1B54A32D192ED03};
+
+inline uint64_t folded(uint64_t a, uint64_t b) {
+    const auto product = static_cast<unsigned __int128>(a) * b;
+    return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
+}
+
+// What is looked up: bytes, of which the first eight, filled up with zeros, are at hand.
+struct Key {
+    const char *start;
+    uint32_t size;
+    uint64_t first;
+    uint64_t hash;
+};
+
+// The eight bytes from `start` on must be readable, whatever follows the key.
+inline Key key_of(const char *start, uint32_t size) {
+    constexpr uint64_t ODD = 0xA0761D6478BD642F;
+    uint64_t first = load_word(start);
+    if (size < 8) {
+        first &= (uint64_t(1) << 8 * size) - 1;
+        return {start, size, first, folded(first ^ SEEDS[0], SEEDS[1] + size * ODD)};
+    }
+    uint64_t hash = SEEDS[1] + size * ODD;
+    for (uint32_t i = 8; i + 8 < size; i += 8) {
+        hash = folded(load_word(start + i) ^ SEEDS[0], hash ^ ODD);
+    }
+    if (size > 8) hash = folded(load_word(start + size - 8) ^ SEEDS[0], hash ^ ODD);
+    return {start, size, first, folded(first ^ SEEDS[0], hash)};
+}
+
+inline uint64_t hash_of_pair(uint64_t pair) { return folded(pair ^ SEEDS[0], SEEDS[1]); }
+
+inline uint32_t rotated(uint32_t x, int by) { return x << by | x >> (32 - by); }
+
+// MurmurHash3 of 32 bits with seed 0, by its definition: little-endian words of four bytes.
+inline uint32_t murmur(const char *p, uint32_t size) {
+    constexpr uint32_t FIRST = 0xCC9E2D51, SECOND = 0x1B873593;
+    uint32_t hash = 0;
+    for (uint32_t i = 0; i + 4 <= size; i += 4) {
+        const auto block = static_cast<uint32_t>(load_word(p + i));
+        hash = rotated(hash ^ rotated(block * FIRST, 15) * SECOND, 13) * 5 + 0xE6546B64;
+    }
+    if (const uint32_t left = size % 4) {
+        const auto word = static_cast<uint32_t>(load_word(p + size - left));
+        hash ^= rotated((word & ((1u << 8 * left) - 1)) * FIRST, 15) * SECOND;
+    }
+    hash ^= size;
+    hash = (hash ^ hash >> 16) * 0x85EBCA6B;
+    hash = (hash ^ hash >> 13) * 0xC2B2AE35;
+    return hash ^ hash >> 16;
+}
+
+}  // namespace sparsemargin::text

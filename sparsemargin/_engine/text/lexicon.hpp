@@ -1,0 +1,216 @@
+// Numbers for strings, and for pairs of numbers, in the order in which they are first met.
+//
+// A pair is an n-gram of words: the number of all but its last word, and that of the last.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+
+#include "hashes.hpp"
+#include "memory.hpp"
+
+namespace sparsemargin::text {
+
+constexpr uint32_t NONE = UINT32_MAX;
+constexpr uint32_t MOST_NUMBERS = INT32_MAX;
+
+// In the order of their hashes: a table twice as large has them in the same order, so that it is
+// filled from one end to the other.
+class Slots {
+  public:
+    struct Slot {
+        uint64_t key;
+        uint32_t tag;
+        uint32_t number;  // plus 1; 0 where the slot is free
+    };
+
+    Slots() = default;
+    Slots(const Slots &) = delete;
+    Slots &operator=(const Slots &) = delete;
+    ~Slots() { clear(); }
+
+    void clear() {
+        std::free(slots_);
+        slots_ = nullptr;
+        n_ = 0;
+    }
+
+    void prefetch(uint64_t hash) const {
+        if (slots_) __builtin_prefetch(slots_ + (hash >> shift_));
+    }
+
+    // The slot that has what is sought, or the free one where it would be.
+    template <class IsIt>
+    Slot *find(uint64_t hash, IsIt is_it) const {
+        for (uint64_t i = hash >> shift_;; i = (i + 1) & mask_) {
+            if (!slots_[i].number || is_it(slots_[i])) return slots_ + i;
+        }
+    }
+
+    bool empty() const { return n_ == 0; }
+
+    // Room for one more: at most five of eight slots are ever in use.
+    template <class HashOf>
+    void make_room(HashOf hash_of) {
+        if (slots_ && n_ < (mask_ + 1) / 8 * 5) return;
+        const uint64_t n_old = slots_ ? mask_ + 1 : 0;
+        const uint64_t n_new = n_old ? 2 * n_old : 1024;
+        auto *grown = static_cast<Slot *>(std::calloc(n_new, sizeof(Slot)));
+        if (!grown) throw std::bad_alloc();
+        advise(grown, n_new * sizeof(Slot));
+        Slot *old = slots_;
+        slots_ = grown;
+        mask_ = n_new - 1;
+        shift_ = 64 - __builtin_ctzll(n_new);
+        for (uint64_t i = 0; i < n_old; ++i) {
+            if (old[i].number) *find(hash_of(old[i]), [](const Slot &) { return false; }) = old[i];
+        }
+        std::free(old);
+    }
+
+    void fill(Slot *slot, uint64_t key, uint32_t tag, uint32_t number) {
+        *slot = {key, tag, number + 1};
+        ++n_;
+    }
+
+  private:
+    Slot *slots_ = nullptr;
+    uint64_t mask_ = 0;
+    int shift_ = 63;
+    uint64_t n_ = 0;
+};
+
+class Lexicon {
+  public:
+    size_t size() const { return nodes_.size(); }
+    void prefetch(const Key &key) const { strings_.prefetch(key.hash); }
+    void prefetch_pair(uint64_t pair) const { pairs_.prefetch(hash_of_pair(pair)); }
+    bool has_pairs() const { return !pairs_.empty(); }
+
+    static uint64_t pair_of(uint32_t rest, uint32_t last) { return uint64_t(rest) << 32 | last; }
+
+    uint32_t find(const Key &key) const {
+        return strings_.empty() ? NONE : number_of(slot_of(key));
+    }
+
+    uint32_t find_pair(uint64_t pair) const {
+        return pairs_.empty() ? NONE : number_of(slot_of_pair(pair));
+    }
+
+    uint32_t insert(const Key &key) {
+        strings_.make_room([this](const Slots::Slot &slot) { return hash_of(slot); });
+        Slots::Slot *slot = slot_of(key);
+        if (!slot->number) {
+            const uint32_t number = add_node(STRING | arena_.size());
+            char *p = arena_.extend(sizeof(uint32_t) + key.size);
+            std::memcpy(p, &key.size, sizeof(uint32_t));
+            std::memcpy(p + sizeof(uint32_t), key.start, key.size);
+            arena_.reserve(arena_.size() + PADDING);
+            strings_.fill(slot, key.first, tag_of(key), number);
+        }
+        return slot->number - 1;
+    }
+
+    uint32_t insert_pair(uint64_t pair) {
+        pairs_.make_room([](const Slots::Slot &slot) { return hash_of_pair(slot.key); });
+        Slots::Slot *slot = slot_of_pair(pair);
+        if (!slot->number) pairs_.fill(slot, pair, 0, add_node(pair));
+        return slot->number - 1;
+    }
+
+    bool is_string(uint32_t number) const { return nodes_[number] & STRING; }
+    uint32_t rest(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair] >> 32); }
+    uint32_t last(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair]); }
+
+    // Eight bytes from its start on are readable.
+    const char *string(uint32_t number, uint32_t &size) const {
+        const char *p = arena_.data() + (nodes_[number] & ~STRING);
+        std::memcpy(&size, p, sizeof(uint32_t));
+        return p + sizeof(uint32_t);
+    }
+
+    // With spaces between the words of an n-gram.
+    void spell(uint32_t number, std::string &out) const {
+        uint32_t size;
+        if (!is_string(number)) {
+            spell(rest(number), out);
+            out += ' ';
+            number = last(number);
+        }
+        const char *p = string(number, size);
+        out.append(p, size);
+    }
+
+    // Takes in all that another one has, in its order; `numbers` gets what is whose number here.
+    void absorb(const Lexicon &other, Array<uint32_t> &numbers) {
+        for (uint32_t i = 0; i < other.size(); ++i) {
+            if (!other.is_string(i)) {
+                numbers.push_back(
+                    insert_pair(pair_of(numbers[other.rest(i)], numbers[other.last(i)])));
+                continue;
+            }
+            uint32_t size;
+            const char *p = other.string(i, size);
+            numbers.push_back(insert(key_of(p, size)));
+        }
+    }
+
+    void clear() {
+        nodes_.clear();
+        arena_.clear();
+        strings_.clear();
+        pairs_.clear();
+    }
+
+  private:
+    static constexpr uint64_t STRING = uint64_t(1) << 63;
+
+    static uint32_t number_of(const Slots::Slot *slot) { return slot->number - 1; }
+
+    // Up to eight bytes these and the tag are the string; of longer ones the tag says that it may
+    // be the one.
+    static uint32_t tag_of(const Key &key) {
+        return std::min<uint32_t>(key.size, 255) << 24 | (key.hash & 0xFFFFFF);
+    }
+
+    Slots::Slot *slot_of(const Key &key) const {
+        const uint32_t tag = tag_of(key);
+        return strings_.find(key.hash, [&](const Slots::Slot &slot) {
+            return slot.key == key.first && slot.tag == tag &&
+                   (key.size <= 8 || is_same(slot.number - 1, key));
+        });
+    }
+
+    Slots::Slot *slot_of_pair(uint64_t pair) const {
+        return pairs_.find(hash_of_pair(pair),
+                           [pair](const Slots::Slot &slot) { return slot.key == pair; });
+    }
+
+    bool is_same(uint32_t number, const Key &key) const {
+        uint32_t size;
+        const char *p = string(number, size);
+        return size == key.size && !std::memcmp(p + 8, key.start + 8, size - 8);
+    }
+
+    uint64_t hash_of(const Slots::Slot &slot) const {
+        uint32_t size;
+        const char *p = string(slot.number - 1, size);
+        return key_of(p, size).hash;
+    }
+
+    uint32_t add_node(uint64_t node) {
+        if (nodes_.size() >= MOST_NUMBERS) throw std::overflow_error("more than 2**31 - 1 features");
+        nodes_.push_back(node);
+        return static_cast<uint32_t>(nodes_.size() - 1);
+    }
+
+    Slots strings_, pairs_;
+    Array<uint64_t> nodes_;
+    Array<char> arena_;
+};
+
+}  // namespace sparsemargin::text

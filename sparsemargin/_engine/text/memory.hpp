@@ -1,0 +1,113 @@
+// Arrays that grow in place: on a virtual machine fresh pages cost more than what is written there.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
+
+namespace sparsemargin::text {
+
+// Bytes after a text that may be read and written, whatever they hold.
+constexpr size_t PADDING = 16;
+
+// Asks for large pages, where the system has some.
+inline void advise(void *start, size_t bytes) {
+#ifdef __linux__
+    constexpr uintptr_t PAGE = uintptr_t(1) << 21;
+    const uintptr_t first = (reinterpret_cast<uintptr_t>(start) + PAGE - 1) & ~(PAGE - 1);
+    const uintptr_t last = (reinterpret_cast<uintptr_t>(start) + bytes) & ~(PAGE - 1);
+    if (first < last) madvise(reinterpret_cast<void *>(first), last - first, MADV_HUGEPAGE);
+#else
+    (void)start, (void)bytes;
+#endif
+}
+
+// Of plain values; what is beyond `size` is not set.
+template <class T>
+class Array {
+  public:
+    Array() = default;
+    Array(const Array &) = delete;
+    Array &operator=(const Array &) = delete;
+    ~Array() { std::free(data_); }
+
+    T *data() { return data_; }
+    const T *data() const { return data_; }
+    size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    T &operator[](size_t i) { return data_[i]; }
+    const T &operator[](size_t i) const { return data_[i]; }
+    void clear() { size_ = 0; }
+
+    void reserve(size_t room) {
+        if (room > room_) grow(std::max<size_t>({room, room_ + room_ / 2, 64}));
+    }
+
+    // What is new is not set.
+    T *extend(size_t by) {
+        reserve(size_ + by);
+        size_ += by;
+        return data_ + size_ - by;
+    }
+
+    void push_back(T value) { *extend(1) = value; }
+
+    void fill_up(size_t size, T value) {
+        if (size > size_) std::fill_n(extend(size - size_), size - size_, value);
+    }
+
+    // The caller's from now on, to be freed; never null.
+    T *release() {
+        reserve(1);
+        T *kept = static_cast<T *>(std::realloc(data_, std::max<size_t>(size_, 1) * sizeof(T)));
+        if (!kept) kept = data_;
+        data_ = nullptr;
+        size_ = room_ = 0;
+        return kept;
+    }
+
+    void swap(Array &other) {
+        std::swap(data_, other.data_);
+        std::swap(size_, other.size_);
+        std::swap(room_, other.room_);
+    }
+
+  private:
+    [[gnu::noinline]] void grow(size_t room) {
+        if (room > SIZE_MAX / 2 / sizeof(T)) throw std::bad_alloc();
+        T *grown = static_cast<T *>(std::realloc(data_, room * sizeof(T)));
+        if (!grown) throw std::bad_alloc();
+        advise(grown, room * sizeof(T));
+        data_ = grown;
+        room_ = room;
+    }
+
+    T *data_ = nullptr;
+    size_t size_ = 0;
+    size_t room_ = 0;
+};
+
+// Eight bytes, the first one lowest.
+inline uint64_t load_word(const char *p) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    return word;
+}
+
+inline void store_word(char *p, uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    word = __builtin_bswap64(word);
+#endif
+    std::memcpy(p, &word, 8);
+}
+
+}  // namespace sparsemargin::text

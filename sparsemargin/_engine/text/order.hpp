@@ -1,0 +1,161 @@
+// The numbers of a lexicon in the order of their strings, and what is done to rows of numbers.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <vector>
+
+#include "lexicon.hpp"
+#include "memory.hpp"
+#include "rows.hpp"
+
+namespace sparsemargin::text {
+
+struct Ranked {
+    uint64_t key;
+    uint32_t number;
+};
+
+// By keys below 2**bits; those that are equal stay in their order.
+inline void sort_by_radix(std::vector<Ranked> &items, int bits) {
+    constexpr int DIGIT = 11;
+    std::vector<Ranked> sorted(items.size());
+    for (int shift = 0; shift < bits; shift += DIGIT) {
+        size_t starts[(1 << DIGIT) + 1] = {};
+        const auto digit = [shift](const Ranked &item) {
+            return item.key >> shift & ((1 << DIGIT) - 1);
+        };
+        for (const Ranked &item : items) ++starts[digit(item) + 1];
+        for (int i = 0; i < 1 << DIGIT; ++i) starts[i + 1] += starts[i];
+        for (const Ranked &item : items) sorted[starts[digit(item)]++] = item;
+        items.swap(sorted);
+    }
+}
+
+// Strings by their bytes: those that start alike with two bytes come to lie together first.
+inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
+    std::vector<Ranked> items;
+    for (uint32_t i = 0; i < lexicon.size(); ++i) {
+        if (!lexicon.is_string(i)) continue;
+        uint32_t size;
+        const char *p = lexicon.string(i, size);
+        items.push_back({__builtin_bswap64(key_of(p, size).first), i});
+    }
+    const auto before = [&lexicon](const Ranked &a, const Ranked &b) {
+        if (a.key != b.key) return a.key < b.key;
+        uint32_t size_a, size_b;
+        const char *p = lexicon.string(a.number, size_a), *q = lexicon.string(b.number, size_b);
+        const uint32_t least = std::min(size_a, size_b);
+        const int order = least > 8 ? std::memcmp(p + 8, q + 8, least - 8) : 0;
+        return order ? order < 0 : size_a < size_b;
+    };
+    constexpr int N_BUCKETS = 1 << 16;
+    std::vector<size_t> starts(N_BUCKETS + 1);
+    std::vector<Ranked> sorted(items.size());
+    for (const Ranked &item : items) ++starts[(item.key >> 48) + 1];
+    for (int i = 0; i < N_BUCKETS; ++i) starts[i + 1] += starts[i];
+    for (const Ranked &item : items) sorted[starts[item.key >> 48]++] = item;
+    for (int i = N_BUCKETS - 1; i > 0; --i) starts[i] = starts[i - 1];
+    starts[0] = 0;
+    for (int i = 0; i < N_BUCKETS; ++i) {
+        std::sort(sorted.begin() + starts[i], sorted.begin() + starts[i + 1], before);
+    }
+    return sorted;
+}
+
+// Words in each n-gram.
+inline std::vector<uint8_t> lengths(const Lexicon &lexicon) {
+    std::vector<uint8_t> lengths(lexicon.size(), 1);
+    for (uint32_t i = 0; i < lexicon.size(); ++i) {
+        if (!lexicon.is_string(i)) {
+            lengths[i] = static_cast<uint8_t>(std::min(lengths[lexicon.rest(i)] + 1, 255));
+        }
+    }
+    return lengths;
+}
+
+// An n-gram comes after the one that it goes on from, and before all that come after that. A
+// space sorts before whatever words consist of.
+inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
+    std::vector<Ranked> items = sorted_strings(lexicon);
+    std::vector<uint32_t> rank(lexicon.size()), word_rank;
+    const auto rank_items = [&] {
+        for (size_t i = 0; i < items.size(); ++i) rank[items[i].number] = static_cast<uint32_t>(i);
+    };
+    rank_items();
+    if (lexicon.has_pairs()) {
+        word_rank = rank;
+        const size_t n_words = items.size();
+        const int word_bits = 64 - __builtin_clzll(n_words + 1);
+        const std::vector<uint8_t> n = lengths(lexicon);
+        const int longest = *std::max_element(n.begin(), n.end());
+        for (int length = 2; length <= longest; ++length) {
+            const int bits = word_bits + 64 - __builtin_clzll(items.size());
+            items.clear();
+            for (uint32_t i = 0; i < lexicon.size(); ++i) {
+                if (n[i] < length) items.push_back({uint64_t(rank[i]) << word_bits, i});
+                if (n[i] != length) continue;
+                const uint64_t rest = rank[lexicon.rest(i)];
+                items.push_back({rest << word_bits | (word_rank[lexicon.last(i)] + 1), i});
+            }
+            sort_by_radix(items, bits);
+            rank_items();
+        }
+    }
+    for (const Ranked &item : items) *order++ = static_cast<int32_t>(item.number);
+}
+
+// Rows of other numbers, each sorted by them.
+inline void renumber(const Rows &rows, const uint32_t *numbers, size_t n_numbers, Rows &out) {
+    Counts counts;
+    counts.make_room(n_numbers);
+    const auto *values = reinterpret_cast<const int32_t *>(rows.values.data());
+    for (size_t row = 0; row + 1 < rows.ends.size(); ++row) {
+        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
+            counts.add(numbers[rows.columns[i]], values[i]);
+        }
+        out.add(counts);
+    }
+}
+
+// Without the entries whose new column is -1. Returns how many are left.
+template <class Value, class Index>
+int64_t keep_columns(const int32_t *new_columns, int64_t n_rows, Index *ends, Index *columns,
+                     Value *values) {
+    int64_t n = 0, i = 0;
+    for (int64_t row = 0; row < n_rows; ++row) {
+        for (const int64_t stop = ends[row + 1]; i < stop; ++i) {
+            const int32_t column = new_columns[columns[i]];
+            columns[n] = column;
+            values[n] = values[i];
+            n += column >= 0;
+        }
+        ends[row + 1] = static_cast<Index>(n);
+    }
+    return n;
+}
+
+// Values, or what `by_count` has for them, times their columns' weights, and divided by the norm of their row: 0 for none, 1 or 2.
+// Sums are of doubles, in the order of the row, as the other library takes them.
+template <class Value, class Index>
+void weigh(const Value *by_count, const Value *weights, int norm, int64_t n_rows,
+           const Index *ends, const Index *columns, Value *values) {
+    for (int64_t row = 0; row < n_rows; ++row) {
+        double sum = 0;
+        for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
+            if (by_count) values[i] = by_count[static_cast<size_t>(values[i])];
+            if (weights) values[i] *= weights[columns[i]];
+            if (norm == 1) sum += std::fabs(values[i]);
+            if (norm == 2) sum += values[i] * values[i];
+        }
+        if (norm == 2) sum = std::sqrt(sum);
+        if (sum == 0) continue;
+        for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
+            values[i] = static_cast<Value>(values[i] / sum);
+        }
+    }
+}
+
+}  // namespace sparsemargin::text

@@ -1,0 +1,148 @@
+// The counts of one text, which leave sorted, and the rows they make.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "memory.hpp"
+
+namespace sparsemargin::text {
+
+// A count for each number, and a bit for each that has one; a bit above for each 64 bits of which
+// one is set, and so on: the numbers that are set are read in order without a look at others.
+class Counts {
+  public:
+    size_t size() const { return n_; }
+    size_t room() const { return counts_.size(); }
+
+    // Numbers below `n` may be counted.
+    void make_room(size_t n) {
+        if (n <= room()) return;
+        n = std::max(n, room() + room() / 2);
+        counts_.extend(n - room());
+        for (auto &level : levels_) level.fill_up(n = n / 64 + 1, 0);
+    }
+
+    void prefetch(uint32_t number) const { __builtin_prefetch(counts_.data() + number); }
+
+    void add(uint32_t number, int32_t by) {
+        uint64_t &bits = levels_[0][number / 64];
+        const uint64_t bit = uint64_t(1) << number % 64;
+        if (bits & bit) {
+            counts_[number] += by;
+            return;
+        }
+        counts_[number] = by;
+        ++n_;
+        const bool above = !bits;
+        bits |= bit;
+        if (above) mark(number / 64);
+    }
+
+    // Gives each number and its count, in order, and forgets them.
+    template <class Take>
+    void drain(Take take) {
+        for (size_t top = 0; top < levels_[N_LEVELS - 1].size(); ++top) {
+            drain_level<N_LEVELS - 1>(top, take);
+        }
+        n_ = 0;
+    }
+
+  private:
+    static constexpr int N_LEVELS = 4;
+
+    void mark(size_t number) {
+        for (int level = 1; level < N_LEVELS; ++level, number /= 64) {
+            uint64_t &bits = levels_[level][number / 64];
+            const bool above = !bits;
+            bits |= uint64_t(1) << number % 64;
+            if (!above) return;
+        }
+    }
+
+    template <int LEVEL, class Take>
+    void drain_level(size_t at, Take &take) {
+        uint64_t bits = levels_[LEVEL][at];
+        if (!bits) return;
+        levels_[LEVEL][at] = 0;
+        for (; bits; bits &= bits - 1) {
+            const size_t below = at * 64 + __builtin_ctzll(bits);
+            if constexpr (LEVEL == 0) {
+                take(static_cast<int32_t>(below), counts_[below]);
+            } else {
+                drain_level<LEVEL - 1>(below, take);
+            }
+        }
+    }
+
+    Array<int32_t> counts_;
+    Array<uint64_t> levels_[N_LEVELS];
+    size_t n_ = 0;
+};
+
+// As `Counts`, for more numbers than there is room for: they are sorted, each time it is drained.
+class FewCounts {
+  public:
+    void add(uint32_t number, int32_t by) { added_.push_back(number << 1 | (by < 0)); }
+
+    size_t size() {
+        std::sort(added_.data(), added_.data() + added_.size());
+        size_t n = 0;
+        for (size_t i = 0; i < added_.size(); ++i) n += !i || added_[i] >> 1 != added_[i - 1] >> 1;
+        return n;
+    }
+
+    template <class Take>
+    void drain(Take take) {
+        for (size_t i = 0; i < added_.size();) {
+            const uint32_t number = added_[i] >> 1;
+            int32_t sum = 0;
+            for (; i < added_.size() && added_[i] >> 1 == number; ++i) sum += added_[i] & 1 ? -1 : 1;
+            take(static_cast<int32_t>(number), sum);
+        }
+        added_.clear();
+    }
+
+  private:
+    Array<uint32_t> added_;
+};
+
+enum class Type { int32, int64, float32, float64 };
+
+inline size_t size_of(Type type) { return type == Type::int32 || type == Type::float32 ? 4 : 8; }
+
+// Rows end to end.
+struct Rows {
+    explicit Rows(Type type) : type(type) { ends.push_back(0); }
+
+    Type type;
+    Array<int32_t> columns;
+    Array<char> values;
+    Array<int64_t> ends;
+
+    template <class Source>
+    void add(Source &counts) {
+        switch (type) {
+            case Type::int32: return add_as<int32_t>(counts);
+            case Type::int64: return add_as<int64_t>(counts);
+            case Type::float32: return add_as<float>(counts);
+            case Type::float64: return add_as<double>(counts);
+        }
+    }
+
+  private:
+    template <class Value, class Source>
+    void add_as(Source &counts) {
+        const size_t n = counts.size();
+        int32_t *column = columns.extend(n);
+        auto *value = reinterpret_cast<Value *>(values.extend(n * sizeof(Value)));
+        counts.drain([&](int32_t number, int32_t count) {
+            *column++ = number;
+            *value++ = static_cast<Value>(count);
+        });
+        ends.push_back(static_cast<int64_t>(columns.size()));
+    }
+};
+
+}  // namespace sparsemargin::text

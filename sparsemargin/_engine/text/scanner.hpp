@@ -1,0 +1,347 @@
+// Texts made rows of counts: of words and their n-grams, or of n-grams of characters, which have
+// numbers of a lexicon, or of hashes. Python has no part in this.
+//
+// Features are met in scikit-learn's order: of a text all words, then all pairs of neighbours, and
+// so on; characters likewise, within a word where n-grams end at its bounds.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+#include "characters.hpp"
+#include "hashes.hpp"
+#include "lexicon.hpp"
+#include "memory.hpp"
+#include "rows.hpp"
+
+namespace sparsemargin::text {
+
+enum class Analyzer { words, characters, within_words };
+
+struct Settings {
+    Analyzer analyzer;
+    bool by_spaces;  // words are what stands between spaces
+    bool from_two;   // and have at least two characters
+    int64_t least, most;  // lengths of n-grams
+    uint32_t n_hashed;    // above 0: columns are hashes modulo this
+    bool signs;           // of hashes are those of the counts
+};
+
+class Scanner {
+  public:
+    // Without `columns` the lexicon learns what it meets, and columns are its numbers. Else these
+    // are the columns of its numbers, -1 for what is none.
+    Scanner(const Settings &settings, const Unicode &unicode, Lexicon &lexicon,
+            const Lexicon *stop_words, const int32_t *columns, int64_t n_columns)
+        : settings_(settings),
+          lowered_(unicode, settings.by_spaces),
+          lexicon_(lexicon),
+          stop_words_(stop_words),
+          columns_(columns),
+          many_(settings.n_hashed > MOST_COUNTED) {
+        if (settings.n_hashed && !many_) counts_.make_room(settings.n_hashed);
+        if (columns) counts_.make_room(n_columns);
+    }
+
+    // Whether a text held what UTF-8 has no bytes for.
+    bool has_surrogate() const { return has_surrogate_; }
+
+    void scan(const Document *texts, int64_t n, Rows &rows) {
+        for (int64_t i = 0; i < n; ++i) {
+            lowered_.read(texts[i]);
+            has_surrogate_ |= lowered_.has_surrogate();
+            switch (settings_.analyzer) {
+                case Analyzer::words: count_words(); break;
+                case Analyzer::characters: count_characters(); break;
+                case Analyzer::within_words: count_within_words();
+            }
+            if (many_) {
+                rows.add(few_counts_);
+            } else {
+                rows.add(counts_);
+            }
+        }
+    }
+
+  private:
+    // Hashes below this have a count each.
+    static constexpr uint32_t MOST_COUNTED = 1 << 22;
+    // Keys in flight: as many lines of the table are sent for before the first is needed.
+    static constexpr int BATCH = 128;
+    // Of n-grams remembered for words.
+    static constexpr size_t MOST_REMEMBERED = size_t(1) << 26;
+
+    // What a feature is in a row: its number, or its column; or its hashed column, twice, and 1
+    // where it counts as -1.
+    using Feature = uint32_t;
+
+    Feature feature_of(uint32_t number) const {
+        if (!columns_ || number == NONE) return number;
+        return static_cast<uint32_t>(columns_[number]);
+    }
+
+    Feature hashed(const char *p, uint32_t size) const {
+        const auto hash = static_cast<int32_t>(murmur(p, size));
+        const bool negative = settings_.signs && hash < 0;
+        const uint32_t positive = hash < 0 ? 0u - static_cast<uint32_t>(hash) : hash;
+        uint32_t column = positive % settings_.n_hashed;
+        // There is no positive of this one; the other library takes its neighbour's.
+        if (positive == 1u << 31) column = (INT32_MAX - (settings_.n_hashed - 1)) % settings_.n_hashed;
+        return column << 1 | negative;
+    }
+
+    void count(Feature feature, int32_t by = 1) {
+        if (settings_.n_hashed) {
+            if (feature & 1) by = -by;
+            if (!many_) return counts_.add(feature >> 1, by);
+            for (const int32_t one = by < 0 ? -1 : 1; by; by -= one) {
+                few_counts_.add(feature >> 1, one);
+            }
+        } else if (feature != NONE) {
+            counts_.add(feature, by);
+        }
+    }
+
+    // Has all numbers of the lexicon counted that are there now.
+    void make_room() {
+        if (!columns_ && !settings_.n_hashed) counts_.make_room(lexicon_.size());
+    }
+
+    // Keys, looked up in batches. `take` gets their numbers, or hashed features, in order.
+    template <class Take>
+    struct Lookup {
+        Scanner &scanner;
+        Take take;
+        int n = 0;
+        Key keys[BATCH];
+
+        void add(const char *p, uint32_t size) {
+            keys[n] = key_of(p, size);
+            if (!scanner.settings_.n_hashed) scanner.lexicon_.prefetch(keys[n]);
+            if (++n == BATCH) flush();
+        }
+
+        void flush() {
+            uint32_t found[BATCH];
+            for (int i = 0; i < n; ++i) found[i] = scanner.look_up(keys[i]);
+            take(found, n);
+            n = 0;
+        }
+    };
+
+    uint32_t look_up(const Key &key) {
+        if (settings_.n_hashed) return hashed(key.start, key.size);
+        return columns_ ? lexicon_.find(key) : lexicon_.insert(key);
+    }
+
+    void count_all(uint32_t *found, int n) {
+        make_room();
+        if (!settings_.n_hashed) {
+            for (int i = 0; i < n; ++i) {
+                found[i] = feature_of(found[i]);
+                if (found[i] != NONE) counts_.prefetch(found[i]);
+            }
+        }
+        for (int i = 0; i < n; ++i) count(found[i]);
+    }
+
+    // Gives the words of the text that are none to be passed over.
+    template <class Take>
+    void each_word(Take take) {
+        lowered_.find_edges(edges_);
+        const char *text = lowered_.bytes();
+        for (size_t i = 0; i < edges_.size(); i += 2) {
+            const char *p = text + edges_[i];
+            const uint32_t size = edges_[i + 1] - edges_[i];
+            if (settings_.from_two && size <= 4 && next_character(p) == p + size) continue;
+            if (stop_words_ && stop_words_->find(key_of(p, size)) != NONE) continue;
+            take(p, size);
+        }
+    }
+
+    void count_words() {
+        if (settings_.n_hashed && settings_.most > 1) return hash_word_ngrams();
+        const bool singly = settings_.least == 1, chains = settings_.most > 1;
+        words_.clear();
+        auto take = [&](uint32_t *found, int n) {
+            if (chains) std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
+            if (singly) count_all(found, n);
+        };
+        Lookup<decltype(take)> lookup{*this, take};
+        each_word([&](const char *p, uint32_t size) { lookup.add(p, size); });
+        lookup.flush();
+        if (chains) count_chains();
+    }
+
+    // Each n-gram is the one before it in length, and a word.
+    void count_chains() {
+        const size_t n_words = words_.size();
+        chains_.clear();
+        std::memcpy(chains_.extend(n_words), words_.data(), n_words * sizeof(uint32_t));
+        for (int64_t n = 2; n <= settings_.most && n <= static_cast<int64_t>(n_words); ++n) {
+            const size_t n_chains = n_words - n + 1;
+            const uint32_t *last = words_.data() + n - 1;
+            for (size_t first = 0; first < n_chains; first += BATCH) {
+                const int size = static_cast<int>(std::min<size_t>(BATCH, n_chains - first));
+                extend_chains(chains_.data() + first, last + first, size);
+                if (n < settings_.least) continue;
+                uint32_t found[BATCH];
+                std::memcpy(found, chains_.data() + first, size * sizeof(uint32_t));
+                count_all(found, size);
+            }
+        }
+    }
+
+    void extend_chains(uint32_t *chains, const uint32_t *last, int n) {
+        for (int i = 0; i < n; ++i) lexicon_.prefetch_pair(Lexicon::pair_of(chains[i], last[i]));
+        for (int i = 0; i < n; ++i) {
+            const uint64_t pair = Lexicon::pair_of(chains[i], last[i]);
+            if (chains[i] == NONE || last[i] == NONE) {
+                chains[i] = NONE;
+            } else {
+                chains[i] = columns_ ? lexicon_.find_pair(pair) : lexicon_.insert_pair(pair);
+            }
+        }
+    }
+
+    // Words are put side by side, so that any n of them are one string.
+    void hash_word_ngrams() {
+        joined_.clear();
+        edges_of_words_.clear();
+        each_word([&](const char *p, uint32_t size) {
+            edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
+            char *to = joined_.extend(size + 1);
+            std::memcpy(to, p, size);
+            to[size] = ' ';
+        });
+        joined_.reserve(joined_.size() + PADDING);
+        edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
+        const auto n_words = static_cast<int64_t>(edges_of_words_.size()) - 1;
+        for (int64_t n = settings_.least; n <= settings_.most && n <= n_words; ++n) {
+            for (int64_t i = 0; i + n <= n_words; ++i) {
+                const uint32_t start = edges_of_words_[i], stop = edges_of_words_[i + n] - 1;
+                count(hashed(joined_.data() + start, stop - start));
+            }
+        }
+    }
+
+    // Copies the text with one space for several, and keeps where its characters start.
+    void collapse() {
+        joined_.clear();
+        starts_.clear();
+        const char *text = lowered_.bytes(), *stop = text + lowered_.size();
+        for (const char *p = text; p < stop;) {
+            const char *next = next_character(p);
+            bool several = false;
+            if (!lowered_.in_token(p - text)) {
+                while (next < stop && !lowered_.in_token(next - text)) {
+                    next = next_character(next);
+                    several = true;
+                }
+            }
+            starts_.push_back(static_cast<uint32_t>(joined_.size()));
+            if (several) {
+                joined_.push_back(' ');
+            } else {
+                std::memcpy(joined_.extend(next - p), p, next - p);
+            }
+            p = next;
+        }
+        starts_.push_back(static_cast<uint32_t>(joined_.size()));
+        joined_.reserve(joined_.size() + PADDING);
+    }
+
+    void count_characters() {
+        collapse();
+        auto take = [this](uint32_t *found, int n) { count_all(found, n); };
+        Lookup<decltype(take)> lookup{*this, take};
+        add_ngrams(lookup);
+        lookup.flush();
+    }
+
+    // Of the characters at `starts_`.
+    template <class Lookup>
+    void add_ngrams(Lookup &lookup) {
+        const auto n_characters = static_cast<int64_t>(starts_.size()) - 1;
+        for (int64_t n = settings_.least; n <= settings_.most && n <= n_characters; ++n) {
+            for (int64_t i = 0; i + n <= n_characters; ++i) {
+                lookup.add(joined_.data() + starts_[i], starts_[i + n] - starts_[i]);
+            }
+        }
+    }
+
+    // The n-grams of each word are looked up when it is first met, and counted once for each text.
+    void count_within_words() {
+        if (ngrams_.size() > MOST_REMEMBERED) forget_words();
+        lowered_.find_edges(edges_);
+        for (size_t i = 0; i < edges_.size(); i += 2) {
+            const char *p = lowered_.bytes() + edges_[i];
+            const uint32_t size = edges_[i + 1] - edges_[i];
+            const uint32_t word = remembered_.insert(key_of(p, size));
+            if (word == ends_of_ngrams_.size()) {
+                word_counts_.make_room(remembered_.size());
+                remember(p, size);
+            }
+            word_counts_.add(word, 1);
+        }
+        make_room();
+        word_counts_.drain([this](int32_t word, int32_t times) {
+            for (uint64_t i = word ? ends_of_ngrams_[word - 1] : 0; i < ends_of_ngrams_[word]; ++i) {
+                count(ngrams_[i], times);
+            }
+        });
+    }
+
+    void forget_words() {
+        remembered_.clear();
+        ngrams_.clear();
+        ends_of_ngrams_.clear();
+    }
+
+    void remember(const char *p, uint32_t size) {
+        joined_.clear();
+        starts_.clear();
+        joined_.push_back(' ');
+        std::memcpy(joined_.extend(size), p, size);
+        joined_.push_back(' ');
+        joined_.reserve(joined_.size() + PADDING);
+        for (const char *at = joined_.data(), *stop = at + size + 2; at < stop;
+             at = next_character(at)) {
+            starts_.push_back(static_cast<uint32_t>(at - joined_.data()));
+        }
+        starts_.push_back(size + 2);
+        auto take = [this](uint32_t *found, int n) {
+            for (int i = 0; i < n; ++i) {
+                const Feature feature = settings_.n_hashed ? found[i] : feature_of(found[i]);
+                if (feature != NONE) ngrams_.push_back(feature);
+            }
+        };
+        Lookup<decltype(take)> lookup{*this, take};
+        // One that is no longer than the shortest n-gram is one itself.
+        if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
+            lookup.add(joined_.data(), size + 2);
+        } else {
+            add_ngrams(lookup);
+        }
+        lookup.flush();
+        ends_of_ngrams_.push_back(ngrams_.size());
+    }
+
+    Settings settings_;
+    Lowered lowered_;
+    Lexicon &lexicon_;
+    const Lexicon *stop_words_;
+    const int32_t *columns_;
+    bool many_;
+    bool has_surrogate_ = false;
+    Counts counts_, word_counts_;
+    FewCounts few_counts_;
+    Array<uint32_t> edges_, words_, chains_, edges_of_words_, starts_;
+    Array<char> joined_;
+    Lexicon remembered_;
+    Array<Feature> ngrams_;
+    Array<uint64_t> ends_of_ngrams_;
+};
+
+}  // namespace sparsemargin::text

@@ -1,0 +1,364 @@
+"""The vectorizers: scikit-learn's classes, whose inner steps the engine takes where it can.
+
+Each step that is overridden here goes to scikit-learn's own code where an analysis is one that the
+engine does not make; a version that had no such step would do without the engine altogether.
+"""
+
+import inspect
+from collections.abc import Iterable
+from functools import cache
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix, issparse
+from sklearn.feature_extraction import text as theirs
+from sklearn.preprocessing import normalize
+
+from sparsemargin._engine.text import counting
+from sparsemargin.text.analysis import Preparation, scan, settings_of
+from sparsemargin.text.vocabulary import Vocabulary
+
+try:
+    from sklearn.utils._sparse import _align_api_if_sparse as as_configured
+except ImportError:  # scikit-learn before 1.9 always gives matrices
+
+    def as_configured(X: Any) -> Any:
+        return X
+
+
+NORMS = {None: 0, "l1": 1, "l2": 2}
+
+
+def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr_matrix:
+    """The rows that a scanner has counted."""
+    values, columns, ends = arrays
+    if len(columns) <= np.iinfo(np.int32).max:
+        ends = ends.astype(np.int32)
+    else:
+        columns = columns.astype(np.int64)
+    return csr_matrix((values, columns, ends), shape=(len(ends) - 1, n_columns), dtype=dtype)
+
+
+def counted_as(dtype: Any) -> np.dtype:
+    """What counts are kept in until the matrix is made."""
+    dtype = np.dtype(dtype)
+    return dtype if dtype in counting.TYPES else np.dtype(np.int32)
+
+
+def with_threads(cls: type) -> type:
+    """Give a vectorizer the constructor of its base, with ``n_jobs`` and ``verbose`` besides."""
+    base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
+
+    def __init__(self: Any, *, n_jobs: int | None = None, verbose: int = 0, **params: Any) -> None:
+        base.__init__(self, **params)
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    own = list(inspect.signature(__init__).parameters.values())[1:3]
+    given = list(inspect.signature(base.__init__).parameters.values())
+    __init__.__signature__ = inspect.Signature([*given, *own])  # type: ignore[attr-defined]
+    cls.__init__ = __init__  # type: ignore[misc]
+    constraints = getattr(base, "_parameter_constraints", {})
+    cls._parameter_constraints = {  # type: ignore[attr-defined]
+        **constraints, "n_jobs": [Integral, None], "verbose": ["verbose"],
+    }  # fmt: skip
+    return cls
+
+
+class _Counting:
+    """The steps of `CountVectorizer` and `TfidfVectorizer`."""
+
+    _base: type
+
+    @property
+    def vocabulary_(self) -> dict[Any, int]:
+        state = vars(self)
+        if "vocabulary_" not in state:
+            if "_terms" not in state:
+                raise AttributeError(f"{type(self).__name__!r} object has no vocabulary_ yet")
+            state["vocabulary_"] = state["_terms"].as_dict()
+        return state["vocabulary_"]
+
+    @vocabulary_.setter
+    def vocabulary_(self, value: Any) -> None:
+        del self.vocabulary_
+        vars(self)["_terms" if isinstance(value, Vocabulary) else "vocabulary_"] = value
+
+    @vocabulary_.deleter
+    def vocabulary_(self) -> None:
+        vars(self).pop("vocabulary_", None)
+        vars(self).pop("_terms", None)
+
+    def __getstate__(self) -> dict[str, Any]:
+        if "_terms" in vars(self):
+            self.vocabulary_  # noqa: B018
+        state = super().__getstate__()  # type: ignore[misc]
+        return {name: value for name, value in state.items() if name != "_terms"}
+
+    def _check_vocabulary(self) -> None:
+        if not vars(self).get("_terms"):
+            super()._check_vocabulary()  # type: ignore[misc]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Terms by column, an array of str objects."""
+        self._check_vocabulary()
+        terms = vars(self).get("_terms")
+        if not terms or "vocabulary_" in vars(self):
+            return super().get_feature_names_out(input_features)  # type: ignore[misc]
+        return np.array(terms.terms(), dtype=object)
+
+    def _vocabulary_of_fit(self, as_words: bool) -> Vocabulary:
+        """The terms and their columns as they are now."""
+        terms, given = vars(self).get("_terms"), vars(self).get("vocabulary_")
+        changed = terms is not None and given is not None and len(given) != len(terms)
+        if terms is None or changed or terms.as_words != as_words:
+            terms = Vocabulary.of_terms(self.vocabulary_, as_words)
+            vars(self)["_terms"] = terms
+        return terms
+
+    def _count_vocab(self, raw_documents: Iterable[Any], fixed_vocab: bool) -> tuple[Any, Any]:
+        settings = settings_of(self, self._base)
+        if settings is None:
+            return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
+        as_words = settings["analyzer"] == "word"
+        texts = Preparation(self, self._base).blocks(raw_documents)
+        if fixed_vocab:
+            known = self._vocabulary_of_fit(as_words)
+            settings |= {
+                "lexicon": known.lexicon, "columns": known.columns, "n_columns": len(known),
+            }  # fmt: skip
+        scanner = counting.Scanner(counted_as(self.dtype), **settings)
+        rows = scan(scanner, texts)
+        if fixed_vocab:
+            return known, matrix_of(rows, len(known), self.dtype)
+        lengths = scanner.lexicon.lengths()
+        numbers = np.flatnonzero(lengths >= (settings["ngram_range"][0] if as_words else 1))
+        met = Vocabulary(scanner.lexicon, numbers.astype(np.int32), as_words)
+        if not len(met):
+            raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
+        if len(met) < len(lengths):
+            counting.renumber_columns(met.columns, rows[1])
+        return met, matrix_of(rows, len(met), self.dtype)
+
+    def _sort_features(self, X: Any, vocabulary: Any) -> Any:
+        if not isinstance(vocabulary, Vocabulary):
+            return super()._sort_features(X, vocabulary)  # type: ignore[misc]
+        counting.renumber_columns(vocabulary.sort(), X.indices)
+        X.has_sorted_indices = False
+        return X
+
+    def _limit_features(
+        self, X: Any, vocabulary: Any, high: Any = None, low: Any = None, limit: Any = None
+    ) -> Any:
+        if not isinstance(vocabulary, Vocabulary):
+            return super()._limit_features(X, vocabulary, high, low, limit)  # type: ignore[misc]
+        if low <= 1 and high >= X.shape[0] and limit is None:
+            return X
+        n_documents = counting.document_frequency(X.indices, X.shape[1])
+        kept = (n_documents <= high) & (n_documents >= low)
+        if limit is not None and kept.sum() > limit:
+            # Of terms that are as frequent, the other library's sorting says which are kept.
+            n_times = np.asarray(X.sum(axis=0)).ravel()
+            most = (-n_times[kept]).argsort()[:limit]
+            most_kept = np.zeros_like(kept)
+            most_kept[np.flatnonzero(kept)[most]] = True
+            kept = most_kept
+        if not kept.any():
+            raise ValueError(
+                "After pruning, no terms remain. Try a lower min_df or a higher max_df."
+            )
+        return self._kept(X, vocabulary, kept)
+
+    def _kept(self, X: Any, vocabulary: Vocabulary, kept: np.ndarray) -> Any:
+        if kept.all():
+            return X
+        if X.dtype not in counting.TYPES:
+            vocabulary.keep(kept)
+            return X[:, np.flatnonzero(kept)]
+        columns = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
+        n = counting.keep_columns(columns, X.indptr, X.indices, X.data)
+        vocabulary.keep(kept)
+        values, indices = X.data[:n], X.indices[:n]
+        if n < X.data.size * 3 // 4:
+            values, indices = values.copy(), indices.copy()
+        return type(X)((values, indices, X.indptr), shape=(X.shape[0], len(vocabulary)))
+
+
+@with_threads
+class CountVectorizer(_Counting, theirs.CountVectorizer):
+    """Counts of the terms of texts: scikit-learn's `CountVectorizer`, to the bit.
+
+    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
+    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
+    Pickles hold `vocabulary_`, which is made when it is asked for: until then the engine keeps the
+    terms. Change it by assigning another dict.
+
+    Parameters
+    ----------
+    **params
+        Those of `sklearn.feature_extraction.text.CountVectorizer`.
+    n_jobs : int, optional
+        Threads; the matrix is the same whatever their number. More than one read all texts into a
+        list first.
+    verbose : int, default=0
+        Above 0, a line every few seconds tells how many texts have been read.
+    """
+
+    _base = theirs.CountVectorizer
+
+
+@cache
+def norms_agree() -> bool:
+    """Whether the engine's norms are scikit-learn's to the bit: compiled for a machine that adds
+    and multiplies at once they may not be."""
+    values = np.sin(np.arange(1, 2001))
+    for dtype in (np.float32, np.float64):
+        for norm in ("l1", "l2"):
+            X = csr_matrix(values.reshape(40, 50).astype(dtype))
+            Y = normalize(X, norm=norm)
+            counting.weigh(X.data, X.indices, X.indptr, NORMS[norm])
+            if not np.array_equal(X.data, Y.data):
+                return False
+    return True
+
+
+def weighed(X: Any, by_count: Any, weights: Any, norm: str | None) -> Any:
+    """See `counting.weigh`; X is changed in place."""
+    ours = NORMS[norm] if norms_agree() else 0
+    counting.weigh(X.data, X.indices, X.indptr, ours, by_count, weights)
+    return X if norm is None or ours else normalize(X, norm=norm, copy=False)
+
+
+class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):
+    """scikit-learn's weights, taken in one pass and in place from counts in CSR form."""
+
+    def fit(self, X: Any, y: Any = None) -> "_Weighting":
+        if not _is_counts(X):
+            return super().fit(X, y)
+        self.n_features_in_ = X.shape[1]
+        if self.use_idf:
+            df = counting.document_frequency(X.indices, X.shape[1]).astype(X.dtype)
+            df += float(self.smooth_idf)
+            self.idf_ = np.full_like(df, X.shape[0] + int(self.smooth_idf))
+            self.idf_ /= df
+            np.log(self.idf_, out=self.idf_)
+            self.idf_ += 1.0
+        return self
+
+    def transform(self, X: Any, copy: bool = True) -> Any:
+        idf = vars(self).get("idf_")
+        if copy or not _is_counts(X) or self.norm not in NORMS:
+            return super().transform(X, copy=copy)
+        fits = idf is None or (
+            isinstance(idf, np.ndarray) and idf.dtype == X.dtype and idf.shape == (X.shape[1],)
+        )
+        if not fits or getattr(self, "n_features_in_", X.shape[1]) != X.shape[1]:
+            return super().transform(X, copy=copy)
+        by_count = None
+        if self.sublinear_tf and X.nnz:
+            most = int(X.data.max())
+            if most > X.nnz + 1000:
+                return super().transform(X, copy=copy)
+            by_count = np.zeros(most + 1, X.dtype)
+            np.log(np.arange(1, most + 1, dtype=X.dtype), by_count[1:])
+            by_count[1:] += 1.0
+        return weighed(X, by_count, idf, self.norm)
+
+
+def _is_counts(X: Any) -> bool:
+    return issparse(X) and X.format == "csr" and X.dtype in (np.float32, np.float64)
+
+
+@with_threads
+class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
+    """Tf-idf weights of the terms of texts: scikit-learn's `TfidfVectorizer`, to the bit.
+
+    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
+    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
+    With ``dtype=numpy.float32`` weights are computed in that type.
+
+    Parameters
+    ----------
+    **params
+        Those of `sklearn.feature_extraction.text.TfidfVectorizer`.
+    n_jobs : int, optional
+        Threads; the matrix is the same whatever their number. More than one read all texts into a
+        list first.
+    verbose : int, default=0
+        Above 0, a line every few seconds tells how many texts have been read.
+    """
+
+    _base = theirs.TfidfVectorizer
+
+    @property
+    def _tfidf(self) -> theirs.TfidfTransformer:
+        if "_tfidf" not in vars(self):
+            raise AttributeError("_tfidf")
+        return vars(self)["_tfidf"]
+
+    @_tfidf.setter
+    def _tfidf(self, value: theirs.TfidfTransformer) -> None:
+        weighting = _Weighting(**value.get_params())
+        vars(weighting).update(vars(value))
+        vars(self)["_tfidf"] = weighting
+
+
+@with_threads
+class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):
+    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
+
+    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
+    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
+
+    Parameters
+    ----------
+    **params
+        Those of `sklearn.feature_extraction.text.HashingVectorizer`.
+    n_jobs : int, optional
+        Threads; the matrix is the same whatever their number. More than one read all texts into a
+        list first.
+    verbose : int, default=0
+        Above 0, a line every few seconds tells how many texts have been read.
+    """
+
+    _base = theirs.HashingVectorizer
+
+    def transform(self, X: Any) -> Any:
+        """Hash the features of texts.
+
+        Parameters
+        ----------
+        X : iterable of str, bytes, file names or file objects
+
+        Returns
+        -------
+        csr_matrix of shape (n_texts, n_features)
+        """
+        settings = settings_of(self, self._base)
+        if settings is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
+            return super().transform(X)
+        scanner = counting.Scanner(
+            np.dtype(self.dtype), n_hashed=self.n_features, signs=self.alternate_sign, **settings
+        )
+        preparation = Preparation(self, self._base)
+        for texts, lower in preparation.blocks(X):
+            if scanner.scan(texts, lower):
+                _refuse_surrogates(preparation, texts)
+        rows = matrix_of(scanner.take_rows(), self.n_features, self.dtype)
+        if not rows.shape[0]:
+            return super().transform([])
+        if self.binary:
+            rows.data.fill(1)
+        if self.norm is None:
+            return as_configured(rows)
+        if rows.dtype.kind != "f":
+            return as_configured(normalize(rows, norm=self.norm, copy=False))
+        return as_configured(weighed(rows, None, None, self.norm))
+
+
+def _refuse_surrogates(preparation: Preparation, texts: list[str]) -> None:
+    """Raise where a feature can't be hashed, as it is no UTF-8."""
+    for text in texts:
+        for feature in preparation.analyze(text):
+            feature.encode("utf-8")

@@ -1,0 +1,250 @@
+"""The same matrix, to the bit, and the same vocabulary as scikit-learn's vectorizers."""
+
+import pickle
+import random
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.feature_extraction import text as theirs
+
+from depth import some
+from sparsemargin import text as ours
+
+NAMES = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
+
+TEXTS = [
+    "Hello world, the World is HELLO: \xe9 \xc9T\xc9 \xe9t\xe9 \xe7a", "a b c", "", "   ",
+    "Ὀδυσσεύς ΣΑΣ ΣΑΣ. İstanbul ῼ ǅ", "x\ty  z\n\nqq __init__ foo_bar 12 3 \x1c \x85 \xa0 .",
+    "日本語 テキスト １２３ ٣٤٥ क्षि e\u0301 \u0300", "foo bar foo bar baz averyveryverylongword",
+    "averyveryverylongwore nul\0in \ud800x", "\x00", "z" * 300, "z" * 300 + " y" * 300,
+    "the fox of the fox of the foo", "\U0001d7d8\U00010400 \U0010ffff \ufb01 \u0131 K",
+]  # fmt: skip
+
+OPTIONS = {
+    "analyzer": ("word", "char", "char_wb"),
+    "ngram_range": ((1, 1), (1, 2), (2, 2), (1, 3), (3, 5), (2, 9)),
+    "lowercase": (True, False),
+    "strip_accents": (None, "unicode", "ascii"),
+    "stop_words": (None, "english", ["the", "foo", ""]),
+    "token_pattern": (
+        r"(?u)\b\w\w+\b", r"\S+", r"(?u)\b\w+\b", r"(?u)\b\w\w\w+\b", r"(?u)\b(\w)\w+\b",
+    ),
+    "binary": (False, True),
+    "dtype": (None, np.float32, np.float64, np.int64, np.int32, np.uint8),
+    "min_df": (1, 2, 0.3),
+    "max_df": (1.0, 0.5, 3),
+    "max_features": (None, 3, 40),
+    "vocabulary": (
+        None, None, None, ["the", "foo bar", "foo", "ab", "x y ", " ", "a  b", "", "fo", "\ud800"],
+    ),
+    "norm": ("l2", "l1", None),
+    "use_idf": (True, False),
+    "smooth_idf": (True, False),
+    "sublinear_tf": (False, True),
+    "alternate_sign": (True, False),
+    "n_features": (2**20, 7, 64, 2**30, 2**31 - 2),
+}  # fmt: skip
+
+
+def own(name, options):
+    """Those of the options that a vectorizer has."""
+    known = getattr(theirs, name)().get_params()
+    return {
+        key: value
+        for key, value in options.items()
+        if key in known and not (key == "dtype" and value is None)
+    }
+
+
+def vectorizers(name, options):
+    given = own(name, options)
+    return getattr(theirs, name)(**given), getattr(ours, name)(**given)
+
+
+def outcome(vectorizer, texts, others):
+    """What comes of fitting and of other texts; the exception where there is one."""
+    try:
+        with np.errstate(all="ignore"):
+            return vectorizer.fit_transform(texts), vectorizer.transform(others)
+    except Exception as error:
+        return error
+
+
+def assert_same_matrix(X, Y):
+    assert type(X) is type(Y)
+    assert X.shape == Y.shape
+    for name in ("indptr", "indices", "data"):
+        x, y = getattr(X, name), getattr(Y, name)
+        assert x.dtype == y.dtype, name
+        assert x.tobytes() == y.tobytes(), name
+
+
+def assert_same(reference, vectorizer, texts, others):
+    expected = outcome(reference, texts, others)
+    found = outcome(vectorizer, texts, others)
+    if isinstance(expected, Exception):
+        assert type(found) is type(expected), found
+        return
+    if isinstance(found, Exception):
+        raise found
+    for X, Y in zip(expected, found, strict=True):
+        assert_same_matrix(X, Y)
+    if hasattr(reference, "vocabulary_"):
+        names = reference.get_feature_names_out()
+        assert list(vectorizer.get_feature_names_out()) == list(names)
+        assert list(vectorizer.vocabulary_.items()) == list(reference.vocabulary_.items())
+    if hasattr(reference, "idf_"):
+        assert vectorizer.idf_.tobytes() == reference.idf_.tobytes()
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("analyzer", OPTIONS["analyzer"])
+def test_parameters_one_by_one(name, analyzer):
+    for ngram_range in some([(1, 1), (2, 3)], OPTIONS["ngram_range"]):
+        for key, values in own(name, OPTIONS).items():
+            for value in values:
+                options = {"analyzer": analyzer, "ngram_range": ngram_range, key: value}
+                assert_same(*vectorizers(name, options), TEXTS, TEXTS[::-1])
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", NAMES)
+def test_parameters_together(name):
+    draw = random.Random(0)
+    for _ in range(some(100, 3000)):
+        options = {key: draw.choice(values) for key, values in OPTIONS.items()}
+        assert_same(*vectorizers(name, options), TEXTS * 2, TEXTS[::-1])
+
+
+def any_text():
+    piece = st.one_of(
+        st.text(st.characters(), max_size=8),
+        st.sampled_from(
+            ["ΑΣ", "Σ", "İ", "foo", "Foo bar", "  ", "\u0345", "ǅ", "\ud83d", "\0", "é"]
+        ),
+        st.text(st.sampled_from("aB _9\n.é"), max_size=12),
+    )
+    return st.lists(piece, max_size=12).map("".join)
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=150, deadline=None)
+@given(
+    st.sampled_from(NAMES),
+    st.fixed_dictionaries({key: st.sampled_from(values) for key, values in OPTIONS.items()}),
+    st.lists(any_text(), max_size=6),
+    st.lists(any_text(), max_size=3),
+)
+def test_any_texts(name, options, texts, others):
+    assert_same(*vectorizers(name, options), texts, [*others, *texts])
+
+
+def test_every_character_is_lower_as_python_has_it():
+    # Each alone: some depend on their neighbours.
+    texts = [f"x{chr(c)} {chr(c)}{chr(c)}" for c in range(0x110000)]
+    texts = [" ".join(texts[i : i + 256]) for i in range(0, len(texts), 256)]
+    vectorizer = ours.CountVectorizer(token_pattern=r"(?u)\b\w+\b")
+    vectorizer.fit(texts)
+    reference = theirs.CountVectorizer(token_pattern=r"(?u)\b\w+\b").fit(texts)
+    assert vectorizer.vocabulary_ == reference.vocabulary_
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_copies_transform_alike(name):
+    vectorizer = getattr(ours, name)(ngram_range=(1, 2))
+    expected = vectorizer.fit_transform(TEXTS[:8])
+    restored = pickle.loads(pickle.dumps(vectorizer))
+    assert_same_matrix(restored.transform(TEXTS), vectorizer.transform(TEXTS))
+    assert_same_matrix(clone(vectorizer).fit_transform(TEXTS[:8]), expected)
+    assert restored.get_params() == vectorizer.get_params()
+
+
+def test_a_vocabulary_that_is_changed_is_used():
+    vectorizer = ours.CountVectorizer().fit(["foo bar"])
+    vectorizer.vocabulary_["baz"] = 2
+    assert vectorizer.transform(["baz foo"]).toarray().tolist() == [[0, 1, 1]]
+    vectorizer.vocabulary_ = {"baz": 0}
+    assert vectorizer.transform(["baz foo"]).toarray().tolist() == [[1]]
+
+
+def test_settings_changed_after_the_fit_hold():
+    reference, vectorizer = vectorizers("CountVectorizer", {"ngram_range": (1, 2)})
+    for each in reference, vectorizer:
+        each.fit(TEXTS[:5])
+        each.set_params(stop_words=["world", "the"], ngram_range=(1, 3), lowercase=False)
+    assert_same_matrix(reference.transform(TEXTS), vectorizer.transform(TEXTS))
+    for each in reference, vectorizer:
+        each.set_params(analyzer="char", stop_words=None)
+    assert_same_matrix(reference.transform(TEXTS), vectorizer.transform(TEXTS))
+
+
+class Shouting(theirs.CountVectorizer):
+    def build_preprocessor(self):
+        return str.upper
+
+
+class OurShouting(ours.CountVectorizer):
+    build_preprocessor = Shouting.build_preprocessor
+
+
+def test_what_is_overridden_or_callable_is_asked():
+    assert_same(Shouting(), OurShouting(), TEXTS[:2], TEXTS[:2])
+    for options in (
+        {"tokenizer": str.split}, {"preprocessor": str.upper}, {"analyzer": str.split},
+        {"strip_accents": lambda text: text.replace("e", "o")},
+    ):  # fmt: skip
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            assert_same(*vectorizers("TfidfVectorizer", options), TEXTS[:2], TEXTS[:2])
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["a bc", None], r"texts\[1\] is None"),
+        (["a bc", 3], r"texts\[1\] is int"),
+        (["a bc", np.nan], r"np.nan is an invalid document.*texts\[1\]"),
+        ("a bc", "Iterable over raw text documents expected"),
+    ],
+)
+def test_what_is_no_text_is_named(name, texts, words):
+    with pytest.raises(Exception, match=words) as found:
+        getattr(ours, name)().fit_transform(texts)
+    with pytest.raises(Exception) as expected:  # noqa: PT011
+        getattr(theirs, name)().fit_transform(texts)
+    assert found.type is expected.type
+
+
+def test_bytes_that_are_no_text_are_named():
+    with pytest.raises(UnicodeDecodeError) as found:
+        ours.CountVectorizer().fit([b"abc", b"\xff\xff"])
+    assert found.value.__notes__ == ["It is texts[1]."]
+    texts = [b"abc \xff\xff d\xe9f", "abc"]
+    for options in {"decode_error": "replace"}, {"encoding": "latin-1"}:
+        assert_same(*vectorizers("CountVectorizer", options), texts, texts)
+
+
+def test_files_and_generators(tmp_path):
+    paths = [tmp_path / f"{i}.txt" for i in range(3)]
+    for path, text in zip(paths, TEXTS, strict=False):
+        path.write_text(text, "utf-8")
+    named = vectorizers("TfidfVectorizer", {"input": "filename"})
+    assert_same(*named, [str(path) for path in paths], paths)
+    plain = ours.TfidfVectorizer().fit_transform(text for text in TEXTS[:3])
+    assert_same_matrix(named[1].fit_transform(paths), plain)
+    with paths[0].open("rb") as file:
+        counts = ours.CountVectorizer(input="file").fit_transform([file])
+    assert_same_matrix(counts, theirs.CountVectorizer().fit_transform(TEXTS[:1]))
+
+
+def test_the_package_imports_the_other_library_only_when_it_is_used():
+    code = "import sys, sparsemargin, sparsemargin.text; assert 'sklearn' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], check=True)
