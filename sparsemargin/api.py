@@ -8,6 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin.io.documents import (
+    HASHED_BITS,
+    DocumentForm,
+    TextForm,
+    hashed_pairs,
+    learn_documents,
+)
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
@@ -198,3 +205,106 @@ def fit_svmlight(
         init_model=init_model, n_jobs=n_jobs, report=Lines() if verbose else None, **params,
     )  # fmt: skip
     return as_classifier(learner)
+
+
+def fit_text(
+    texts: Iterable[str] | File | Iterable[File],
+    y: Any = None,
+    algo: Algorithm | None = None,
+    *,
+    vectorizer: Any = None,
+    sample_weight: Any = None,
+    format: TextForm | None = None,
+    text: str = "text",
+    label: str = "label",
+    verbose: int = 0,
+    **params: Any,
+) -> Any:
+    """Fit a pipeline of a vectorizer and a classifier to texts, in memory or in files.
+
+    Texts in memory become the TF-IDF of words and of pairs of neighbours, with logarithms of their
+    counts; texts of files, which are read once and in memory that does not depend on their length,
+    hashed words and pairs, present or not.
+
+    Parameters
+    ----------
+    texts : iterable of str, or path, open binary file or list of these
+        Where there is a y, the texts; else files of texts with their labels, as for `fit_svmlight`:
+
+        ==================== =============================================================
+        ``.txt``, ``.ft``    lines ``__label__LABEL text``, as fastText has them
+        ``.tsv``             lines ``LABEL<tab>text``
+        ``.vw``              lines ``LABEL | word word:2``, as Vowpal Wabbit has them
+        ``.csv``, ``.jsonl`` tables with a column for the text and one for the label, which
+        ``.parquet``         pyarrow reads
+        ==================== =============================================================
+
+        Compressed ones (``.tsv.gz``) are known by their bytes.
+    y : array-like of shape (n_samples,), or of labels a text, default=None
+        As for `fit_csr`; None: the labels are in the files.
+    algo : str, default=None
+        As for `fit_csr` and `fit_svmlight`.
+    vectorizer : estimator, default=None
+        Another vectorizer, such as ``sparsemargin.text.TfidfVectorizer(analyzer="char_wb",
+        ngram_range=(3, 5))``, unfitted. For files, a `HashingVectorizer`.
+    sample_weight : array-like of shape (n_samples,), default=None
+        As for `fit_csr`; for texts in memory.
+    format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
+        Form of the files; None: as their names end.
+    text, label : str, default="text", "label"
+        Columns of tables.
+    verbose : int, default=0
+        Whether lines on standard error tell how far a fit of files has come.
+    **params
+        Parameters of the classifier; for files also `max_iter`, `classes`, `positive`,
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+        Of steps "vectorizer" and "classifier", fitted: ``pipeline.predict(["a text"])``.
+
+    Raises
+    ------
+    OSError
+        If a file is missing or can't be read.
+    ValueError
+        If an argument is wrong, or a file: names the file and the line. Whatever the vectorizer
+        and the classifier raise.
+    ModuleNotFoundError
+        If a table is to be read, and pyarrow is not installed.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> texts = ["cheap pills", "lunch at noon?", "cheap watches", "see you at noon"]
+    >>> model = sparsemargin.fit_text(texts, ["spam", "ham", "spam", "ham"], random_state=0)
+    >>> model.predict(["cheap lunch pills"]).tolist()
+    ['spam']
+    """
+    from sklearn.base import clone
+    from sklearn.pipeline import Pipeline
+
+    from sparsemargin.text import TfidfVectorizer
+
+    if y is None:
+        if sample_weight is not None:
+            raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
+        if vectorizer is None:
+            vectorizer = hashed_pairs(HASHED_BITS)
+        elif not hasattr(vectorizer, "n_features"):
+            raise ValueError(
+                f"vectorizer={vectorizer!r} has to read all texts first, and files are read once. "
+                "Pass a HashingVectorizer, or the texts themselves and y."
+            )
+        vectorizer = clone(vectorizer)
+        how = DocumentForm(format, text, label)
+        report = Lines() if verbose else None
+        learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
+        return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
+    if vectorizer is None:
+        vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+    vectorizer = clone(vectorizer)
+    X = vectorizer.fit_transform(texts)
+    model = fit_csr(X, y, algo, sample_weight=sample_weight, verbose=verbose, **params)
+    return Pipeline([("vectorizer", vectorizer), ("classifier", model)])

@@ -1,4 +1,4 @@
-"""``sparsemargin evaluate``: how good a model is on labelled svmlight files."""
+"""``sparsemargin evaluate``: how good a model is on labelled files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.display import lines_of_facts, percent, print_table, some, watched
-from sparsemargin.cli.files import text_sources
+from sparsemargin.cli.files import opened_model, text_sources
 from sparsemargin.cli.options import (
     FILES,
     JSON,
@@ -19,16 +19,16 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    document_options,
     make_command,
 )
 from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
-from sparsemargin.io.model_files import load_learner
-from sparsemargin.io.reading import threads_for
-from sparsemargin.io.sources import Source
+from sparsemargin.io.predict import OpenCorpus
 from sparsemargin.models import Learner
 
 _EXAMPLES = """
 sparsemargin evaluate news.model test.svm
+sparsemargin evaluate reviews.model test.tsv
 sparsemargin evaluate c15.model topics-test.svm.bz2 --positive C15
 sparsemargin evaluate topics.model topics-test.svm.bz2 --top-k 3
 sparsemargin evaluate news.model test.svm --json | python -m json.tool
@@ -46,6 +46,7 @@ _MOST_CONFUSIONS = 20
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
+@document_options
 @N_JOBS
 @JSON
 def command(
@@ -53,10 +54,9 @@ def command(
     files: tuple[str, ...],
     positive: str | None,
     as_json: bool,
-    n_jobs: int | None,
     **how: Any,
 ) -> None:
-    """Tell how many labels of svmlight files a model gets right.
+    """Tell how many labels of files, svmlight text or texts, a model gets right.
 
     Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
@@ -70,8 +70,8 @@ def command(
     has not learned are left out of all figures but the first. --threshold and --top-k are for such
     models.
     """
-    learner = load_learner(model)
-    evaluation = _open(learner, text_sources(files), positive, n_threads=threads_for(n_jobs), **how)
+    learner, opened, _ = opened_model(model, text_sources(files), how)
+    evaluation = _open(learner, opened, positive, **how)
     predictor = evaluation.predictor
     evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))
     figures = {"model": model, **evaluation.figures()}
@@ -81,15 +81,15 @@ def command(
         _show(figures)
 
 
-def _open(learner: Learner, sources: list[Source], positive: str | None, **how: Any) -> Evaluation:
+def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any) -> Evaluation:
     if not learner._fitted.many:
-        return ClassEvaluation(learner, sources, positive=positive, **how)
+        return ClassEvaluation(learner, opened, positive=positive, **how)
     if positive is not None:
         raise ValueError(
             f"positive={positive!r} is for models that tell one label from all others; this one "
             "has learned many."
         )
-    return LabelEvaluation(learner, sources, **how)
+    return LabelEvaluation(learner, opened, **how)
 
 
 def _show(figures: dict[str, Any]) -> None:

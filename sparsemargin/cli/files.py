@@ -6,11 +6,13 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
 
+from sparsemargin.io.documents import LABEL, DocumentForm, form_of
 from sparsemargin.io.files import (
     check_replaceable,
     descriptor_of,
@@ -19,8 +21,10 @@ from sparsemargin.io.files import (
     replacing,
 )
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.io.model_files import load_learner
+from sparsemargin.io.predict import OpenCorpus, documents_of, svmlight_of
 from sparsemargin.io.readable import read_dictionary
-from sparsemargin.io.reading import columns_of
+from sparsemargin.io.reading import columns_of, threads_for
 from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
 
@@ -40,8 +44,8 @@ _WAYS_OUT: dict[Kind, str] = {
 
 
 def text_sources(files: Iterable[str]) -> list[Source]:
-    """The sources of svmlight text that are named; refused if there is none of a name, or one is
-    another kind of file."""
+    """The sources of text that are named; refused if there is none of a name, or one is another
+    kind of file."""
     sources = open_sources(files)
     for source in sources:
         kind = kind_of(source)
@@ -51,6 +55,49 @@ def text_sources(files: Iterable[str]) -> list[Source]:
                 f"{_WAYS_OUT[kind].format(name=source.name)}"
             )
     return sources
+
+
+def document_form(
+    sources: Sequence[Source], form: str | None, text: str, label: str
+) -> DocumentForm | None:
+    """How the sources are read where they are texts; None: they are svmlight text."""
+    forms = {source.name: form or _form_of(source) for source in sources}
+    if len({each == "svmlight" for each in forms.values()}) > 1:
+        told = ", ".join(f"{name} ({each})" for name, each in forms.items())
+        raise click.UsageError(f"Texts and svmlight text can't be read together: {told}.")
+    if "svmlight" in forms.values():
+        return None
+    return DocumentForm(form, text, label)  # type: ignore[arg-type]
+
+
+def _form_of(source: Source) -> str:
+    """By the end of the name; svmlight text is called .txt, too."""
+    form = form_of(source.name) or "svmlight"
+    if form != "fasttext" or source.path is None or not source.plain:
+        return form
+    with open(source.path, "rb") as file:
+        return form if LABEL.encode() in file.read(1 << 16) else "svmlight"
+
+
+def opened_model(
+    model: str, sources: list[Source], options: dict[str, Any], *, labelled: bool = True
+) -> tuple[Learner, OpenCorpus, Any]:
+    """A model's learner, what opens the files for it, by the options of reading, which are taken
+    out, and the steps before the learner; None: there are none."""
+    learner, before = load_learner(model)
+    n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
+    named = [options.pop(name) for name in ("form", "text", "label")]
+    if before is None:
+        opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
+        return learner, opened, None
+    how = document_form(sources, *named)
+    if how is None:
+        raise click.UsageError(
+            f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "
+            "text. Pass --format, such as --format tsv."
+        )
+    how = replace(how, labelled=labelled)
+    return learner, documents_of(learner, before, sources, how, n_threads), before
 
 
 def named_sources(sources: Sequence[Source], name: str) -> Named:

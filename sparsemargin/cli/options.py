@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from sparsemargin.io.documents import FORMS
+
 # Where the commands' context keeps what the options of all of them say.
 QUIET = "sparsemargin.quiet"
 TRACEBACK = "sparsemargin.traceback"
@@ -237,3 +239,23 @@ N_JOBS = option(
     READING, "--n-jobs", "--threads", "n_jobs", type=click.IntRange(min=1), metavar="N",
     help="Threads that read.  [default: 2]",
 )  # fmt: skip
+
+
+def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how files of texts are read."""
+    for each in reversed((
+        option(
+            READING, "--format", "form", type=click.Choice(["svmlight", *FORMS]),
+            help="Form of the files.  [default: by the ends of their names; svmlight for others]",
+        ),
+        option(
+            READING, "--text", default="text", show_default=True, metavar="COLUMN",
+            help="Column of a table (csv, jsonl, parquet) that holds the texts.",
+        ),
+        option(
+            READING, "--label", default="label", show_default=True, metavar="COLUMN",
+            help="Column that holds the labels.",
+        ),
+    )):  # fmt: skip
+        function = each(function)
+    return function

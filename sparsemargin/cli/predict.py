@@ -1,4 +1,4 @@
-"""``sparsemargin predict``: a label for every row of svmlight files."""
+"""``sparsemargin predict``: a label for every row, or text, of files."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from sparsemargin.cli.files import (
     feature_names,
     is_on_terminal,
     named_sources,
+    opened_model,
     opened_output,
     text_sources,
 )
@@ -30,15 +31,15 @@ from sparsemargin.cli.options import (
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
     dictionary_option,
+    document_options,
     make_command,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
-from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.readable import INTERCEPT, escaped
-from sparsemargin.io.reading import threads_for
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
+from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
 sparsemargin predict news.model test.svm -o labels.txt
@@ -46,6 +47,7 @@ zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
+sparsemargin predict reviews.model new.tsv
 """
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
@@ -68,12 +70,13 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
+@document_options
 @N_JOBS
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, n_explained: int | None,
-    dictionary: str | None, n_jobs: int | None, **how: Any,
+    dictionary: str | None, **how: Any,
 ) -> None:  # fmt: skip
-    """Print a label for every row of svmlight files, one a line.
+    """Print a label for every row of svmlight files, or for every text, one a line.
 
     A model of many labels tells all those of the row, separated by commas; none is an empty line.
     Of one class a row, --top-k K tells the K most likely, likewise.
@@ -86,15 +89,16 @@ def command(
         raise click.UsageError("--dictionary names the features that --explain tells of.")
     sources = text_sources(files)
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
-    learner = load_learner(model)
-    predictor = Predictor(learner, sources, n_threads=threads_for(n_jobs), **how)
+    learner, opened, before = opened_model(model, sources, how, labelled=False)
+    predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None
     texts = _texts(learner, tabs=bool(scores or n_explained), lists=lists)
     header, lines = b"", _labels_of(texts)
     if scores:
         header, lines = _scores_header(learner, texts), _scores_of(texts)
     elif n_explained:
-        explainer = Explainer.of_learner(learner, feature_names(learner, dictionary))
+        known = None if before is None else names_out_of(before)
+        explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
         header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0

@@ -1,4 +1,4 @@
-"""``sparsemargin train``: from svmlight files to a model file."""
+"""``sparsemargin train``: from files, svmlight text or texts, to a model file."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ from sparsemargin.cli.files import (
     check_apart,
     check_dictionary,
     check_output,
+    document_form,
     feature_names,
     named_sources,
     text_sources,
@@ -47,6 +48,7 @@ from sparsemargin.cli.options import (
     ZERO_BASED,
     Size,
     dictionary_option,
+    document_options,
     is_quiet,
     make_command,
     option,
@@ -59,6 +61,12 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
+from sparsemargin.io.documents import (
+    HASHED_BITS,
+    DocumentForm,
+    hashed_pairs,
+    learn_documents,
+)
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
@@ -69,6 +77,8 @@ from sparsemargin.models.labels import label_text
 
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model
+sparsemargin train reviews.tsv -o reviews.model
+sparsemargin train mails.csv -o mails.model --text body --label folder
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
@@ -79,7 +89,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache",
+    "hash_bits", "positive", "multilabel", "cache", "form", "text", "label",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -115,6 +125,7 @@ _Learn = Callable[..., Learner]
 @option(READING, "--classes", metavar="A,B,...",
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
+@document_options
 @option(READING, "--cache", metavar="PATH", type=PATH,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
@@ -134,11 +145,13 @@ def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
     as_json: bool, dask: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Learn from svmlight files, once through for each epoch.
+    """Learn from svmlight files, or from files of texts, once through for each epoch.
 
-    FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on, the
-    error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C or
-    SIGTERM ends it and saves what has been learned.
+    Texts are .tsv (LABEL<tab>text), .txt (fastText's __label__LABEL text), .vw, .csv, .jsonl and
+    .parquet; their words and pairs of words are hashed. FILE may be compressed, a pattern in
+    quotes, or - for standard input. While it goes on, the error tells how many rows were predicted
+    wrongly just before they were learned from. Ctrl-C or SIGTERM ends it and saves what has been
+    learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -147,12 +160,17 @@ def command(
     until = options["max_iter"] == "until"
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
-    init, settings = options["init_model"], _settings(options)
     sources = [] if dask is not None else text_sources(files)
+    how = document_form(sources, *(options.pop(name) for name in ("form", "text", "label")))
+    init, settings = options["init_model"], _settings(options)
+    vectorizer = _vectorizer(settings, how, init)
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     before = _corrections_of(settings.get("init_model"))
-    learn: _Learn = partial(learn_svmlight, files, checkpoint=checkpoint, resume=resume, **settings)
+    resuming = {"checkpoint": checkpoint, "resume": resume}
+    learn: _Learn = partial(learn_svmlight, files, **resuming, **settings)
+    if how is not None:
+        learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
@@ -175,9 +193,9 @@ def command(
     # The workers' mixtures have been saved one after the other.
     if dask is None:
         try:
-            save_model(learner, output)
+            save_model(model := _with_steps(learner, vectorizer), output)
         except OSError as error:
-            set_aside(partial(save_model, learner), output, error)
+            set_aside(partial(save_model, model), output, error)
             raise
     if checkpoint is not None and not interrupted:
         with suppress(FileNotFoundError):
@@ -257,6 +275,41 @@ def _new(algo: str | None, given: dict[str, Any]) -> dict[str, Any]:
     return {"algo": algo, **chosen_parameters(algo, filled)}
 
 
+def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | None) -> Any:
+    """What makes rows of texts, by the settings, of which those that it takes are taken out; None
+    for svmlight text."""
+    vectorizer, path = settings.pop("vectorizer", None), init or ""
+    if how is None:
+        if vectorizer is not None:
+            raise click.UsageError(
+                f"{path} has learned from texts, and the files would be read as svmlight text. "
+                "Pass --format, such as --format tsv."
+            )
+        return None
+    if settings.pop("zero_based") != "auto" or settings.pop("n_features", None) is not None:
+        raise click.UsageError("--zero-based and --n-features are of svmlight text, not of texts.")
+    hash_bits = settings.pop("hash_bits", None)
+    if init is None:
+        return hashed_pairs(hash_bits or HASHED_BITS)
+    if vectorizer is None or not hasattr(vectorizer, "n_features"):
+        raise click.UsageError(
+            f"{path} has learned from svmlight text, or from all texts at once: it can't go on "
+            "with files of texts."
+        )
+    return vectorizer
+
+
+def _with_steps(learner: Learner, vectorizer: Any) -> Any:
+    """What is saved: a pipeline, where there is a vectorizer."""
+    if vectorizer is None:
+        return learner
+    from sklearn.pipeline import Pipeline
+
+    from sparsemargin.models.classifiers import as_classifier
+
+    return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
+
+
 def _going_on(
     init: str, algo: str | None, given: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
@@ -269,13 +322,14 @@ def _going_on(
                 f"{option_name(name)} can't be changed: --init-model {init} goes on with the "
                 "model's own settings."
             )
-    learner = load_learner(init)
+    learner, before = load_learner(init)
     if options["zero_based"] != "auto" and learner._fitted.reading is not None:
         raise click.UsageError(
             f"--zero-based can't be changed: --init-model {init} has learned from files, and knows "
             "how their indices count."
         )
-    return {"init_model": learner, **chosen_parameters(None, {"max_iter": epochs})}
+    found = {"init_model": learner, "vectorizer": None if before is None else before[-1]}
+    return {**found, **chosen_parameters(None, {"max_iter": epochs})}
 
 
 def _check_files(

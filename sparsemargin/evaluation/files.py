@@ -11,9 +11,8 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.weights import divided, margins_of
-from sparsemargin.io.predict import PredictedBlock, Predictor
+from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
 from sparsemargin.io.reading import FORM
-from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, label_sets
 from sparsemargin.models.rows import refusing
@@ -28,11 +27,11 @@ class Evaluation:
     """What comes of a model's predictions for labelled files, of which a `Predictor` is told how to
     read them; base of those by kind of model."""
 
-    def __init__(self, learner: Learner, sources: list[Source], **how: Any) -> None:
+    def __init__(self, learner: Learner, opened: OpenCorpus, **how: Any) -> None:
         # The classes come first, so that a label's number is the place of its class.
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
-        self.predictor = Predictor(learner, sources, table=table, **how)
+        self.predictor = Predictor(learner, opened, table=table, **how)
         # Rows that have a label and were told so; rows that have it; rows that were told so.
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
         # Rows that count, and those that were told what they have, and nothing else.
@@ -114,7 +113,7 @@ class ClassEvaluation(Evaluation):
     stand for the label `positive`, against all others."""
 
     def __init__(
-        self, learner: Learner, sources: list[Source], *, positive: str | None = None, **how: Any
+        self, learner: Learner, opened: OpenCorpus, *, positive: str | None = None, **how: Any
     ) -> None:
         if positive is not None and len(learner.classes_) != 2:
             raise ValueError(
@@ -126,7 +125,7 @@ class ClassEvaluation(Evaluation):
                 "The model has learned one class a row, and is judged by the one that it predicts. "
                 f"Leave top_k={how['top_k']} out."
             )
-        super().__init__(learner, sources, multilabel=positive is not None, **how)
+        super().__init__(learner, opened, multilabel=positive is not None, **how)
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
         # Ids of labels that rows have: the table has those of the classes in any case.
         self._found: set[int] = set()

@@ -217,18 +217,20 @@ def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
     return pipeline
 
 
-def load_learner(path: str | os.PathLike[str]) -> Learner:
-    """`load_model` without scikit-learn: gives what the classifier learns by."""
+def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
+    """What a classifier, or the last step of a pipeline, learns by, and the steps before it, which
+    take texts; None, and no scikit-learn, where there are none."""
     loaded = _load(path)
-    if loaded.steps is not None:
-        kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
-        rows = "texts" if kinds[0].endswith("Vectorizer") else "X"
+    if loaded.steps is None:
+        return loaded.learner, None
+    kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
+    if not kinds[0].endswith("Vectorizer"):
         raise ValueError(
             f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which "
             "takes other rows than those of svmlight text. Ask it in Python: sparsemargin."
-            f"load_model({os.fspath(path)!r}).predict({rows})."
+            f"load_model({os.fspath(path)!r}).predict(X)."
         )
-    return loaded.learner
+    return loaded.learner, _as_pipeline(path, loaded.learner, loaded.steps)[:-1]
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:

@@ -17,6 +17,9 @@ from sparsemargin._engine.state import array_of, integer, part, require
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 
+# What the kinds of this library's steps begin with: they have the names of scikit-learn's.
+_OURS = "sparsemargin."
+
 # The module of each step, and the numbers it learns, one a column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CountVectorizer": (_TEXT, ()),
@@ -27,6 +30,9 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
     "TfidfTransformer": (_TEXT, ("idf_",)),
     "TfidfVectorizer": (_TEXT, ("idf_",)),
+    f"{_OURS}CountVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}TfidfVectorizer": ("sparsemargin.text", ("idf_",)),
 }
 
 
@@ -44,9 +50,13 @@ def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
 
 def _encoded(step: Any) -> dict[str, Any]:
     kind = type(step).__name__
+    if type(step).__module__.startswith(_OURS):
+        kind = f"{_OURS}{kind}"
     if kind not in _STEPS or type(step) is not _kind(kind):
+        theirs = {each.removeprefix(_OURS) for each in _STEPS}
         raise ValueError(
-            f"Model files hold pipelines of {', '.join(_STEPS)} and a classifier of sparsemargin; "
+            f"Model files hold pipelines of {', '.join(sorted(theirs))} "
+            "and a classifier of sparsemargin; "
             f"this one has a step {step!r}. Save the last step alone, pipeline[-1]; or keep the "
             "whole of it by joblib.dump."
         )
@@ -64,9 +74,8 @@ def _encoded(step: Any) -> dict[str, Any]:
         return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
-    if hasattr(step, "vocabulary_"):
-        words = step.vocabulary_
-        learned["words"] = np.array(sorted(words, key=words.get), dtype=object)
+    if kind.endswith(("CountVectorizer", "TfidfVectorizer")) and hasattr(step, "vocabulary_"):
+        learned["words"] = step.get_feature_names_out()
     return {"kind": kind, "parameters": parameters, "learned": learned}
 
 
@@ -117,7 +126,7 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
     if "n_samples_seen_" in learned:
         step.n_samples_seen_ = learned["n_samples_seen_"]
-    if kind == "TfidfVectorizer":
+    if kind.endswith("TfidfVectorizer"):
         step._tfidf = _kind("TfidfTransformer")(
             norm=step.norm, use_idf=step.use_idf, smooth_idf=step.smooth_idf,
             sublinear_tf=step.sublinear_tf,
@@ -149,4 +158,4 @@ def _decoded_union(parameters: dict[str, Any], members: Any) -> Any:
 
 
 def _kind(name: str) -> Any:
-    return getattr(import_module(_STEPS[name][0]), name)
+    return getattr(import_module(_STEPS[name][0]), name.removeprefix(_OURS))

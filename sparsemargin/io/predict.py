@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.io.documents import DocumentCorpus, DocumentForm
 from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
@@ -39,23 +40,53 @@ class PredictedBlock(NamedTuple):
     block: LabelledRows
 
 
-class Predictor:
-    """Reads files as a model reads its features, and predicts.
+#: Opens files, whose rows have any number of labels or not, to be predicted.
+OpenCorpus = Callable[[bool], Corpus]
 
-    `zero_based` is for a learner of matrices; those of files know how indices count. `table` takes
-    in the labels, which are left alone otherwise; `n_threads` read ahead; `threshold` and `top_k`
-    are as for `predict_labels`.
-    """
+
+def svmlight_of(
+    learner: Learner, sources: list[Source], *, zero_based: bool | Literal["auto"] = "auto",
+    n_threads: int = 1,
+) -> OpenCorpus:  # fmt: skip
+    """Files of svmlight text, read as a model reads its features. `zero_based` is for a learner of
+    matrices; those of files know how indices count. `n_threads` read ahead."""
+    if zero_based != "auto" and learner._fitted.reading is not None:
+        raise ValueError(
+            f"zero_based={zero_based} is for models of matrices. This one has learned from "
+            "files, and knows how their indices count. Leave it out."
+        )
+    columns = columns_of(learner, zero_based)
+
+    def opened(multilabel: bool) -> Corpus:
+        reading = Reading(multilabel=multilabel, **columns)
+        return Corpus(sources, reading, n_threads, purpose="predicting")
+
+    return opened
+
+
+def documents_of(
+    learner: Learner, vectorizer: Any, sources: list[Source], how: DocumentForm, n_threads: int
+) -> OpenCorpus:
+    """Files of texts, whose rows the steps of a pipeline before the learner make."""
+
+    def opened(multilabel: bool) -> Corpus:
+        several = replace(how, multilabel=multilabel and how.labelled)
+        return DocumentCorpus(sources, several, vectorizer, learner.n_features_in_, n_threads)
+
+    return opened
+
+
+class Predictor:
+    """Predicts the rows of files. `table` takes in the labels, which are left alone otherwise;
+    `threshold` and `top_k` are as for `predict_labels`."""
 
     def __init__(
         self,
         learner: Learner,
-        sources: list[Source],
+        opened: OpenCorpus,
         *,
-        zero_based: bool | Literal["auto"] = "auto",
         multilabel: bool = True,
         table: LabelTable | None = None,
-        n_threads: int = 1,
         threshold: float | None = None,
         top_k: int | None = None,
     ) -> None:
@@ -68,15 +99,9 @@ class Predictor:
                 "The model has learned one class a row, and predicts one: a threshold is for "
                 "models of many labels. Leave it out."
             )
-        if zero_based != "auto" and learner._fitted.reading is not None:
-            raise ValueError(
-                f"zero_based={zero_based} is for models of matrices. This one has learned from "
-                "files, and knows how their indices count. Leave it out."
-            )
         self.learner = learner
         self.table = _NoTable() if table is None else table
-        reading = Reading(multilabel=multilabel, **columns_of(learner, zero_based))
-        self.corpus = Corpus(sources, reading, n_threads, purpose="predicting")
+        self.corpus = opened(multilabel)
 
     def blocks(self) -> Iterator[PredictedBlock]:
         """The rows, in their order; features that the model doesn't know count for nothing. A

@@ -49,7 +49,7 @@ def learn_svmlight(
     options, sources = StreamOptions.of({"algo": algo, **given}), open_sources(path)
     with _blaming_settings():
         if options.init_model is not None:
-            options = _going_on(options)
+            options = going_on(options)
         # The caller's thread reads and learns.
         n_threads = threads_for(options.n_jobs, beside=1)
         corpus = Corpus(sources, options.reading(), n_threads, purpose="learning")
@@ -117,7 +117,7 @@ def _blaming_settings() -> Iterator[None]:
         raise SettingsError(*error.args) from None
 
 
-def _going_on(options: StreamOptions) -> StreamOptions:
+def going_on(options: StreamOptions) -> StreamOptions:
     """The options, with those that the model has which learning goes on with."""
     if options.algo is not None or options.params or options.n_features or options.hash_bits:
         raise ValueError(

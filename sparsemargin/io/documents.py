@@ -1,0 +1,409 @@
+"""Texts with their labels, from files of several forms, as a source of rows."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import pointers_of
+from sparsemargin._shown import quoted
+from sparsemargin.io.options import StreamOptions
+from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
+from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.sources import File, Source, TextBlock, open_sources
+from sparsemargin.io.stream import going_on, learn_rows
+from sparsemargin.models import Learner
+from sparsemargin.models.labels import LabelTable, number_of
+
+#: Forms that files of texts have, which the ends of their names tell.
+TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
+FORMS = get_args(TextForm)
+
+_FORM_OF = {
+    ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+
+_TABLES = "csv", "jsonl", "parquet"
+_COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
+
+#: What labels begin with in fastText's form.
+LABEL = "__label__"
+
+#: Features of files of texts, unless told: 4 million.
+HASHED_BITS = 22
+
+# Rows of a table that are read together.
+_ROWS_AT_ONCE = 4096
+
+# What a line of each form is, for errors.
+_LINE = {
+    "fasttext": "lines are '__label__LABEL text'",
+    "tsv": "lines are 'LABEL<tab>text'",
+    "vw": "lines are 'LABEL | word word:2'",
+}
+
+
+def form_of(name: str) -> TextForm | None:
+    """The form that the end of a file's name tells, compressed or not; None: it tells of none."""
+    root, end = os.path.splitext(name)
+    if end in _COMPRESSED:
+        end = os.path.splitext(root)[1]
+    return _FORM_OF.get(end)  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class DocumentForm:
+    """How files of texts are read: their form (None: as their names end), the columns of a table
+    that hold the text and the label, whether a text may have several labels, and whether it must
+    have one."""
+
+    form: TextForm | None = None
+    text: str = "text"
+    label: str = "label"
+    multilabel: bool = False
+    labelled: bool = True
+
+    def of(self, source: Source) -> TextForm:
+        """The form of one of the files."""
+        form = self.form or form_of(source.name)
+        if form is None:
+            ends = ", ".join(_FORM_OF)
+            raise ValueError(
+                f"{source.name}: no form of texts is known by the end of its name ({ends}). Pass "
+                f"format= one of {', '.join(FORMS)}."
+            )
+        return form
+
+    def documents(self, source: Source) -> Iterator[Documents]:
+        """The texts of a file, block by block."""
+        form = self.of(source)
+        if form in _TABLES:
+            return self._of_table(source, form)
+        return (self._of_lines(block, form) for block in _numbered(source.blocks([])))
+
+    def _of_lines(self, block: TextBlock, form: str) -> Documents:
+        lines = _decoded(block).split("\n")
+        if not lines[-1]:
+            del lines[-1]
+        numbers = range(len(lines))
+        if "" in lines:
+            numbers = [i for i, line in enumerate(lines) if line]  # type: ignore[assignment]
+            lines = [lines[i] for i in numbers]
+        origin = Lines(block.source.name, block.n_lines_before + 1, numbers)
+        texts, labels = _PARTED[form](lines, self, origin)
+        return Documents(texts, labels, origin, block.consumed)
+
+    def _of_table(self, source: Source, form: str) -> Iterator[Documents]:
+        n_rows = 0
+        for batch in _batches(source, form):
+            columns = [self._column(batch, name, source) for name in self._names]
+            texts, labels = columns[0], columns[1] if self.labelled else []
+            origin = Rows(source.name, n_rows + 1)
+            n_rows += len(texts)
+            for name, column in zip(self._names, columns, strict=True):
+                if None in column:
+                    raise ValueError(
+                        f"{origin.place_of(column.index(None))}: {name!r} is empty. Give it a "
+                        "value, or drop the row."
+                    )
+            if self.multilabel and self.labelled:
+                labels = [each.split(",") if isinstance(each, str) else each for each in labels]
+            yield Documents(texts, labels, origin, None)
+
+    @property
+    def _names(self) -> list[str]:
+        return [self.text, self.label] if self.labelled else [self.text]
+
+    def _column(self, batch: Any, name: str, source: Source) -> list[Any]:
+        if name not in batch.schema.names:
+            argument = "text" if name == self.text else "label"
+            raise ValueError(
+                f"{source.name} has no column {name!r}, but {', '.join(batch.schema.names)}. Name "
+                f"the one by {argument}=."
+            )
+        return batch.column(name).to_pylist()
+
+
+@dataclass(frozen=True)
+class Lines:
+    """Lines of a file, of which some are empty."""
+
+    name: str
+    first: int
+    numbers: Any
+
+    def place_of(self, row: int) -> str:
+        return f"{self.name}, line {self.first + self.numbers[row]}"
+
+    def copied(self) -> Lines:
+        return self
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Rows of a table."""
+
+    name: str
+    first: int
+
+    def place_of(self, row: int) -> str:
+        return f"{self.name}, row {self.first + row}"
+
+    def copied(self) -> Rows:
+        return self
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A block of texts: the label of each, or a list of each one's labels; where they come from;
+    bytes of the source so far, None where not known."""
+
+    texts: list[str]
+    labels: list[Any]
+    origin: Lines | Rows
+    consumed: int | None
+
+
+def _numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    """The blocks, each with the number of lines before it."""
+    n_lines = 0
+    for block in blocks:
+        block.n_lines_before = n_lines
+        yield block
+        n_lines += block.buffer.count(b"\n", 0, block.stop)
+
+
+def _decoded(block: TextBlock) -> str:
+    try:
+        text = block.buffer[: block.stop].decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ValueError(
+            f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. "
+            "Make it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
+        ) from None
+    return text.replace("\r\n", "\n") if "\r" in text else text
+
+
+def _refused(form: str, line: str, place: str) -> ValueError:
+    return ValueError(f"{place}: {quoted(line[:60])} has no label; {_LINE[form]}.")
+
+
+Parted = tuple[list[str], list[Any]]
+
+
+def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+    texts, labels = [], []
+    for i, line in enumerate(lines):
+        found, line = [], line.lstrip(" ")
+        while line.startswith(LABEL):
+            label, _, line = line.partition(" ")
+            found.append(label[len(LABEL) :])
+        texts.append(line)
+        if how.multilabel:
+            labels.append(found)
+        elif not how.labelled:
+            continue
+        elif len(found) == 1:
+            labels.append(found[0])
+        elif not found:
+            raise _refused("fasttext", line, origin.place_of(i))
+        else:
+            raise ValueError(
+                f"{origin.place_of(i)}: several labels, {', '.join(found)}. Pass multilabel=True, "
+                "to learn them all, or positive=LABEL, to tell that one from all others."
+            )
+    return texts, labels
+
+
+def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+    if not how.labelled:
+        return [line.rpartition("\t")[2] for line in lines], []
+    parts = [line.partition("\t") for line in lines]
+    for i, (_, tab, _) in enumerate(parts):
+        if not tab:
+            raise _refused("tsv", lines[i], origin.place_of(i))
+    labels: list[Any] = [label.strip() for label, _, _ in parts]
+    if how.multilabel:
+        labels = [label.split(",") if label else [] for label in labels]
+    return [text for _, _, text in parts], labels
+
+
+def _of_vw(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+    texts, labels = [], list[Any]()
+    for i, line in enumerate(lines):
+        before, bar, features = line.partition("|")
+        words = before.split()
+        if not bar or (how.labelled and not how.multilabel and not words):
+            raise _refused("vw", line, origin.place_of(i))
+        texts.append(" ".join(_words_of_vw(features, origin, i)))
+        if how.labelled:
+            labels.append(words[:1] if how.multilabel else words[0])
+    return texts, labels
+
+
+def _words_of_vw(features: str, origin: Lines, row: int) -> Iterator[str]:
+    """The words of all namespaces, as often as their weights say."""
+    for namespace in features.split("|"):
+        words = namespace.split(" ")
+        # What stands at the bar is a namespace's name.
+        for word in words[1:]:
+            name, colon, weight = word.partition(":")
+            if not colon:
+                yield word
+                continue
+            if not weight.isdecimal() or int(weight) > 1000:
+                raise ValueError(
+                    f"{origin.place_of(row)}: {quoted(word)} has a weight that is no count of a "
+                    "word. Weights of other features are read from svmlight text."
+                )
+            yield from [name] * int(weight)
+
+
+_PARTED: dict[str, Callable[[list[str], DocumentForm, Lines], Parted]] = {
+    "fasttext": _of_fasttext, "tsv": _of_tsv, "vw": _of_vw,
+}  # fmt: skip
+
+
+def _batches(source: Source, form: str) -> Iterator[Any]:
+    """Record batches of a table."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{source.name}: {form} is read by pyarrow. Install it: "
+            "pip install 'sparsemargin[text]'"
+        ) from None
+    if source.path is None:
+        raise ValueError(f"{source.name}: {form} is read from files by name. Pass a path.")
+    try:
+        if form == "parquet":
+            from pyarrow.parquet import ParquetFile
+
+            yield from ParquetFile(source.path).iter_batches(_ROWS_AT_ONCE)
+            return
+        if form == "csv":
+            from pyarrow.csv import ParseOptions, open_csv
+
+            with pyarrow.input_stream(source.path) as stream:
+                yield from open_csv(stream, parse_options=ParseOptions(newlines_in_values=True))
+            return
+        from pyarrow.json import open_json
+
+        with pyarrow.input_stream(source.path) as stream:
+            yield from open_json(stream)
+    except pyarrow.ArrowInvalid as error:
+        raise ValueError(f"{source.name} is no sound {form}: {error}") from None
+
+
+class DocumentCorpus(Corpus):
+    """Files of texts, whose rows the `transform` of a vectorizer, or of a pipeline's steps, makes:
+    so many features. `n_threads` make rows, while the consumer is at work on those before."""
+
+    def __init__(
+        self, sources: list[Source], how: DocumentForm, vectorizer: Any, n_features: int,
+        n_threads: int,
+    ) -> None:  # fmt: skip
+        dtype = getattr(vectorizer, "dtype", np.float64)
+        reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
+        super().__init__(sources, reading, n_threads, "learning")
+        self.how, self.vectorizer = how, vectorizer
+        for source in sources:
+            how.of(source)
+
+    def identity(self) -> dict[str, Any]:
+        words = {name: str(value) for name, value in self.vectorizer.get_params().items()}
+        return {**super().identity(), "words": words, "how": str(self.how)}
+
+    def scan(
+        self, table: LabelTable, max_index: int | None = None, base: int | None = None
+    ) -> Generator[LabelledRows]:
+        table.forget_scanners()
+        ids: dict[Any, int] = {}
+        under_way: deque[tuple[Documents, int | None, Future]] = deque()
+        blocks = (
+            (documents, before)
+            for source, before in zip(self.sources, self._before(), strict=True)
+            for documents in self.how.documents(source)
+        )
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            try:
+                for documents, before in blocks:
+                    consumed = documents.consumed
+                    if before is not None and consumed is not None:
+                        consumed += before
+                    made = pool.submit(self.vectorizer.transform, documents.texts)
+                    under_way.append((documents, consumed, made))
+                    if len(under_way) > self.n_threads:
+                        yield self._rows(*under_way.popleft(), table, ids)
+                while under_way:
+                    yield self._rows(*under_way.popleft(), table, ids)
+            finally:
+                for _, _, future in under_way:
+                    future.cancel()
+        for each in self.sources:
+            each.check_unchanged()
+
+    def _before(self) -> Iterable[int | None]:
+        """Bytes of the files before each, None where not known."""
+        total: int | None = 0
+        for source in self.sources:
+            yield total
+            total = None if total is None or source.size is None else total + source.size
+
+    def _rows(
+        self, documents: Documents, consumed: int | None, made: Future, table: LabelTable,
+        ids: dict[Any, int],
+    ) -> LabelledRows:  # fmt: skip
+        """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
+        X, labels, start = made.result(), documents.labels, None
+        X.sort_indices()
+        if self.reading.multilabel:
+            start = pointers_of([len(each) for each in labels], np.dtype(np.int64))
+            labels = list(chain.from_iterable(labels))
+        new = [label for label in dict.fromkeys(labels) if label not in ids]
+        taken = table.take(list(map(str, new)), list(map(number_of, new)))
+        ids.update(zip(new, taken.tolist(), strict=True))
+        codes = np.array([ids[label] for label in labels], dtype=np.int32)
+        return LabelledRows(
+            X.data, X.indices, X.indptr, codes, start,
+            lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
+            consumed=consumed, origin=documents.origin,
+        )  # fmt: skip
+
+
+def hashed_pairs(bits: int) -> Any:
+    """The vectorizer of files: words and pairs of neighbours, present or not, hashed to so many
+    features as a number of `bits` bits can tell apart."""
+    from sparsemargin.text import HashingVectorizer
+
+    return HashingVectorizer(
+        n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
+    )
+
+
+def learn_documents(
+    path: File | Iterable[File], vectorizer: Any, how: DocumentForm, **given: Any
+) -> Learner:
+    """`sparsemargin.fit_text` of files: gives a learner of the rows that the vectorizer makes.
+    `StreamOptions` are what it takes; all else is the estimator's."""
+    options = StreamOptions.of(given)
+    for name in "n_features", "hash_bits", "zero_based":
+        if name in given:
+            raise SettingsError(f"{name} is the vectorizer's. Pass vectorizer=.")
+    if how.form is not None and how.form not in FORMS:
+        raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
+    if options.init_model is not None:
+        options = going_on(options)
+    how = replace(how, multilabel=options.multilabel or options.positive is not None)
+    n_threads = threads_for(options.n_jobs, beside=1)
+    n_features = vectorizer.n_features
+    corpus = DocumentCorpus(open_sources(path), how, vectorizer, n_features, n_threads)
+    return learn_rows(corpus, options)

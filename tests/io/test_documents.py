@@ -1,0 +1,200 @@
+"""Files of texts are learned from as the texts and labels in them are from memory, to the bit."""
+
+import bz2
+import csv
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+
+from sparsemargin import fit_csr, fit_text
+from sparsemargin.text import HashingVectorizer
+
+TEXTS = [
+    "cheap pills, cheap",
+    "lunch at noon?",
+    "see you\tat noon",
+    "Gew\u00fcrz \u00abbillig\u00bb",
+] * 30
+LABELS = ["spam", "ham", "ham", "spam"] * 30
+SETTINGS = {"algo": "arow", "shuffle": False}
+
+
+def fasttext(path, texts, labels):
+    lines = (f"__label__{label} {text}\n" for text, label in zip(texts, labels, strict=True))
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def tsv(path, texts, labels):
+    lines = (f"{label}\t{text}\n" for text, label in zip(texts, labels, strict=True))
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def vw(path, texts, labels):
+    lines = (f"{label} | {text}\n" for text, label in zip(texts, labels, strict=True))
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def table(path, texts, labels):
+    with open(path, "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([("label", "other", "text")])
+        csv.writer(file).writerows((b, 1, a) for a, b in zip(texts, labels, strict=True))
+
+
+def jsonl(path, texts, labels):
+    pairs = zip(texts, labels, strict=True)
+    lines = (json.dumps({"text": text, "label": label}) + "\n" for text, label in pairs)
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def parquet(path, texts, labels):
+    pa = pytest.importorskip("pyarrow")
+    pytest.importorskip("pyarrow.parquet").write_table(
+        pa.table({"text": texts, "label": labels}), path, row_group_size=50
+    )
+
+
+FORMS = {".txt": fasttext, ".tsv": tsv, ".vw": vw, ".csv": table, ".jsonl": jsonl,
+         ".parquet": parquet}  # fmt: skip
+
+
+def words():
+    return HashingVectorizer(n_features=1 << 12)
+
+
+def same(pipeline, model):
+    np.testing.assert_array_equal(pipeline[-1].coef_, model.coef_)
+    np.testing.assert_array_equal(pipeline[-1].intercept_, model.intercept_)
+    np.testing.assert_array_equal(pipeline.classes_, model.classes_)
+    return True
+
+
+@pytest.mark.parametrize("end", FORMS)
+def test_a_file_is_learned_from_as_its_texts_are(tmp_path, end):
+    if end in (".csv", ".jsonl"):
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"texts{end}"
+    FORMS[end](path, TEXTS, LABELS)
+    pipeline = fit_text(path, vectorizer=words(), **SETTINGS)
+    model = fit_csr(words().transform(TEXTS), LABELS, **SETTINGS, max_iter=1)
+    assert same(pipeline, model)
+    assert pipeline.predict(["cheap pills"]).tolist() == ["spam"]
+
+
+@pytest.mark.parametrize(("end", "opened"), [(".gz", gzip.open), (".bz2", bz2.open)])
+def test_compressed_files_are_read(tmp_path, end, opened):
+    tsv(tmp_path / "texts.tsv", TEXTS, LABELS)
+    path = tmp_path / f"texts.tsv{end}"
+    with opened(path, "wb") as file:
+        file.write((tmp_path / "texts.tsv").read_bytes())
+    plain = fit_text(tmp_path / "texts.tsv", vectorizer=words(), **SETTINGS)
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), plain[-1])
+
+
+def test_lines_are_read_whatever_ends_them(tmp_path):
+    path = tmp_path / "texts.tsv"
+    path.write_bytes(b"\xef\xbb\xbfham\ta bee\r\n\r\n\nspam\tsea \xc2\x85 dee")
+    pipeline = fit_text(path, vectorizer=words(), **SETTINGS)
+    assert pipeline.classes_.tolist() == ["ham", "spam"]
+    X = words().transform(["a bee", "sea \x85 dee"])
+    assert same(pipeline, fit_csr(X, ["ham", "spam"], **SETTINGS, max_iter=1))
+
+
+def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    path = tmp_path / "texts.txt"
+    fasttext(path, TEXTS, LABELS)
+    models = [
+        fit_text(path, vectorizer=words(), n_jobs=n, max_iter=3, random_state=0) for n in (1, 2, 3)
+    ]
+    assert same(models[0], models[1][-1])
+    assert same(models[0], models[2][-1])
+
+
+def test_texts_may_have_several_labels(tmp_path):
+    path = tmp_path / "texts.txt"
+    path.write_text("__label__a __label__b one two\n__label__b two\nthree\n" * 9)
+    model = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    assert model.predict(["one two", "two"]) == [("a", "b"), ("b",)]
+    one = fit_text(path, positive="a", vectorizer=words(), **SETTINGS)
+    assert one.predict(["one", "three"]).tolist() == [1, -1]
+
+
+def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    path = tmp_path / "texts.tsv"
+    labels = [*LABELS[:-1], "late"]
+    tsv(path, TEXTS, labels)
+    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    assert model.classes_.tolist() == ["ham", "late", "spam"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.tsv", b"ham\tx\nspam y\n", "a.tsv, line 2: 'spam y' has no label; lines are 'LABEL<"),
+        ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label; lines are '"),
+        ("a.txt", b"__label__a __label__b y\n", "a.txt, line 1: several labels, a, b. Pass multi"),
+        ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
+        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: 'x:0.5' has a weight that is no count"),
+        ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
+        ("a.doc", b"", "a.doc: no form of texts is known by the end of its name .*format="),
+        ("a.tsv", b"", "a.tsv has no rows"),
+    ],
+)  # fmt: skip
+def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
+        fit_text(path, vectorizer=words(), **SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("rows", "given", "message"),
+    [
+        ([("label", "words"), ("a", "x")], {}, r"has no column 'text', but label, words.*text="),
+        ([("text", "kind"), ("a", "x")], {}, r"has no column 'label', but text, kind.*label="),
+        ([("text", "label"), ("", "x")], {"label": "no"}, r"has no column 'no'"),
+    ],
+)
+def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    with open(path, "w", newline="") as file:
+        csv.writer(file).writerows(rows)
+    with pytest.raises(ValueError, match=message):
+        fit_text(path, vectorizer=words(), **given, **SETTINGS)
+
+
+def test_an_empty_cell_is_named(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"text": "x", "label": "a"}\n{"text": null, "label": "b"}\n')
+    with pytest.raises(ValueError, match=r"a\.jsonl, row 2: 'text' is empty"):
+        fit_text(path, vectorizer=words(), **SETTINGS)
+
+
+def test_what_files_cant_have_is_refused(tmp_path):
+    path = tmp_path / "a.tsv"
+    tsv(path, TEXTS, LABELS)
+    from sparsemargin.text import TfidfVectorizer
+
+    with pytest.raises(ValueError, match="has to read all texts first"):
+        fit_text(path, vectorizer=TfidfVectorizer())
+    with pytest.raises(ValueError, match="hash_bits is the vectorizer's"):
+        fit_text(path, hash_bits=10)
+    with pytest.raises(ValueError, match="sample_weight is for texts in memory"):
+        fit_text(path, sample_weight=[1.0])
+    with pytest.raises(ValueError, match="format must be one of"):
+        fit_text(path, format="doc")
+
+
+def test_texts_in_memory_are_tf_idf_of_words_and_pairs():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    model = fit_text(TEXTS, LABELS, "alma", random_state=0)
+    X = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+    assert same(model, fit_csr(X.fit_transform(TEXTS), LABELS, "alma", random_state=0))
+    assert list(model.named_steps) == ["vectorizer", "classifier"]
