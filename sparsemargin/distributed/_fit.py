@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -14,7 +13,7 @@ from sparsemargin._checks import check_count
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
 from sparsemargin.distributed._mixing import Mixing
-from sparsemargin.distributed._rounds import Round, Rounds, survey
+from sparsemargin.distributed._rounds import Round, Rounds, ShardOptions, survey
 from sparsemargin.distributed._schema import (
     Mixture,
     Survey,
@@ -24,7 +23,7 @@ from sparsemargin.distributed._schema import (
 )
 from sparsemargin.distributed._shards import FileShard, Pair, shards_of
 from sparsemargin.io.files import check_replaceable
-from sparsemargin.io.options import WEIGHT_MEMORY, FitOptions
+from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.rows import intercept_scale
@@ -194,17 +193,6 @@ def fit_distributed(
         on_round=on_round, params={"verbose": verbose, **params},
     )  # fmt: skip
     return as_classifier(learn_shards(shards, y, options))
-
-
-@dataclass
-class ShardOptions(FitOptions):
-    """The arguments of `fit_distributed`."""
-
-    max_iter: int | None = 5
-    client: Any = None
-    mixing: Mixing = "uniform"
-    cache_dir: str | os.PathLike[str] | None = None
-    on_round: Callable[[Round], None] | None = None
 
 
 def learn_distributed(shards: Any, **given: Any) -> Learner:

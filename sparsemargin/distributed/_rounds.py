@@ -36,6 +36,7 @@ from sparsemargin.distributed._shards import Shard, names_of
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
+from sparsemargin.io.options import FitOptions
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
@@ -135,11 +136,22 @@ class Round:
         return as_classifier(self._finished())
 
 
+@dataclass
+class ShardOptions(FitOptions):
+    """The arguments of `fit_distributed`."""
+
+    max_iter: int | None = 5
+    client: Any = None
+    mixing: Mixing = "uniform"
+    cache_dir: str | os.PathLike[str] | None = None
+    on_round: Callable[[Round], None] | None = None
+
+
 class Rounds:
-    """The rounds of one fit; `options` are those of `fit_distributed`."""
+    """The rounds of one fit."""
 
     def __init__(
-        self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: Any
+        self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: ShardOptions
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.report, self.on_round = options.report, options.on_round
@@ -158,7 +170,7 @@ class Rounds:
         self.started = time.perf_counter()
         self.corrections = 0
 
-    def _checkpoint(self, options: Any) -> Checkpoint | None:
+    def _checkpoint(self, options: ShardOptions) -> Checkpoint | None:
         """Where each epoch's mixture is written; the model itself tells nothing of `made_by`."""
         if options.checkpoint is None:
             return None

@@ -102,9 +102,9 @@ def _written(
         if intercept:
             yield f"{before}{INTERCEPT}\t{float(intercept)!r}\n"
         nonzero = np.flatnonzero(of_label)
-        for place in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
-            name = str(place) if names is None else escaped(str(names[place]))
-            yield f"{before}{name}\t{float(of_label[place])!r}\n"
+        for feature in nonzero[np.argsort(-np.abs(of_label[nonzero]), kind="stable")].tolist():
+            name = str(feature) if names is None else escaped(str(names[feature]))
+            yield f"{before}{name}\t{float(of_label[feature])!r}\n"
 
 
 def _header(model: Any) -> Iterator[str]:

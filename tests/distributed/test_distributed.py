@@ -265,7 +265,7 @@ def test_more_epochs_never_run_away(algo, n_shards):
 def test_two_shards_of_news_err_as_one_machine_does(algo):
     """Which learns GCAT to the error of linear SVMs."""
     folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
-    news = {"source": "sample", "n_train": 10_000, "n_test": 10_000, "data_home": folder}
+    news = {"source": "sample", "data_home": folder}
     X, y = load_rcv1("GCAT", return_X_y=True, **news)
     how = {"algo": algo, "max_iter": 2 if algo == "so" else 5, "random_state": 0}
     serial = sparsemargin.fit_csr(X[:10_000], y[:10_000], **how)
