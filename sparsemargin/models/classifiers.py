@@ -63,12 +63,6 @@ __all__ = [
     "as_classifier",
 ]
 
-_WEIGHT_DOC = """        sample_weight : array-like of shape (n_samples,), default=None
-            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
-            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
-            first call, or to 1 where that had none.
-"""
-
 
 def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     """The method of a classifier that can't weight its steps: without `sample_weight`."""
@@ -85,8 +79,8 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
         return method(*bound.args, **bound.kwargs)
 
     unweighted.__signature__ = shown  # type: ignore[attr-defined]
-    doc = (method.__doc__ or "").replace(_WEIGHT_DOC, "")
-    unweighted.__doc__ = doc.replace("X, y or sample_weight can't", "X or y can't")
+    without = re.sub(r"\n +sample_weight : .*?(?=\n\n)", "", method.__doc__ or "", flags=re.DOTALL)
+    unweighted.__doc__ = without
     return unweighted
 
 
@@ -253,9 +247,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             All classes there will ever be; needed in the first call, optional later, and for an
             indicator, whose columns they are.
         sample_weight : array-like of shape (n_samples,), default=None
-            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
-            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
-            first call, or to 1 where that had none.
+            As for `fit`.
 
         Returns
         -------

@@ -178,17 +178,6 @@ def by_name(given: Any, what: str) -> dict[str, Any]:
     return {str(name): each for name, each in given.items()}
 
 
-def check_vectors(what: str, vectors: Mapping[str, Any], source: str) -> list[np.ndarray]:
-    """Vectors of numbers, with entries and of one length; else a ValueError."""
-    arrays = [np.asarray(vector, dtype=np.float64) for vector in vectors.values()]
-    if arrays[0].ndim != 1 or not arrays[0].size or len({array.shape for array in arrays}) > 1:
-        shapes = " and ".join(
-            f"{name} of shape {array.shape}" for name, array in zip(vectors, arrays, strict=True)
-        )
-        raise ValueError(f"{what} has {shapes}. Pass {source}.")
-    return arrays
-
-
 def chosen(what: str, wanted: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
     """Those asked for, or all; a ValueError if there is none, or one is not known."""
     if wanted is None:

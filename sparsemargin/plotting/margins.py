@@ -18,7 +18,6 @@ from sparsemargin.models.pipelines import made_rows
 from sparsemargin.plotting.display import (
     Display,
     by_name,
-    check_vectors,
     chosen,
     estimators_by_name,
 )
@@ -63,10 +62,13 @@ class MarginDistributionDisplay(Display):
         self.margin_name = margin_name
         self.distributions = {}
         for name, each in by_name(distributions, "distributions").items():
-            vectors = dict(zip(MarginDistribution._fields, each, strict=True))
-            source = "what margin_distribution returns"
-            parts = check_vectors(f"distributions[{name!r}]", vectors, source)
-            self.distributions[name] = MarginDistribution(*parts)
+            thresholds, share = (np.asarray(part, dtype=np.float64) for part in each)
+            if thresholds.ndim != 1 or not thresholds.size or thresholds.shape != share.shape:
+                raise ValueError(
+                    f"distributions[{name!r}] has thresholds of shape {thresholds.shape} and share "
+                    f"of shape {share.shape}. Pass what margin_distribution returns."
+                )
+            self.distributions[name] = MarginDistribution(thresholds, share)
 
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         (axes,) = self._open(ax)
