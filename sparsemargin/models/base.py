@@ -244,15 +244,6 @@ class Learner(SharedParameters, Attributes):
             )  # fmt: skip
             stopping = self._begin(task)
             result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
-        self._take_result(task, result)
-        # Of an epoch that was cut short, some rows have not been checked.
-        if not result.interrupted and result.n_iter >= 1:
-            sample = sample_of(self, rows, targets, weights)
-            warn_of_one_class(self, [] if sample is None else [sample])
-        return self
-
-    def _take_result(self, task: Task, result: FitResult) -> None:
-        """Take in what came of a fit."""
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
@@ -260,6 +251,11 @@ class Learner(SharedParameters, Attributes):
             fitted.last_rows = fitted.last_rows[0], task.row_state
         fitted.n_iter = result.n_iter
         self._conclude(result)
+        # Of an epoch that was cut short, some rows have not been checked.
+        if not result.interrupted and result.n_iter >= 1:
+            sample = sample_of(self, rows, targets, weights)
+            warn_of_one_class(self, [] if sample is None else [sample])
+        return self
 
     def _task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """What is learned from next, with the class weights there are."""

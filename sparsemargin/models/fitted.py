@@ -15,7 +15,6 @@ import numpy as np
 from sparsemargin._engine import state as checks
 from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.fitting.epochs import FitResult
-from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
@@ -62,7 +61,7 @@ class Fitted:
 
     classes: np.ndarray
     form: Form | None  # of labels, where rows may have several
-    space: Space
+    space: Any  # a `Space`, of which some have weights and others a support set
     structure: dict[str, Any]  # the parameters it was made for
     class_weight: np.ndarray  # what multiplies the steps of labels' negative and positive rows
     slice_seed: int  # of the time slices that a random hypothesis is drawn from
@@ -92,8 +91,7 @@ class Fitted:
     @property
     def hypothesis(self) -> str:
         """The name of what predicts."""
-        name: str = self.structure["hypothesis"]
-        return name
+        return str(self.structure["hypothesis"])
 
     @property
     def at_zero(self) -> np.ndarray:
@@ -102,11 +100,6 @@ class Fitted:
         without, having = self.rows_by_class
         at_zero: np.ndarray = having >= without
         return at_zero
-
-    @property
-    def _vectors(self) -> Any:
-        """The space, for what only those with weights have, or only those without."""
-        return self.space
 
     def by_label(self, values: np.ndarray) -> Any:
         """What each label has: a number for two classes, else an array of shape (n_labels,)."""
@@ -165,14 +158,14 @@ class Fitted:
         self.check_linear("coef_")
         self.check_lone_vector()
         if self.coef is None:
-            self.coef = self._vectors.weights()
+            self.coef = self.space.weights()
         return self.coef
 
     def weights_of(self, columns: np.ndarray) -> Any:
         """Those of these coordinates, shape (n_labels, n_columns)."""
         self.check_linear("coef_")
         self.check_lone_vector()
-        return self._vectors.weights(columns)
+        return self.space.weights(columns)
 
     def norms(self, n_threads: int) -> np.ndarray:
         """Dual norm of each label's hypothesis, in feature space if it is there, shape
@@ -182,7 +175,7 @@ class Fitted:
 
     def intercept(self) -> np.ndarray:
         """Intercept of each label."""
-        space = self._vectors
+        space = self.space
         if space.has_support:
             self.check_lone_vector()
             return space.coefficients().sum(axis=1) * space.bias**2

@@ -61,9 +61,12 @@ class Candidate(NamedTuple):
 
     def epochs_for(self, targets: Targets, n_classes: int) -> int:
         """How many pay: for AROW more where there are more than two classes, or one is rare."""
-        many, n_rows = isinstance(targets, Positives), _count(targets)
+        if isinstance(targets, Positives):
+            n_rows, many = len(targets.starts) - 1, True
+        else:
+            n_rows, many = len(targets), n_classes > 2
         least = self.epochs
-        if self.algorithm == "arow" and (many or n_classes > 2):
+        if self.algorithm == "arow" and many:
             least += 1
         elif self.algorithm == "arow":
             rarer = np.bincount(targets, minlength=n_classes).min()
@@ -215,10 +218,6 @@ def _class_weights(
     if isinstance(weight, Mapping):
         return named_weights(weight, classes)[codes]
     return 1.0 if weight is None else 1.0 / counts[1][codes]
-
-
-def _count(targets: Targets) -> int:
-    return len(targets.starts) - 1 if isinstance(targets, Positives) else len(targets)
 
 
 def _are_dense(rows: Rows) -> bool:
