@@ -166,7 +166,8 @@ def command(
     vectorizer = _vectorizer(settings, how, init)
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
-    before = _corrections_of(settings.get("init_model"))
+    first = settings.get("init_model")
+    before = 0 if first is None else int(np.sum(first.n_corrections_))
     resuming = {"checkpoint": checkpoint, "resume": resume}
     learn: _Learn = partial(learn_svmlight, files, **resuming, **settings)
     if how is not None:
@@ -417,10 +418,6 @@ def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
     if dictionary is None and learner._space.has_support:
         return None
     return feature_names(learner, dictionary)
-
-
-def _corrections_of(learner: Learner | None) -> int:
-    return 0 if learner is None else int(np.sum(learner.n_corrections_))
 
 
 def _figures(

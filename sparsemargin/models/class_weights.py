@@ -11,7 +11,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.fitted import Beginning
 
-#: The place of each row's class, shape (n_rows,), or the labels of rows that may have several.
+#: The number of each row's class, shape (n_rows,), or the labels of rows that may have several.
 Targets = np.ndarray | Positives
 
 

@@ -1,5 +1,5 @@
-"""What a fit leaves: one object, complete from the moment it is there, which model files save; and
-what people read off it."""
+"""What a fit leaves: one object, complete as soon as it exists, which model files save; and what
+people read off it."""
 
 from __future__ import annotations
 

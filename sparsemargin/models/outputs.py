@@ -22,8 +22,8 @@ from sparsemargin.models.rows import Rows, check_rows, refusing
 if TYPE_CHECKING:
     from sparsemargin.models.base import Learner
 
-#: By so many rows it is seen whether a model predicts one class only, where labels are not too many
-#: for that to be cheap; said where it is wrong for at least so many of them.
+#: A model is tried on so many rows, unless it has more labels than that is cheap for; that it
+#: predicts one class only is told where it is wrong for at least so many of them.
 ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
 
 # What is worth another value where a model tells no classes apart.
@@ -78,7 +78,7 @@ def predicted(
 
 
 def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
-    """Place of the predicted class: the sign of the output, or the largest one; of 0 the more
+    """Number of the predicted class: the sign of the output, or the largest one; of 0 the more
     frequent class; shape (n_rows,)."""
     if outputs.shape[1] == 1:
         least = 0.0 if fitted.at_zero[1] else np.nextafter(0.0, 1.0)
@@ -92,7 +92,7 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
 
 def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
-    """Places of the `top_k` classes of largest output, the largest first; of equal ones the
+    """Numbers of the `top_k` classes of largest output, the largest first; of equal ones the
     predicted one, then those that come first; shape (n_rows, top_k), or fewer if there are."""
     top_k = check_count("top_k", top_k, 1, sys.maxsize)
     first = codes_of(fitted, outputs)

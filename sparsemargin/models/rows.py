@@ -1,4 +1,4 @@
-"""The border: rows that come in are checked here once, and the engine then runs unchecked."""
+"""Rows that come in are checked here once, and the engine then runs unchecked."""
 
 from __future__ import annotations
 
