@@ -1,8 +1,10 @@
 """Which analyses the engine makes, and texts as it reads them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 from numbers import Integral
+from threading import Event
 from typing import Any
 
 import numpy as np
@@ -84,9 +86,11 @@ class Preparation:
             vectorizer, theirs, "decode"
         )
 
-    def blocks(self, raw_documents: Iterable[Any]) -> Iterator[tuple[list[str], bytes]]:
-        """All texts, some at a time, with a flag for each."""
-        documents, first, size = iter(raw_documents), 0, 64
+    def blocks(
+        self, raw_documents: Iterable[Any], first: int = 0
+    ) -> Iterator[tuple[list[str], bytes]]:
+        """All texts, some at a time, with a flag for each; `first` is the number of the first."""
+        documents, size = iter(raw_documents), 64
         while block := list(islice(documents, size)):
             if self.as_they_come and not self.strips and set(map(type, block)) <= {str, np.str_}:
                 flags = bytes([self.lower]) * len(block)
@@ -98,6 +102,13 @@ class Preparation:
             n_characters = sum(map(len, block))
             size = size * 2 if n_characters < FEWEST else size
             size = max(size // 2, 1) if n_characters > MOST else size
+
+    def scan(self, scanner: Scanner, texts: list[str], lower: bytes) -> None:
+        """Add the texts to a scanner's rows; what can't be hashed, as it is no UTF-8, raises."""
+        if scanner.scan(texts, lower) and scanner.hashes:
+            for text in texts:
+                for feature in self.analyze(text):
+                    feature.encode("utf-8")
 
     def _prepare(self, document: Any, i: int) -> tuple[str, bool]:
         try:
@@ -118,8 +129,64 @@ class Preparation:
             raise
 
 
-def scan(scanner: Scanner, blocks: Iterable[tuple[list[str], bytes]]) -> tuple[np.ndarray, ...]:
-    """Values, columns and ends of the rows of all texts."""
-    for texts, lower in blocks:
-        scanner.scan(texts, lower)
-    return scanner.take_rows()
+def scan(
+    make_scanner: Callable[[Any], Scanner],
+    dtype: np.dtype,
+    preparation: Preparation,
+    raw_documents: Iterable[Any],
+    n_jobs: int,
+) -> tuple[Scanner, tuple[np.ndarray, ...]]:
+    """Count the features of all texts.
+
+    Each thread counts a part of the texts that lie together, by a scanner of its own. Where these
+    learn their numbers, the first one's lexicon then learns those of the others in turn: so they
+    are numbered as one thread would.
+
+    Returns
+    -------
+    scanner : Scanner
+        One that knows all features.
+    rows : tuple of array
+        Values of type `dtype`, columns, ends of rows.
+    """
+    if n_jobs == 1:
+        scanner = make_scanner(dtype)
+        for block in preparation.blocks(raw_documents):
+            preparation.scan(scanner, *block)
+        return scanner, scanner.take_rows()
+    texts = list(raw_documents)
+    bounds = np.linspace(0, len(texts), n_jobs + 1).astype(int).tolist()
+    scanners = [make_scanner(np.dtype(np.int32)) for _ in range(n_jobs)]
+    stop = Event()
+
+    def scan_part(i: int) -> None:
+        for block in preparation.blocks(texts[bounds[i] : bounds[i + 1]], bounds[i]):
+            if stop.is_set():
+                return
+            preparation.scan(scanners[i], *block)
+
+    first = scanners[0].lexicon
+    with ThreadPoolExecutor(n_jobs) as threads:
+        try:
+            list(threads.map(scan_part, range(n_jobs)))
+            if scanners[1].lexicon is not first:
+                numbers = [first.absorb(each.lexicon) for each in scanners[1:]]
+                list(threads.map(lambda s, n: s.renumber(n, len(first)), scanners[1:], numbers))
+            return scanners[0], joined(scanners, dtype, threads)
+        finally:
+            stop.set()
+
+
+def joined(scanners: list[Scanner], dtype: np.dtype, threads: Executor) -> tuple[np.ndarray, ...]:
+    """The rows of all scanners, end to end."""
+    parts = [each.take_rows() for each in scanners]
+    starts = np.cumsum([0, *(len(columns) for _, columns, _ in parts)])
+    values, columns = np.empty(starts[-1], dtype), np.empty(starts[-1], np.int32)
+
+    def copy(i: int) -> None:
+        own = slice(starts[i], starts[i + 1])
+        values[own], columns[own] = parts[i][:2]
+
+    list(threads.map(copy, range(len(parts))))
+    ends = [part[2][1:] + start for part, start in zip(parts, starts, strict=False)]
+    return values, columns, np.concatenate([[0], *ends])

@@ -6,10 +6,11 @@ engine does not make; a version that had no such step would do without the engin
 
 import inspect
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, partial
 from numbers import Integral
 from typing import Any
 
+import joblib
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.feature_extraction import text as theirs
@@ -122,14 +123,15 @@ class _Counting:
         if settings is None:
             return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
         as_words = settings["analyzer"] == "word"
-        texts = Preparation(self, self._base).blocks(raw_documents)
+        preparation = Preparation(self, self._base)
         if fixed_vocab:
             known = self._vocabulary_of_fit(as_words)
             settings |= {
                 "lexicon": known.lexicon, "columns": known.columns, "n_columns": len(known),
             }  # fmt: skip
-        scanner = counting.Scanner(counted_as(self.dtype), **settings)
-        rows = scan(scanner, texts)
+        make = partial(counting.Scanner, **settings)
+        n_jobs = joblib.effective_n_jobs(self.n_jobs)
+        scanner, rows = scan(make, counted_as(self.dtype), preparation, raw_documents, n_jobs)
         if fixed_vocab:
             return known, matrix_of(rows, len(known), self.dtype)
         lengths = scanner.lexicon.lengths()
@@ -338,14 +340,12 @@ class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):
         settings = settings_of(self, self._base)
         if settings is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
             return super().transform(X)
-        scanner = counting.Scanner(
-            np.dtype(self.dtype), n_hashed=self.n_features, signs=self.alternate_sign, **settings
+        make = partial(
+            counting.Scanner, n_hashed=self.n_features, signs=self.alternate_sign, **settings
         )
-        preparation = Preparation(self, self._base)
-        for texts, lower in preparation.blocks(X):
-            if scanner.scan(texts, lower):
-                _refuse_surrogates(preparation, texts)
-        rows = matrix_of(scanner.take_rows(), self.n_features, self.dtype)
+        n_jobs = joblib.effective_n_jobs(self.n_jobs)
+        _, arrays = scan(make, np.dtype(self.dtype), Preparation(self, self._base), X, n_jobs)
+        rows = matrix_of(arrays, self.n_features, self.dtype)
         if not rows.shape[0]:
             return super().transform([])
         if self.binary:
@@ -355,10 +355,3 @@ class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):
         if rows.dtype.kind != "f":
             return as_configured(normalize(rows, norm=self.norm, copy=False))
         return as_configured(weighed(rows, None, None, self.norm))
-
-
-def _refuse_surrogates(preparation: Preparation, texts: list[str]) -> None:
-    """Raise where a feature can't be hashed, as it is no UTF-8."""
-    for text in texts:
-        for feature in preparation.analyze(text):
-            feature.encode("utf-8")

@@ -146,6 +146,23 @@ def test_any_texts(name, options, texts, others):
     assert_same(*vectorizers(name, options), texts, [*others, *texts])
 
 
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("n_jobs", [1, 2, 3])
+@pytest.mark.parametrize("name", NAMES)
+def test_threads_change_nothing(name, n_jobs):
+    texts = TEXTS * 40
+    for options in (
+        {}, {"ngram_range": (1, 3)}, {"ngram_range": (2, 2), "min_df": 2, "dtype": np.float32},
+        {"analyzer": "char_wb", "ngram_range": (2, 4)}, {"vocabulary": ["foo", "the"]},
+        {"max_features": 5, "dtype": np.uint8}, {"n_features": 2**30},
+    ):  # fmt: skip
+        reference, vectorizer = vectorizers(name, options)
+        assert_same(reference, vectorizer.set_params(n_jobs=n_jobs), texts, TEXTS[::-1])
+    assert_same(reference, vectorizer, [], TEXTS[:1])
+    with pytest.raises(AttributeError, match=r"texts\[561\] is None"):
+        vectorizer.fit_transform([*texts, TEXTS[0], None, None])
+
+
 def test_every_character_is_lower_as_python_has_it():
     # Each alone: some depend on their neighbours.
     texts = [f"x{chr(c)} {chr(c)}{chr(c)}" for c in range(0x110000)]

@@ -164,6 +164,13 @@ cdef class Lexicon:
                 CppLexicon.pair_of(<uint32_t> number, <uint32_t> word))
         return number
 
+    def absorb(self, Lexicon other):
+        """Take in all that another one has. Returns the number here of each of its numbers."""
+        cdef Array[uint32_t] numbers
+        with nogil:
+            self.known.absorb(other.known, numbers)
+        return array_of(numbers.release(), len(other), np.dtype(np.uint32))
+
     def lengths(self):
         """How many words each number stands for."""
         cdef vector[unsigned char] n = lengths(self.known)
@@ -239,6 +246,7 @@ cdef class Scanner:
     cdef CppScanner* scanner
     cdef Rows* rows
     cdef readonly Lexicon lexicon
+    cdef readonly bint hashes
     cdef object stop_words, columns, dtype
     cdef bint busy
 
@@ -259,6 +267,7 @@ cdef class Scanner:
             raise ValueError(f"ngram_range={ngram_range} or n_hashed={n_hashed} is out of range")
         settings.n_hashed = n_hashed
         settings.signs = signs
+        self.hashes = n_hashed > 0
         unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
         self.dtype = np.dtype(dtype)
         self.rows = new Rows(<Type> <int> TYPES[self.dtype])
@@ -341,9 +350,27 @@ cdef class Scanner:
         self.rows.ends.push_back(0)
         return values, columns, ends
 
-    def absorb(self, Scanner other):
-        """Take in another's lexicon, and then its rows, by the numbers here. Counts are int32."""
-        raise NotImplementedError
+    def renumber(self, const uint32_t[::1] numbers, int64_t n_numbers):
+        """Put `numbers` of them in place of the lexicon's in all rows so far, whose counts are
+        int32, and sort these by them."""
+        cdef int64_t i
+        cdef Rows* renumbered
+        if numbers.shape[0] != len(self.lexicon) or self.dtype != np.int32:
+            raise ValueError(f"{numbers.shape[0]} numbers for {len(self.lexicon)}, {self.dtype}")
+        for i in range(numbers.shape[0]):
+            if numbers[i] >= n_numbers:
+                raise ValueError(f"{numbers[i]} is not below {n_numbers}")
+        if not numbers.shape[0]:
+            return
+        renumbered = new Rows(Type.int32)
+        try:
+            with nogil:
+                cpp_renumber(self.rows[0], &numbers[0], n_numbers, renumbered[0])
+        except BaseException:
+            del renumbered
+            raise
+        del self.rows
+        self.rows = renumbered
 
 
 cdef bint has(text, uint32_t character) except -1:
