@@ -14,7 +14,7 @@ from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
 from sparsemargin.io.reading import FORM
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import LabelEncoder, LabelTable, first_labels, label_sets
+from sparsemargin.models.labels import LabelEncoder, LabelTable, agreement, first_labels, label_sets
 from sparsemargin.models.rows import refusing
 
 #: Of the margins, shares of the rows that have none larger.
@@ -203,16 +203,8 @@ class LabelEvaluation(Evaluation):
         actual = label_sets(block.labels.astype(np.int64), block.label_start, n_texts)
         known = actual.labels < n_labels
         self._unknown.update(actual.labels[~known].tolist())
-        # Numbers of cells in the indicator of rows and labels.
-        actual_rows, told_rows = (
-            np.repeat(np.arange(block.n_rows), np.diff(sets.starts)) for sets in (actual, told)
-        )
-        actual_cells = actual_rows[known] * n_labels + actual.labels[known]
-        told_cells = told_rows * n_labels + told.labels
-        right = np.intersect1d(actual_cells, told_cells, assume_unique=True)
-        n_right = np.bincount(right // n_labels, minlength=block.n_rows)
-        exact = (n_right == np.diff(actual.starts)) & (n_right == np.diff(told.starts))
-        self._count(exact, right % n_labels, actual.labels[known], told.labels)
+        right, exact = agreement(actual, told, n_labels)
+        self._count(exact, right, actual.labels[known], told.labels)
 
     def _shares(self, right: float) -> dict[str, float]:
         n_right, n_actual, n_told = self.counts.sum(axis=1).tolist()

@@ -303,12 +303,7 @@ class MultilabelEncoder(LabelEncoder):
 
     def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
         """Whether each row has the very labels that it was told to have, shape (n_rows,)."""
-        actual, n_rows, step = self._codes_of(y), len(told.starts) - 1, len(self.classes) + 1
-        rows, told_rows = (np.repeat(np.arange(n_rows), np.diff(s.starts)) for s in (actual, told))
-        # One that is none of the classes is told of no row.
-        both = np.isin(rows * step + actual.labels % step, told_rows * step + told.labels)
-        n_both = np.bincount(rows[both], minlength=n_rows)
-        return (n_both == np.diff(actual.starts)) & (n_both == np.diff(told.starts))
+        return agreement(self._codes_of(y), told, len(self.classes))[1]
 
     def _codes_of(self, y: MultilabelTargets) -> Positives:
         """Those of each row's labels; -1 for one that lists have and the classes have not."""
@@ -450,6 +445,19 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
     flat = np.unique(rows * n_classes + codes)
     starts = np.searchsorted(flat, n_classes * np.arange(n_rows + 1))
     return Positives(starts.astype(np.int64, copy=False), flat % n_classes)
+
+
+def agreement(actual: Positives, told: Positives, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each that a row has and is told to have, and whether each row is told the very
+    labels that it has; those outside the n_labels are told of no row."""
+    n_rows, cells = len(told.starts) - 1, []
+    for each in (actual, told):
+        rows, labels = np.repeat(np.arange(n_rows), np.diff(each.starts)), each.labels
+        cells.append((rows * n_labels + labels)[(labels >= 0) & (labels < n_labels)])
+    right = np.intersect1d(cells[0], cells[1], assume_unique=True)
+    n_right = np.bincount(right // n_labels, minlength=n_rows)
+    exact = (n_right == np.diff(actual.starts)) & (n_right == np.diff(told.starts))
+    return right % n_labels, exact
 
 
 def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
