@@ -41,7 +41,6 @@ Settings settings_of(const uint8_t *bytes) {
     settings.narrow_values = bytes[0] & 1;
     settings.narrow_columns = bytes[0] & 2;
     settings.options.multilabel = bytes[0] & 4;
-    settings.options.query_id = bytes[0] & 8;
     settings.options.hash_bits = bytes[1] & 32 ? bytes[1] % 32 : 0;
     settings.options.least = !settings.options.hash_bits && bytes[1] & 1;
     settings.options.base = settings.options.least || (!settings.options.hash_bits && bytes[1] & 2);
@@ -72,16 +71,15 @@ struct Matrix {
     std::unique_ptr<Value[]> data;
     std::unique_ptr<Column[]> indices, ends;
     std::unique_ptr<int32_t[]> labels;
-    std::unique_ptr<int64_t[]> label_ends, query_ids;
+    std::unique_ptr<int64_t[]> label_ends;
     ParsedRows<Value, Column> rows;
     ScanResult result;
 
     Matrix(int64_t row_room, int64_t entry_room, int64_t label_room)
         : data(new Value[entry_room]), indices(new Column[entry_room]), ends(new Column[row_room]),
           labels(new int32_t[label_room]), label_ends(new int64_t[row_room]),
-          query_ids(new int64_t[row_room]),
           rows{data.get(), indices.get(), ends.get(), labels.get(), label_ends.get(),
-               query_ids.get(), row_room, entry_room} {}
+               row_room, entry_room} {}
 };
 
 // Room for the densest text of that size.
@@ -98,9 +96,9 @@ bool same_bits(Value a, Value b) {
     return std::memcmp(&a, &b, sizeof(Value)) == 0;
 }
 
-// Whether b, from a row, an entry, a label and a query id on, holds what all of a does.
+// Whether b, from a row, an entry and a label on, holds what all of a does.
 template <class A, class B>
-void check_same(const A &a, const B &b, int64_t row, int64_t entry, int64_t label, int64_t query,
+void check_same(const A &a, const B &b, int64_t row, int64_t entry, int64_t label,
                 bool multilabel) {
     for (int64_t i = 0; i < a.rows.entry; ++i) {
         CHECK(same_bits(a.data[i], b.data[entry + i]));
@@ -111,7 +109,6 @@ void check_same(const A &a, const B &b, int64_t row, int64_t entry, int64_t labe
         if (multilabel) CHECK(a.label_ends[i] + label == b.label_ends[row + i]);
     }
     for (int64_t i = 0; i < a.rows.label; ++i) CHECK(a.labels[i] == b.labels[label + i]);
-    for (int64_t i = 0; i < a.rows.query; ++i) CHECK(a.query_ids[i] == b.query_ids[query + i]);
 }
 
 void check_same(const ScanResult &a, const ScanResult &b) {
@@ -226,21 +223,15 @@ void check_rows(const std::string &text, const M &matrix, const LabelTable &labe
     const std::vector<Tokens> rows = tokens_of_rows(text);
     CHECK(matrix.rows.row == static_cast<int64_t>(rows.size()));
     const std::string prefix = options.hash_bits ? "qid:" : "qid";
-    int64_t query = 0;
     for (size_t row = 0; row < rows.size(); ++row) {
         const Tokens &tokens = rows[row];
         check_labels(tokens, matrix, row, labels, options);
         size_t first = count_labels(tokens, options) > 0;
         if (first < tokens.size() && tokens[first].compare(0, prefix.size(), prefix) == 0) {
-            const char *id = std::strchr(tokens[first++].c_str(), ':') + 1;
-            if (options.query_id) {
-                CHECK(matrix.query_ids[query++]
-                      == std::strtoll(without_underscores(id).c_str(), nullptr, 10));
-            }
+            ++first;
         }
         check_entries(tokens, first, matrix, row, options);
     }
-    CHECK(matrix.rows.query == query);
 }
 
 // --- One text ---------------------------------------------------------------------------------
@@ -257,7 +248,7 @@ void check_parts(const std::string &text, const Matrix<Value, Column> &whole,
     const auto tail = scanned<Value, Column>(scanner, {text.substr(cut), '#'});
     CHECK(tail.result.code == Code::none);
     const auto &at = head.rows;
-    check_same(tail, whole, at.row, at.entry, at.label, at.query, multilabel);
+    check_same(tail, whole, at.row, at.entry, at.label, multilabel);
     CHECK(head.rows.row + tail.rows.row == whole.rows.row);
     CHECK(head.rows.entry + tail.rows.entry == whole.rows.entry);
 }

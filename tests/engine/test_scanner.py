@@ -61,7 +61,7 @@ def test_random_texts_against_reference():
         (b"1 0:1 1:1 2:1 12345678901:1 9223372036854775807:1", Options(hash_bits=1)),
         (b"1 0:1 1:1 2:1 12345678901:1", Options(base=1, least=1, hash_bits=31)),
         (b"1 goal:1 7:2 caf\xc3\xa9:0.5 1.0:3 goal:0.25", Options(hash_bits=20)),
-        (b"1 qid:7 qid:1 qidle:2\n1 qidle:1", Options(hash_bits=31, query_id=True)),
+        (b"1 qid:7 qid:1 qidle:2\n1 qidle:1", Options(hash_bits=31)),
         (b"2:1 goal:2\na,b goal:1", Options(hash_bits=8, multilabel=True)),
     ],
 )  # fmt: skip
@@ -136,7 +136,6 @@ def test_float32_is_the_double_rounded_or_refused():
         (b"1 1:1 # \0\n", {}, "nul", 8, 1),
         (b"1,x\0 1:1", {"multilabel": True}, "nul", 3, 1),
         (b"1 1:" + b"1" * 4301, {}, "overlong", 2, 4303),
-        (b"1 qid:9223372036854775808", {"query_id": True}, "bad_query_id", 2, 23),
         (b"1 1:1\n\xef\xbb\xbf1 1:1", {}, "invisible", 6, 4),
         (b"ham\xc2\xa0 1:1", {}, "invisible", 0, 5),
         (b"a,\xef\xbb\xbf 1:1", {"multilabel": True}, "invisible", 2, 3),

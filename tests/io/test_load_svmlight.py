@@ -57,7 +57,7 @@ def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
     n_equal = 0
     for seed in range(some(1200, 20_000)):
         source = random.Random(seed)
-        options = replace(plain_options(source), query_id=False)
+        options = plain_options(source)
         text = random_text(source, options)
         how = {"dtype": options.dtype, "multilabel": options.multilabel,
                "n_features": source.choice([None, 2**31 - 1]),

@@ -7,7 +7,7 @@ from references.svmlight import Refused, label_number, read_text
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 
 FIELDS = (
-    *("data", "indices", "indptr", "labels", "label_start", "query_ids"),
+    *("data", "indices", "indptr", "labels", "label_start"),
     *("n_rows", "n_lines", "lowest", "highest"),
 )
 
@@ -75,10 +75,6 @@ def check_rows(rows, expected, options):
     assert (rows["n_rows"], rows["n_lines"]) == (len(expected.rows), expected.n_lines)
     assert rows["lowest"] == min(expected.written, default=2**63 - 1)
     assert rows["highest"] == max(expected.written, default=-1)
-    if options.query_id:
-        assert rows["query_ids"].tolist() == expected.query_ids
-    else:
-        assert rows["query_ids"] is None
 
 
 def check_labels(scanner, rows, expected, options):

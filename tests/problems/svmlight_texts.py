@@ -31,9 +31,9 @@ BROKEN_QUERIES = [b"qid:", b"qid:1.5", b"qid:9223372036854775808", b"qid", b"qid
 def random_options(random):
     base, least = random.choice([(0, 0), (1, 1), (1, 0)])
     dtype, max_index = random.choice([np.float64, np.float32]), random.choice(LIMITS)
-    multilabel, query_id = random.random() < 0.2, random.random() < 0.3
+    multilabel = random.random() < 0.2
     hash_bits = random.choice([0, 0, 0, 3, 31])
-    return Options(dtype, base, least, max_index, multilabel, query_id, hash_bits)
+    return Options(dtype, base, least, max_index, multilabel, hash_bits)
 
 
 def plain_options(random):

@@ -23,7 +23,6 @@ class Options:
     least: int = 0
     max_index: int = LARGEST_INT64
     multilabel: bool = False
-    query_id: bool = False
     hash_bits: int = 0
 
 
@@ -42,7 +41,6 @@ class Text:
 
     rows: list = field(default_factory=list)
     labels: list = field(default_factory=list)
-    query_ids: list = field(default_factory=list)
     written: list = field(default_factory=list)  # all indices
     n_lines: int = 0
 
@@ -64,7 +62,7 @@ def read_line(line, offset, options, result):
     if tokens:
         result.labels.append(read_labels(tokens, options))
         if tokens and tokens[0][0].startswith(b"qid:" if options.hash_bits else b"qid"):
-            read_query_id(*tokens.pop(0), options, result)
+            split(*tokens.pop(0))
         entries = [read_entry(*token, options, result) for token in tokens]
         result.rows.append(canonical(entries, options))
     check_no_nul(comment, offset + len(content) + len(mark))
@@ -113,15 +111,6 @@ def split(token, offset):
     refuse_if(max(len(before), len(after)) > LONGEST_NUMBER, "overlong", offset, token)
     refuse_if(not colon, "missing_colon", offset, token)
     return before, after
-
-
-def read_query_id(token, offset, options, result):
-    _, written = split(token, offset)
-    if options.query_id:
-        number = label_number(written, int)
-        fits = number is not None and -LARGEST_INT64 - 1 <= number <= LARGEST_INT64
-        refuse_if(not fits, "bad_query_id", offset, token)
-        result.query_ids.append(number)
 
 
 def read_entry(token, offset, options, result):

@@ -108,31 +108,6 @@ class LinearSpace(LinearState, Replayed):
         norms = row_norms(rows, self.p, self.bias, self.slack)
         return float(norms.max() if weights is None else norms[weights > 0].max())
 
-    def begin_at(self, weights):
-        """Let the vectors, which are new, have these weights, float64 of shape (n_labels,
-        n_coordinates).
-
-        Raises
-        ------
-        ValueError
-            If the coordinates can't hold them.
-        """
-        w = weights.T.reshape(-1, len(self.labels))
-        if self.p != 2.0:
-            # As theta is the link of w by the dual norm; relative to the largest, for the range.
-            q = self.q
-            peak = np.abs(w).max(axis=0)
-            size = np.abs(w) / np.where(peak > 0.0, peak, 1.0)
-            norm = np.where(peak > 0.0, (size**q).sum(axis=0) ** (1.0 / q), 1.0)
-            w = np.copysign(size ** (q - 1.0), w) * peak * norm ** (2.0 - q)
-        with np.errstate(over="ignore"):
-            theta = np.ascontiguousarray(w, dtype=self.t.dtype)
-        if not np.isfinite(theta).all():
-            raise ValueError(f"coef_init exceeds {theta.dtype}. Rescale it and X, or pass float64.")
-        self.set_dual(theta)
-        # The bound on the margin needs a theta that is a sum of rows.
-        self.labels["mass"] = np.inf
-
     def summed(self):
         """Sum of the hypotheses, each as often as it lasted, float64 of shape (n_coordinates,
         n_vectors)."""

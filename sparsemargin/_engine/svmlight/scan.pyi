@@ -16,7 +16,6 @@ class ScannedRows:
     indptr: np.ndarray
     labels: np.ndarray
     label_start: np.ndarray | None
-    query_ids: np.ndarray | None
     n_rows: int
     n_lines: int
     lowest: int
@@ -28,7 +27,7 @@ class Scanner:
     label_numbers: list[float]
     def __init__(
         self, dtype: Any, *, base: int = 0, least: int = 0, max_index: int,
-        multilabel: bool = False, query_id: bool = False, hash_bits: int = 0,
+        multilabel: bool = False, hash_bits: int = 0,
     ) -> None: ...  # fmt: skip
     def labels_from(self, first: int) -> tuple[list[str], list[float]]: ...
     def scan(self, text: Any, stop: int) -> ScannedRows: ...

@@ -35,7 +35,7 @@ cdef extern from "labels.hpp" namespace "sparsemargin" nogil:
 cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
     cppclass Options:
         int64_t base, least, max_index
-        cpp_bool multilabel, query_id
+        cpp_bool multilabel
         int hash_bits
 
     cppclass ParsedRows[Value, Column]:
@@ -44,8 +44,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin" nogil:
         Column* ends
         int32_t* labels
         int64_t* label_ends
-        int64_t* query_ids
-        int64_t row_room, entry_room, row, entry, label, query
+        int64_t row_room, entry_room, row, entry, label
 
     cppclass ScanResult:
         Code code
@@ -87,7 +86,7 @@ class ScanError(Exception):
 cdef class ScannedRows:
     """ParsedRows of one text: see `Scanner.scan`."""
 
-    cdef readonly object data, indices, indptr, labels, label_start, query_ids
+    cdef readonly object data, indices, indptr, labels, label_start
     cdef readonly int64_t n_rows, n_lines, lowest, highest
 
 
@@ -115,8 +114,6 @@ cdef class Scanner:
         Largest index, as written, that is not refused.
     multilabel : bool, default=False
         Whether labels are separated by commas, and may be missing.
-    query_id : bool, default=False
-        Whether the numbers after "qid:" are wanted.
     hash_bits : int, default=0
         Above 0, up to 31: column = that many highest bits of the index's hash, the finaliser of
         splitmix64, whatever `base` and `least` are. Indices may then be names, too: what is no
@@ -130,7 +127,7 @@ cdef class Scanner:
     cdef bint busy
 
     def __cinit__(self, dtype, *, int64_t base=0, int64_t least=0, int64_t max_index,
-                  bint multilabel=False, bint query_id=False, int hash_bits=0):
+                  bint multilabel=False, int hash_bits=0):
         self.dtype = np.dtype(dtype)
         if self.dtype not in (np.float32, np.float64):
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype}")
@@ -144,7 +141,6 @@ cdef class Scanner:
         self.options.least = 0 if hash_bits else least
         self.options.max_index = max_index
         self.options.multilabel = multilabel
-        self.options.query_id = query_id
         self.options.hash_bits = hash_bits
         self.reader = new LineReader(self.options)
         self.arrays = {}
@@ -200,8 +196,6 @@ cdef class Scanner:
                 Number of every row's label; with `multilabel`, those of all rows end to end.
             label_start : array of int64, shape (n_rows + 1,), or None
                 With `multilabel`: where each row's labels start.
-            query_ids : array of int64, or None
-                With `query_id`: of the rows that have one.
             n_rows, n_lines : int
             lowest, highest : int
                 Of the indices as written; 2**63 - 1 and -1 where there are none.
@@ -224,23 +218,21 @@ cdef class Scanner:
         """Scan into arrays with room for the densest text there could be."""
         cdef ScannedRows rows = ScannedRows()
         cdef int64_t n_marks = (stop + 1) // 2, n_entries = (stop + 1) // 4
-        cdef int64_t row, entry, label, query
+        cdef int64_t row, entry, label
         data = self._array("data", n_entries, self.dtype)
         indices = self._array("indices", n_entries, column)
         indptr = self._array("indptr", n_marks + 1, column)
         labels = self._array("labels", n_marks, np.dtype(np.int32))
         label_start = self._array("label_start", n_marks + 1, np.dtype(np.int64))
-        query_ids = self._array("query_ids", n_marks, np.dtype(np.int64))
         indptr[0] = label_start[0] = 0
-        row, entry, label, query = scan_lines(
-            self, text, stop, data, indices, indptr[1:], (labels, label_start[1:], query_ids)
+        row, entry, label = scan_lines(
+            self, text, stop, data, indices, indptr[1:], (labels, label_start[1:])
         )
         rows.data = data[:entry]
         rows.indices = indices[:entry]
         rows.indptr = indptr[:row + 1]
         rows.labels = labels[:label]
         rows.label_start = label_start[:row + 1] if self.options.multilabel else None
-        rows.query_ids = query_ids[:query] if self.options.query_id else None
         rows.n_rows = row
         rows.n_lines = self.result.lines
         rows.lowest = self.result.lowest
@@ -259,14 +251,13 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
                index_t[::1] indices, index_t[::1] ends, label_arrays):
     """Scan into arrays that have room for the densest text there could be.
 
-    `label_arrays` are those of labels, of where each row's end, and of query ids. Returns how many
-    rows, entries, labels and query ids there are.
+    `label_arrays` are those of labels and of where each row's end. Returns how many rows, entries
+    and labels there are.
     """
     cdef const char* start = start_of(text, stop)
     cdef ParsedRows[value_t, index_t] rows
     cdef int32_t[::1] labels = label_arrays[0]
     cdef int64_t[::1] label_ends = label_arrays[1]
-    cdef int64_t[::1] query_ids = label_arrays[2]
     if self.busy:
         raise RuntimeError("another thread is using this scanner: give each its own")
     rows.data = &data[0] if data.shape[0] else NULL
@@ -274,12 +265,11 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     rows.ends = &ends[0] if ends.shape[0] else NULL
     rows.labels = &labels[0] if labels.shape[0] else NULL
     rows.label_ends = &label_ends[0] if label_ends.shape[0] else NULL
-    rows.query_ids = &query_ids[0] if query_ids.shape[0] else NULL
     rows.row_room = min(ends.shape[0], labels.shape[0])
     rows.entry_room = min(data.shape[0], indices.shape[0])
     if index_t is int32_t:
         rows.entry_room = min(rows.entry_room, LARGEST_INT32)
-    rows.row = rows.entry = rows.label = rows.query = 0
+    rows.row = rows.entry = rows.label = 0
     self.busy = True
     try:
         with nogil:
@@ -291,4 +281,4 @@ def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_
     if self.result.code != Code.none:
         raise ScanError(name_of(self.result.code).decode(), self.result.offset,
                         self.result.length)
-    return rows.row, rows.entry, rows.label, rows.query
+    return rows.row, rows.entry, rows.label

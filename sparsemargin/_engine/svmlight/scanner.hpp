@@ -26,7 +26,6 @@ struct Options {
     int64_t least = 0;
     int64_t max_index = LARGEST_INT64;
     bool multilabel = false;
-    bool query_id = false;
     int hash_bits = 0;  // above 0, column = that many bits of the index's hash
 };
 
@@ -38,13 +37,11 @@ struct ParsedRows {
     Column *ends;         // of each row's entries
     int32_t *labels;      // room for one a row; with multilabel, for one every two bytes of text
     int64_t *label_ends;  // with multilabel
-    int64_t *query_ids;   // with query_id: room for one a row
     int64_t row_room;
     int64_t entry_room;
     int64_t row = 0;
     int64_t entry = 0;
     int64_t label = 0;
-    int64_t query = 0;
 };
 
 // The finaliser of splitmix64.
@@ -90,7 +87,7 @@ class LineScanner {
         if (kind_of(p) != TOKEN) return finish_line(p);
         if (rows_.row >= rows_.row_room) fail(Code::no_room, {p, p});
         p = skip_blanks(options_.multilabel ? scan_labels(p) : scan_label(p));
-        if (*p == 'q') p = scan_query_id(p);
+        if (*p == 'q') p = skip_query_id(p);
         p = options_.hash_bits ? gather(p) : scan_entries(p);
         rows_.ends[rows_.row++] = static_cast<Column>(rows_.entry);
         return finish_line(p);
@@ -126,17 +123,12 @@ class LineScanner {
         return p;
     }
 
-    const char *scan_query_id(const char *p) {
+    const char *skip_query_id(const char *p) {
         const Token token = token_at(p);
         // A feature's name may begin so, too.
         const int64_t least = options_.hash_bits ? 4 : 3;
         if (token.size() < least || std::memcmp(p, "qid:", least) != 0) return p;
-        const Pair pair = split(token);
-        if (options_.query_id) {
-            int64_t id;
-            if (read_integer(pair.after, id) != Integer::good) fail(Code::bad_query_id, token);
-            rows_.query_ids[rows_.query++] = id;
-        }
+        split(token);  // fails where it is no pair
         return token.stop;
     }
 

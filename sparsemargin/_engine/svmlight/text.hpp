@@ -71,7 +71,6 @@ enum class Code {
     bad_value,
     not_finite,
     nul,
-    bad_query_id,
     invisible,
     // The two below are for the caller of the scanner, not for the writer of the text.
     needs_wide_columns,
@@ -82,7 +81,7 @@ inline const char *name_of(Code code) {
     static constexpr const char *names[] = {
         "none",           "no_label",   "several_labels", "bad_label",          "missing_colon",
         "bad_index",      "negative_index", "zero_index", "index_too_large",    "overlong",
-        "bad_value",      "not_finite", "nul",            "bad_query_id",       "invisible",
+        "bad_value",      "not_finite", "nul",            "invisible",
         "needs_wide_columns", "no_room",
     };
     return names[static_cast<int>(code)];
