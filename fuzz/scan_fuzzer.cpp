@@ -244,7 +244,7 @@ void check_parts(const std::string &text, const Matrix<Value, Column> &whole,
     const auto head = scanned<Value, Column>(scanner, {text.substr(0, cut), '1'});
     CHECK(head.result.code == Code::none);
     const bool multilabel = settings.options.multilabel;
-    check_same(head, whole, 0, 0, 0, 0, multilabel);
+    check_same(head, whole, 0, 0, 0, multilabel);
     const auto tail = scanned<Value, Column>(scanner, {text.substr(cut), '#'});
     CHECK(tail.result.code == Code::none);
     const auto &at = head.rows;
@@ -277,7 +277,7 @@ void check_filling(const Padded &text, const Matrix<Value, Column> &whole,
     check_same(whole.result, filled.result);
     if (whole.result.code == Code::none) {
         CHECK(lines == whole.result.lines);
-        check_same(whole, filled, ROW, ENTRY, ROW, 0, multilabel);
+        check_same(whole, filled, ROW, ENTRY, ROW, multilabel);
     }
 }
 

@@ -27,9 +27,10 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.fitting.task import Task, rows_at
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.distributed._schema import Mixture
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.models import Learner

@@ -19,7 +19,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin._engine.fitting.task import warn_user
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._mixing import (

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from sparsemargin._engine.fitting.task import norm, vectors_of
+from sparsemargin._engine.numerics.norms import norm, vectors_of
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder
 from sparsemargin.models.pipelines import (

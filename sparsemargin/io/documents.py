@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import pointers_of
+from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._shown import quoted
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
@@ -200,7 +200,7 @@ Parted = tuple[list[str], list[Any]]
 
 
 def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
-    texts, labels = [], []
+    texts, labels = list[str](), list[Any]()
     for i, line in enumerate(lines):
         found, line = [], line.lstrip(" ")
         while line.startswith(LABEL):
@@ -237,7 +237,7 @@ def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
 
 
 def _of_vw(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
-    texts, labels = [], list[Any]()
+    texts, labels = list[str](), list[Any]()
     for i, line in enumerate(lines):
         before, bar, features = line.partition("|")
         words = before.split()

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import vectors_of
+from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
 from sparsemargin.models import Learner

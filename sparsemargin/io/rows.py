@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import gathered, pointers_of
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import gathered, pointers_of
 from sparsemargin.models.labels import LabelTable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.epochs import Patience, count_trials
-from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.options import FitOptions

@@ -11,7 +11,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine.fitting.task import Positives, warn_user
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
 from sparsemargin.models.classifiers import (

@@ -18,8 +18,9 @@ from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.protocol import Space
-from sparsemargin._engine.fitting.task import Positives, Task, part_of
+from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
+from sparsemargin._engine.rows.parts import part_of
 from sparsemargin.models.class_weights import Targets, rows_by_class, steps_by_class
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
 from sparsemargin.models.outputs import sample_of, warn_of_one_class

@@ -17,8 +17,9 @@ from sparsemargin._engine.core.log import CorrectionLog
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
-from sparsemargin._engine.fitting.task import Task, warn_user
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.base import Learner
 from sparsemargin.models.fitted import Beginning
 from sparsemargin.models.kernels import kernel_for

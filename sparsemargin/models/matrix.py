@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
-from sparsemargin._engine.fitting.task import Task, warn_user
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.base import Learner
 from sparsemargin.models.fitted import Beginning
 from sparsemargin.models.kernels import kernel_for

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sparsemargin._checks import check_count
-from sparsemargin._engine.fitting.task import Positives, rows_at, warn_user
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import run_together
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin._shown import shown
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.fitted import Fitted

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import norm, part_of
+from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.rows.csr import (
     INDEX_TYPES,
     NO_LENGTH,
@@ -24,6 +24,7 @@ from sparsemargin._engine.rows.csr import (
     summed,
 )
 from sparsemargin._engine.rows.csr import Csr as Rows
+from sparsemargin._engine.rows.parts import part_of
 
 #: So few that a stream has them at its beginning.
 ROWS_MEASURED = 100

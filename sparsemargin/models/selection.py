@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Positives, rows_at
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
+from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
 from sparsemargin.models.class_weights import Targets, named_weights, rows_by_class
 from sparsemargin.models.fitted import Beginning

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine.fitting.task import vectors_of
+from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models.pipelines import (

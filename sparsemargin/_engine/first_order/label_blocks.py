@@ -18,8 +18,9 @@ from sparsemargin._engine.first_order.linear_loop import LinearLoop
 from sparsemargin._engine.first_order.linear_space import LinearOutputs, LinearSpace
 from sparsemargin._engine.first_order.spaces import counted_of
 from sparsemargin._engine.fitting.protocol import Space
-from sparsemargin._engine.fitting.task import Positives, norm
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import OK, BadRow, first_bad_row
 from sparsemargin._engine.state import (

@@ -12,8 +12,8 @@ from sparsemargin._engine.core.labels import set_thresholds
 from sparsemargin._engine.first_order.linear_loop import JointLoop, LinearLoop
 from sparsemargin._engine.first_order.spaces import JointState, LinearState, counted_of
 from sparsemargin._engine.first_order.trials import Hypothesis
-from sparsemargin._engine.fitting.task import norm
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
+from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.replay.replay import LinearReplay
 from sparsemargin._engine.replay.replayed import Replayed, points_of
 from sparsemargin._engine.rows.csr import row_norms

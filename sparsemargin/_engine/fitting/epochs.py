@@ -10,8 +10,8 @@ import numpy as np
 
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL
-from sparsemargin._engine.fitting.task import warn_user
 from sparsemargin._engine.fitting.threads import interruptible
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin._engine.state import (
     MAX_TRIALS,

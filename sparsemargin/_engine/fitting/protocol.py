@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import Task, part_of
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
+from sparsemargin._engine.rows.parts import part_of
 
 # Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
 PRODUCTS_PER_CALL = 1 << 23

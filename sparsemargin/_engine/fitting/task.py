@@ -2,64 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import array_of, received, writable
-
-
-def warn_user(message, category=UserWarning):
-    """Warn at the line that has called the package."""
-    frame, level = sys._getframe(), 1
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("sparsemargin."):
-        frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, stacklevel=level)
-
-
-def part_of(rows, start, stop):
-    """The rows from `start` to before `stop`, in arrays that begin and end with them."""
-    indptr = rows.indptr[start : stop + 1]
-    entries = slice(indptr[0], indptr[-1])
-    return Csr(rows.data[entries], rows.indices[entries], indptr - indptr[0], rows.n_features)
-
-
-def pointers_of(lengths, dtype):
-    """Where parts of these lengths begin, and the last one ends."""
-    pointers = np.zeros(len(lengths) + 1, dtype=dtype)
-    np.cumsum(lengths, out=pointers[1:])
-    return pointers
-
-
-def gathered(pointers, parts, dtype=None):
-    """Pointers of these parts, one after the other, of their own type unless another is given, and
-    the places of what they hold."""
-    begins = pointers[parts]
-    lengths = pointers[parts + 1] - begins
-    fresh = pointers_of(lengths, dtype or pointers.dtype)
-    return fresh, np.arange(fresh[-1]) + np.repeat(begins - fresh[:-1], lengths)
-
-
-def rows_at(rows, chosen):
-    """Copies of the rows of these numbers, in their order."""
-    indptr, entries = gathered(rows.indptr, chosen)
-    return Csr(rows.data[entries], rows.indices[entries], indptr, rows.n_features)
-
-
-def vectors_of(weights):
-    """The rows of an array, or of a CSR array of which one at a time is made dense."""
-    for i in range(weights.shape[0]):
-        yield weights[i] if isinstance(weights, np.ndarray) else weights[[i]].toarray().ravel()
-
-
-def norm(v, q):
-    """The q-norm of a vector, whatever its magnitude."""
-    largest = float(np.abs(v).max(initial=0.0))
-    return largest * float(np.linalg.norm(v / largest, ord=q)) if largest else 0.0
 
 
 class Positives(NamedTuple):

@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.fitting.task import gathered
 from sparsemargin._engine.kernel.products import fill_dense
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import gathered
 
 # Entries a growing column has room for at first.
 _ROOM = 256

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL, SpanLoop
-from sparsemargin._engine.fitting.task import Task, warn_user
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.fitting.threads import run_together, uninterrupted
 from sparsemargin._engine.kernel.loop import BLOCK
 from sparsemargin._engine.kernel.outputs import unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
+from sparsemargin._engine.messages import warn_user
 
 # Seconds that a pass must be expected to take for a warning, and after which that is first asked.
 _LONG = 90.0

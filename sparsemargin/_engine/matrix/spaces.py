@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from sparsemargin._engine.fitting.protocol import NumberedRows
-from sparsemargin._engine.fitting.task import Task, norm
+from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
 from sparsemargin._engine.kernel.outputs import SupportSpace, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
@@ -19,6 +19,7 @@ from sparsemargin._engine.matrix.base import learn_rows, outputs
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
 from sparsemargin._engine.matrix.loop import DualLoop, FeatureLoop
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
+from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
     MAX_TRIALS,

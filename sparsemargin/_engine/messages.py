@@ -1,0 +1,12 @@
+"""Warnings to whoever has called the package."""
+
+import sys
+import warnings
+
+
+def warn_user(message, category=UserWarning):
+    """Warn at the line that has called the package."""
+    frame, level = sys._getframe(), 1
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("sparsemargin."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)
