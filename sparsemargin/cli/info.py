@@ -107,7 +107,7 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
     lowest, highest = LARGEST_INDEX, -1
     for block in watched(corpus.scan(table, LARGEST_INDEX), corpus):
         if not tally.rows:
-            check_form(block, source.name)
+            check_form(block, corpus)
         tally.add(block)
         lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
     zero_based = lowest == 0

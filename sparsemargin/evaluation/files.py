@@ -12,7 +12,6 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
-from sparsemargin.io.reading import FORM
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, agreement, first_labels, label_sets
 from sparsemargin.models.rows import refusing
@@ -45,7 +44,8 @@ class Evaluation:
             self._add(predicted)
             n_rows += predicted.block.n_rows
         if not n_rows:
-            raise ValueError(f"{self.predictor.corpus.names} has no rows. {FORM}.")
+            corpus = self.predictor.corpus
+            raise ValueError(f"{corpus.names} has no rows. {corpus.form}.")
         self._check()
 
     @abstractmethod

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Literal, get_args
 
@@ -82,12 +83,12 @@ class DocumentForm:
             )
         return form
 
-    def documents(self, source: Source) -> Iterator[Documents]:
-        """The texts of a file, block by block."""
+    def pieces(self, source: Source) -> Iterator[Piece]:
+        """What gives the texts of a file, block by block, when it is called."""
         form = self.of(source)
         if form in _TABLES:
-            return self._of_table(source, form)
-        return (self._of_lines(block, form) for block in _numbered(source.blocks([])))
+            return (partial(lambda each: each, each) for each in self._of_table(source, form))
+        return (partial(self._of_lines, each, form) for each in _numbered(source.blocks([])))
 
     def _of_lines(self, block: TextBlock, form: str) -> Documents:
         lines = _decoded(block).split("\n")
@@ -103,7 +104,7 @@ class DocumentForm:
 
     def _of_table(self, source: Source, form: str) -> Iterator[Documents]:
         n_rows = 0
-        for batch in _batches(source, form):
+        for batch in _batches(source, form, self._names):
             columns = [self._column(batch, name, source) for name in self._names]
             texts, labels = columns[0], columns[1] if self.labelled else []
             origin = Rows(source.name, n_rows + 1)
@@ -129,7 +130,10 @@ class DocumentForm:
                 f"{source.name} has no column {name!r}, but {', '.join(batch.schema.names)}. Name "
                 f"the one by {argument}=."
             )
-        return batch.column(name).to_pylist()
+        column = batch.column(name)
+        if not str(column.type).startswith(("list", "large_list")):
+            column = column.cast("string")
+        return column.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -170,6 +174,10 @@ class Documents:
     labels: list[Any]
     origin: Lines | Rows
     consumed: int | None
+
+
+#: What gives a block of texts.
+Piece = Callable[[], Documents]
 
 
 def _numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
@@ -227,8 +235,8 @@ def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
     if not how.labelled:
         return [line.rpartition("\t")[2] for line in lines], []
     parts = [line.partition("\t") for line in lines]
-    for i, (_, tab, _) in enumerate(parts):
-        if not tab:
+    for i, (label, tab, _) in enumerate(parts):
+        if not tab or (not label.strip() and not how.multilabel):
             raise _refused("tsv", lines[i], origin.place_of(i))
     labels: list[Any] = [label.strip() for label, _, _ in parts]
     if how.multilabel:
@@ -272,8 +280,8 @@ _PARTED: dict[str, Callable[[list[str], DocumentForm, Lines], Parted]] = {
 }  # fmt: skip
 
 
-def _batches(source: Source, form: str) -> Iterator[Any]:
-    """Record batches of a table."""
+def _batches(source: Source, form: str, names: list[str]) -> Iterator[Any]:
+    """Record batches of a table that has columns of these names, perhaps."""
     try:
         import pyarrow
     except ImportError:
@@ -290,10 +298,13 @@ def _batches(source: Source, form: str) -> Iterator[Any]:
             yield from ParquetFile(source.path).iter_batches(_ROWS_AT_ONCE)
             return
         if form == "csv":
-            from pyarrow.csv import ParseOptions, open_csv
+            from pyarrow.csv import ConvertOptions, ParseOptions, open_csv
 
+            # A column is text whatever its first values look like.
+            words = ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
+            lines = ParseOptions(newlines_in_values=True)
             with pyarrow.input_stream(source.path) as stream:
-                yield from open_csv(stream, parse_options=ParseOptions(newlines_in_values=True))
+                yield from open_csv(stream, parse_options=lines, convert_options=words)
             return
         from pyarrow.json import open_json
 
@@ -306,6 +317,8 @@ def _batches(source: Source, form: str) -> Iterator[Any]:
 class DocumentCorpus(Corpus):
     """Files of texts, whose rows the `transform` of a vectorizer, or of a pipeline's steps, makes:
     so many features. `n_threads` make rows, while the consumer is at work on those before."""
+
+    form = "Each text has a label, and words of two letters or more unless the vectorizer says else"
 
     def __init__(
         self, sources: list[Source], how: DocumentForm, vectorizer: Any, n_features: int,
@@ -325,31 +338,33 @@ class DocumentCorpus(Corpus):
     def scan(
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
-        table.forget_scanners()
         ids: dict[Any, int] = {}
-        under_way: deque[tuple[Documents, int | None, Future]] = deque()
-        blocks = (
-            (documents, before)
+        under_way: deque[tuple[int | None, Future]] = deque()
+        pieces = (
+            (before, piece)
             for source, before in zip(self.sources, self._before(), strict=True)
-            for documents in self.how.documents(source)
+            for piece in self.how.pieces(source)
         )
         with ThreadPoolExecutor(self.n_threads) as pool:
             try:
-                for documents, before in blocks:
-                    consumed = documents.consumed
-                    if before is not None and consumed is not None:
-                        consumed += before
-                    made = pool.submit(self.vectorizer.transform, documents.texts)
-                    under_way.append((documents, consumed, made))
+                for before, piece in pieces:
+                    under_way.append((before, pool.submit(self._made, piece)))
                     if len(under_way) > self.n_threads:
                         yield self._rows(*under_way.popleft(), table, ids)
                 while under_way:
                     yield self._rows(*under_way.popleft(), table, ids)
             finally:
-                for _, _, future in under_way:
+                for _, future in under_way:
                     future.cancel()
         for each in self.sources:
             each.check_unchanged()
+
+    def _made(self, piece: Piece) -> tuple[Documents, Any]:
+        """The texts of a piece, and their rows."""
+        documents = piece()
+        X = self.vectorizer.transform(documents.texts)
+        X.sort_indices()
+        return documents, X
 
     def _before(self) -> Iterable[int | None]:
         """Bytes of the files before each, None where not known."""
@@ -359,12 +374,13 @@ class DocumentCorpus(Corpus):
             total = None if total is None or source.size is None else total + source.size
 
     def _rows(
-        self, documents: Documents, consumed: int | None, made: Future, table: LabelTable,
-        ids: dict[Any, int],
+        self, before: int | None, made: Future, table: LabelTable, ids: dict[Any, int]
     ) -> LabelledRows:  # fmt: skip
         """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
-        X, labels, start = made.result(), documents.labels, None
-        X.sort_indices()
+        documents, X = made.result()
+        labels, consumed, start = documents.labels, documents.consumed, None
+        if consumed is not None:
+            consumed = None if before is None else before + consumed
         if self.reading.multilabel:
             start = pointers_of([len(each) for each in labels], np.dtype(np.int64))
             labels = list(chain.from_iterable(labels))

@@ -12,7 +12,7 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.documents import DocumentCorpus, DocumentForm
-from sparsemargin.io.reading import FORM, Corpus, Reading, columns_of
+from sparsemargin.io.reading import Corpus, Reading, columns_of
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
@@ -111,13 +111,13 @@ class Predictor:
         step = max(1, _OUTPUTS_PER_PART // self.learner._space.n_labels)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
-                check_form(block, self.corpus.names)
+                check_form(block, self.corpus)
             n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
             for first in range(0, block.n_rows, step):
                 yield self._predict(block, first, first + step)
         if n_rows and not n_entries:
-            names = self.corpus.names
-            warnings.warn(f"{names} has rows but no features. {FORM}.", stacklevel=2)
+            corpus = self.corpus
+            warnings.warn(f"{corpus.names} has rows but no features. {corpus.form}.", stacklevel=2)
 
     def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
         """Predict the rows of a block from the first to before another."""
@@ -144,12 +144,12 @@ class Predictor:
         return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
 
 
-def check_form(block: LabelledRows, name: str) -> None:
+def check_form(block: LabelledRows, corpus: Corpus) -> None:
     """Refuse a file whose first rows have several labels each, but no features."""
     if not len(block.data) and len(block.labels) > block.n_rows:
         raise ValueError(
-            f"{name} looks like comma-separated values: its rows have several labels and no "
-            f"features. {FORM}."
+            f"{corpus.names} looks like comma-separated values: its rows have several labels and "
+            f"no features. {corpus.form}."
         )
 
 

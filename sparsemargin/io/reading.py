@@ -148,6 +148,8 @@ class Corpus(RowSource):
     n_threads: int
     purpose: Purpose = "loading"
 
+    form = FORM
+
     @property
     def names(self) -> str:
         names = [source.name for source in self.sources]

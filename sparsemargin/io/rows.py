@@ -120,6 +120,9 @@ class RowSource(ABC):
 
     reading: Reading
 
+    #: What a row looks like, for errors of sources that have none.
+    form = "Each row has a label and features"
+
     @property
     @abstractmethod
     def names(self) -> str: ...

@@ -17,7 +17,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.options import FitOptions
-from sparsemargin.io.reading import FORM, located_index
+from sparsemargin.io.reading import located_index
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.stream_labels import StreamLabels
@@ -170,7 +170,7 @@ class Run:
             if block.n_rows:
                 self._learn(block, order)
         if not self.opened:
-            raise ValueError(f"{self.source.names} has no rows. {FORM}.")
+            raise ValueError(f"{self.source.names} has no rows. {self.source.form}.")
         max_iter, made = self.learner.max_iter, self._corrections() - self.before
         if self.epoch == 1:
             self.patience = self.learner._patience
@@ -368,7 +368,7 @@ class Run:
         if passes.highest < 0:
             raise ValueError(
                 f"{self.source.names} has labels but no features: nothing can be learned from it. "
-                f"{FORM}."
+                f"{self.source.form}."
             )
         found, before = self._n_features(), getattr(learner, "n_features_in_", 0)
         n_features = reading.n_features or max(found, before)

@@ -140,6 +140,7 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
         ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
         ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: 'x:0.5' has a weight that is no count"),
         ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
+        ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label; lines are"),
         ("a.doc", b"", "a.doc: no form of texts is known by the end of its name .*format="),
         ("a.tsv", b"", "a.tsv has no rows"),
     ],
@@ -166,6 +167,27 @@ def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
         csv.writer(file).writerows(rows)
     with pytest.raises(ValueError, match=message):
         fit_text(path, vectorizer=words(), **given, **SETTINGS)
+
+
+def test_a_column_is_text_whatever_it_looks_like(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    path.write_text("text,label\n" + "17,1\nseventeen,2\n" * 9)
+    model = fit_text(path, vectorizer=words(), **SETTINGS)
+    assert model.classes_.tolist() == [1, 2]
+    assert model.predict(["17", "seventeen"]).tolist() == [1, 2]
+
+
+def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
+    pytest.importorskip("pyarrow")
+    first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    first.write_text(
+        '{"text": "one two", "label": ["a", "b"]}\n{"text": "two", "label": ["b"]}\n' * 9
+    )
+    second.write_text('{"text": "one two", "label": "a,b"}\n{"text": "two", "label": "b"}\n' * 9)
+    models = [fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+              for path in (first, second)]  # fmt: skip
+    assert same(models[0], models[1][-1])
 
 
 def test_an_empty_cell_is_named(tmp_path):

@@ -23,7 +23,7 @@ from sparsemargin import (
 from sparsemargin.cli.parameters import option_name
 from sparsemargin.io import predict, sources
 from sparsemargin.io.model_files import read_summary
-from sparsemargin.io.predict import Predictor
+from sparsemargin.io.predict import Predictor, svmlight_of
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.sources import open_sources
 
@@ -205,6 +205,10 @@ def test_figures_are_those_of_scikit_learn(text, model, chosen):
     assert "Hamming loss" in report
 
 
+def predictor(model, path):
+    return Predictor(model, svmlight_of(model, open_sources(path)))
+
+
 def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, monkeypatch):
     X, y = load_svmlight(text, multilabel=True)
     single = write(tmp_path / "rows.svm", X, [max(labels, default=N_LABELS) for labels in y])
@@ -217,14 +221,14 @@ def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, 
     whole = told()
     monkeypatch.setattr(predict, "_OUTPUTS_PER_PART", 3 * N_LABELS)
     assert told() == whole
-    blocks = list(Predictor(load_model(model), open_sources(text)).blocks())
+    blocks = list(predictor(load_model(model), text).blocks())
     assert sum(each.block.n_rows for each in blocks) == 300
     assert all(len(each.outputs) == each.block.n_rows <= 3 for each in blocks)
     # Rows are counted through all parts, where an output is beyond all floats.
     text.write_text("# huge\n\n" + "a,b 1:1\n" * 7 + "b 1:1e308 2:1e308 3:1e308\n")
     huge = PNormPerceptron(normalize=False).fit(sp.csr_matrix(9 * np.eye(3)), [["a"], ["b"], []])
     with pytest.raises(ValueError, match="line 10: the output for this row exceeds"):
-        list(Predictor(huge, open_sources(text)).blocks())
+        list(predictor(huge, text).blocks())
 
 
 def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text):

@@ -23,7 +23,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io.predict import Predictor
+from sparsemargin.io.predict import Predictor, svmlight_of
 from sparsemargin.io.sources import open_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -188,6 +188,6 @@ def test_a_file_of_empty_rows_is_predicted_alike(tmp_path):
     (tmp_path / "a.svm").write_text("-1 1:1\n-1 2:1\n1 3:1\n-1\n")
     (tmp_path / "b.svm").write_text("1\n-1 9:1\n")
     model = fit_svmlight(tmp_path / "a.svm", "alma", fit_intercept=False)
-    predictor = Predictor(model, open_sources(tmp_path / "b.svm"))
+    predictor = Predictor(model, svmlight_of(model, open_sources(tmp_path / "b.svm")))
     codes = np.concatenate([block.codes for block in predictor.blocks()])
     assert_array_equal(codes, [0, 0])
