@@ -37,9 +37,11 @@ wheels: $(VENV)/bin/python
 kill-workers: $(VENV)/equipped
 	PYTHONPATH=tests $(RUN) fuzz/kill_workers.py
 
-# scikit-learn's own tests of weights, warm starts and early stopping, with our classifiers in place of its.
+# scikit-learn's own tests of weights, warm starts and early stopping, with our classifiers in place of its; and
+# those of its vectorizers.
 sklearn-tests: $(VENV)/equipped
 	$(RUN) tests/scikit_learn_tests.py
+	$(RUN) tests/scikit_learn_text_tests.py
 
 # All tests, and the fuzzers by a seed of the day's own, with an engine under the sanitizers; learning on threads
 # under that of threads; and some tests under valgrind; see fuzz/README.md.

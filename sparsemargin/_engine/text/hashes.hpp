@@ -28,16 +28,16 @@ struct Key {
 // The eight bytes from `start` on must be readable, whatever follows the key.
 inline Key key_of(const char *start, uint32_t size) {
     constexpr uint64_t ODD = 0xA0761D6478BD642F;
-    uint64_t first = load_word(start);
-    if (size < 8) {
-        first &= (uint64_t(1) << 8 * size) - 1;
-        return {start, size, first, folded(first ^ SEEDS[0], SEEDS[1] + size * ODD)};
-    }
+    // Sizes up to 8 are told apart without a branch: nothing tells beforehand which comes next.
+    const int unused = size < 8 ? 64 - 8 * static_cast<int>(size) : 0;
+    const uint64_t first = load_word(start) << unused >> unused;
     uint64_t hash = SEEDS[1] + size * ODD;
-    for (uint32_t i = 8; i + 8 < size; i += 8) {
-        hash = folded(load_word(start + i) ^ SEEDS[0], hash ^ ODD);
+    if (size > 8) {
+        for (uint32_t i = 8; i + 8 < size; i += 8) {
+            hash = folded(load_word(start + i) ^ SEEDS[0], hash ^ ODD);
+        }
+        hash = folded(load_word(start + size - 8) ^ SEEDS[0], hash ^ ODD);
     }
-    if (size > 8) hash = folded(load_word(start + size - 8) ^ SEEDS[0], hash ^ ODD);
     return {start, size, first, folded(first ^ SEEDS[0], hash)};
 }
 

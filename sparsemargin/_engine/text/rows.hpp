@@ -20,24 +20,21 @@ class Counts {
     void make_room(size_t n) {
         if (n <= room()) return;
         n = std::max(n, room() + room() / 2);
-        counts_.extend(n - room());
+        counts_.fill_up(n, 0);
         for (auto &level : levels_) level.fill_up(n = n / 64 + 1, 0);
     }
 
     void prefetch(uint32_t number) const { __builtin_prefetch(counts_.data() + number); }
 
+    // Without a branch on whether it is the number's first: nothing tells that beforehand.
     void add(uint32_t number, int32_t by) {
-        uint64_t &bits = levels_[0][number / 64];
+        uint64_t &bits = levels_[0][number / 64], &above = levels_[1][number / 4096];
         const uint64_t bit = uint64_t(1) << number % 64;
-        if (bits & bit) {
-            counts_[number] += by;
-            return;
-        }
-        counts_[number] = by;
-        ++n_;
-        const bool above = !bits;
+        counts_[number] += by;
+        n_ += !(bits & bit);
         bits |= bit;
-        if (above) mark(number / 64);
+        if (!above) mark(number / 4096);
+        above |= uint64_t(1) << number / 64 % 64;
     }
 
     // Gives each number and its count, in order, and forgets them.
@@ -53,11 +50,8 @@ class Counts {
     static constexpr int N_LEVELS = 4;
 
     void mark(size_t number) {
-        for (int level = 1; level < N_LEVELS; ++level, number /= 64) {
-            uint64_t &bits = levels_[level][number / 64];
-            const bool above = !bits;
-            bits |= uint64_t(1) << number % 64;
-            if (!above) return;
+        for (int level = 2; level < N_LEVELS; ++level, number /= 64) {
+            levels_[level][number / 64] |= uint64_t(1) << number % 64;
         }
     }
 
@@ -70,6 +64,7 @@ class Counts {
             const size_t below = at * 64 + __builtin_ctzll(bits);
             if constexpr (LEVEL == 0) {
                 take(static_cast<int32_t>(below), counts_[below]);
+                counts_[below] = 0;
             } else {
                 drain_level<LEVEL - 1>(below, take);
             }

@@ -116,10 +116,12 @@ class Scanner {
         int n = 0;
         Key keys[BATCH];
 
-        void add(const char *p, uint32_t size) {
+        // What is not `wanted` is looked at in vain, which takes less than a branch.
+        void add(const char *p, uint32_t size, bool wanted = true) {
             keys[n] = key_of(p, size);
             if (!scanner.settings_.n_hashed) scanner.lexicon_.prefetch(keys[n]);
-            if (++n == BATCH) flush();
+            n += wanted;
+            if (n == BATCH) flush();
         }
 
         void flush() {
@@ -146,7 +148,7 @@ class Scanner {
         for (int i = 0; i < n; ++i) count(found[i]);
     }
 
-    // Gives the words of the text that are none to be passed over.
+    // Gives the words of the text, and whether they are none to be passed over.
     template <class Take>
     void each_word(Take take) {
         lowered_.find_edges(edges_);
@@ -154,9 +156,9 @@ class Scanner {
         for (size_t i = 0; i < edges_.size(); i += 2) {
             const char *p = text + edges_[i];
             const uint32_t size = edges_[i + 1] - edges_[i];
-            if (settings_.from_two && size <= 4 && next_character(p) == p + size) continue;
-            if (stop_words_ && stop_words_->find(key_of(p, size)) != NONE) continue;
-            take(p, size);
+            bool wanted = !settings_.from_two || next_character(p) < p + size;
+            if (stop_words_) wanted = wanted && stop_words_->find(key_of(p, size)) == NONE;
+            take(p, size, wanted);
         }
     }
 
@@ -169,7 +171,7 @@ class Scanner {
             if (singly) count_all(found, n);
         };
         Lookup<decltype(take)> lookup{*this, take};
-        each_word([&](const char *p, uint32_t size) { lookup.add(p, size); });
+        each_word([&](const char *p, uint32_t size, bool wanted) { lookup.add(p, size, wanted); });
         lookup.flush();
         if (chains) count_chains();
     }
@@ -209,7 +211,8 @@ class Scanner {
     void hash_word_ngrams() {
         joined_.clear();
         edges_of_words_.clear();
-        each_word([&](const char *p, uint32_t size) {
+        each_word([&](const char *p, uint32_t size, bool wanted) {
+            if (!wanted) return;
             edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
             char *to = joined_.extend(size + 1);
             std::memcpy(to, p, size);
