@@ -5,6 +5,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from itertools import islice
 from numbers import Integral
 from threading import Event
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,9 @@ STEPS = (
 #: Characters of the texts that are handed over at once: Ctrl-C is heard between them.
 FEWEST, MOST = 500_000, 4_000_000
 
+#: Between two lines that tell how far it has come.
+SECONDS = 5.0
+
 
 def is_own(vectorizer: Any, theirs: type, name: str) -> bool:
     """Whether a vectorizer has something in place of what scikit-learn's class has."""
@@ -53,7 +57,7 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
     lengths = v.ngram_range
     if not all(isinstance(n, Integral) for n in lengths) or not 1 <= lengths[0] <= lengths[1]:
         return None
-    settings = {"analyzer": v.analyzer, "ngram_range": tuple(map(int, lengths))}
+    settings: dict[str, Any] = {"analyzer": v.analyzer, "ngram_range": tuple(map(int, lengths))}
     if v.analyzer == "word":
         if v.token_pattern not in PATTERNS:
             return None
@@ -80,6 +84,8 @@ class Preparation:
         self.analyze = vectorizer.build_analyzer()
         self.preprocess = vectorizer.build_preprocessor()
         self.decode = vectorizer.decode
+        self.name = type(vectorizer).__name__
+        self.seconds = SECONDS if vectorizer.verbose else float("inf")
         self.lower = bool(vectorizer.lowercase)
         self.strips = bool(vectorizer.strip_accents)
         self.as_they_come = vectorizer.input == "content" and not is_own(
@@ -90,7 +96,7 @@ class Preparation:
         self, raw_documents: Iterable[Any], first: int = 0
     ) -> Iterator[tuple[list[str], bytes]]:
         """All texts, some at a time, with a flag for each; `first` is the number of the first."""
-        documents, size = iter(raw_documents), 64
+        documents, size, told = iter(raw_documents), 64, monotonic()
         while block := list(islice(documents, size)):
             if self.as_they_come and not self.strips and set(map(type, block)) <= {str, np.str_}:
                 flags = bytes([self.lower]) * len(block)
@@ -99,6 +105,9 @@ class Preparation:
                 block, flags = [text for text, _ in pairs], bytes(flag for _, flag in pairs)
             yield block, flags
             first += len(block)
+            if monotonic() - told > self.seconds:
+                told = monotonic()
+                print(f"[{self.name}] texts read: {first:,}", flush=True)
             n_characters = sum(map(len, block))
             size = size * 2 if n_characters < FEWEST else size
             size = max(size // 2, 1) if n_characters > MOST else size
@@ -155,7 +164,7 @@ def scan(
             preparation.scan(scanner, *block)
         return scanner, scanner.take_rows()
     texts = list(raw_documents)
-    bounds = np.linspace(0, len(texts), n_jobs + 1).astype(int).tolist()
+    bounds = parts_of(texts, n_jobs)
     scanners = [make_scanner(np.dtype(np.int32)) for _ in range(n_jobs)]
     stop = Event()
 
@@ -175,6 +184,14 @@ def scan(
             return scanners[0], joined(scanners, dtype, threads)
         finally:
             stop.set()
+
+
+def parts_of(texts: list[Any], n_parts: int) -> list[int]:
+    """Where parts of about as many characters start, and where the last ends."""
+    sizes = [len(text) + 1 if isinstance(text, str | bytes) else 1 for text in texts]
+    ends = np.cumsum(sizes)
+    starts = np.searchsorted(ends, ends[-1:] * np.arange(1, n_parts) / n_parts)
+    return [0, *(starts.tolist() or [0] * (n_parts - 1)), len(texts)]
 
 
 def joined(scanners: list[Scanner], dtype: np.dtype, threads: Executor) -> tuple[np.ndarray, ...]:

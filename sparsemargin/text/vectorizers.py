@@ -52,12 +52,12 @@ def with_threads(cls: type) -> type:
     base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
 
     def __init__(self: Any, *, n_jobs: int | None = None, verbose: int = 0, **params: Any) -> None:
-        base.__init__(self, **params)
+        base.__init__(self, **params)  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.verbose = verbose
 
     own = list(inspect.signature(__init__).parameters.values())[1:3]
-    given = list(inspect.signature(base.__init__).parameters.values())
+    given = list(inspect.signature(base).parameters.values())
     __init__.__signature__ = inspect.Signature([*given, *own])  # type: ignore[attr-defined]
     cls.__init__ = __init__  # type: ignore[misc]
     constraints = getattr(base, "_parameter_constraints", {})
@@ -71,10 +71,12 @@ class _Counting:
     """The steps of `CountVectorizer` and `TfidfVectorizer`."""
 
     _base: type
+    dtype: Any
+    n_jobs: int | None
 
     @property
     def vocabulary_(self) -> dict[Any, int]:
-        state = vars(self)
+        state = self.__dict__
         if "vocabulary_" not in state:
             if "_terms" not in state:
                 raise AttributeError(f"{type(self).__name__!r} object has no vocabulary_ yet")
@@ -84,38 +86,38 @@ class _Counting:
     @vocabulary_.setter
     def vocabulary_(self, value: Any) -> None:
         del self.vocabulary_
-        vars(self)["_terms" if isinstance(value, Vocabulary) else "vocabulary_"] = value
+        self.__dict__["_terms" if isinstance(value, Vocabulary) else "vocabulary_"] = value
 
     @vocabulary_.deleter
     def vocabulary_(self) -> None:
-        vars(self).pop("vocabulary_", None)
-        vars(self).pop("_terms", None)
+        self.__dict__.pop("vocabulary_", None)
+        self.__dict__.pop("_terms", None)
 
     def __getstate__(self) -> dict[str, Any]:
-        if "_terms" in vars(self):
+        if "_terms" in self.__dict__:
             self.vocabulary_  # noqa: B018
-        state = super().__getstate__()  # type: ignore[misc]
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name != "_terms"}
 
     def _check_vocabulary(self) -> None:
-        if not vars(self).get("_terms"):
+        if not self.__dict__.get("_terms"):
             super()._check_vocabulary()  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Terms by column, an array of str objects."""
         self._check_vocabulary()
-        terms = vars(self).get("_terms")
-        if not terms or "vocabulary_" in vars(self):
+        terms = self.__dict__.get("_terms")
+        if not terms or "vocabulary_" in self.__dict__:
             return super().get_feature_names_out(input_features)  # type: ignore[misc]
         return np.array(terms.terms(), dtype=object)
 
     def _vocabulary_of_fit(self, as_words: bool) -> Vocabulary:
         """The terms and their columns as they are now."""
-        terms, given = vars(self).get("_terms"), vars(self).get("vocabulary_")
+        terms, given = self.__dict__.get("_terms"), self.__dict__.get("vocabulary_")
         changed = terms is not None and given is not None and len(given) != len(terms)
         if terms is None or changed or terms.as_words != as_words:
             terms = Vocabulary.of_terms(self.vocabulary_, as_words)
-            vars(self)["_terms"] = terms
+            self.__dict__["_terms"] = terms
         return terms
 
     def _count_vocab(self, raw_documents: Iterable[Any], fixed_vocab: bool) -> tuple[Any, Any]:
@@ -232,7 +234,7 @@ def weighed(X: Any, by_count: Any, weights: Any, norm: str | None) -> Any:
     return X if norm is None or ours else normalize(X, norm=norm, copy=False)
 
 
-class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):
+class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """scikit-learn's weights, taken in one pass and in place from counts in CSR form."""
 
     def fit(self, X: Any, y: Any = None) -> "_Weighting":
@@ -249,7 +251,7 @@ class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):
         return self
 
     def transform(self, X: Any, copy: bool = True) -> Any:
-        idf = vars(self).get("idf_")
+        idf = self.__dict__.get("idf_")
         if copy or not _is_counts(X) or self.norm not in NORMS:
             return super().transform(X, copy=copy)
         fits = idf is None or (
@@ -295,19 +297,19 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
 
     @property
     def _tfidf(self) -> theirs.TfidfTransformer:
-        if "_tfidf" not in vars(self):
+        if "_tfidf" not in self.__dict__:
             raise AttributeError("_tfidf")
-        return vars(self)["_tfidf"]
+        return self.__dict__["_tfidf"]
 
     @_tfidf.setter
     def _tfidf(self, value: theirs.TfidfTransformer) -> None:
         weighting = _Weighting(**value.get_params())
-        vars(weighting).update(vars(value))
-        vars(self)["_tfidf"] = weighting
+        weighting.__dict__ |= value.__dict__
+        self.__dict__["_tfidf"] = weighting
 
 
 @with_threads
-class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):
+class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
 
     A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among

@@ -4,7 +4,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+from depth import long
 
+
+@long
 def test_all_of_them_pass(tmp_path):
     script = Path(__file__).parents[1] / "scikit_learn_text_tests.py"
     run = [sys.executable, str(script), "--rootdir", str(tmp_path)]
