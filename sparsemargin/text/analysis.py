@@ -189,9 +189,9 @@ def scan(
 def parts_of(texts: list[Any], n_parts: int) -> list[int]:
     """Where parts of about as many characters start, and where the last ends."""
     sizes = [len(text) + 1 if isinstance(text, str | bytes) else 1 for text in texts]
-    ends = np.cumsum(sizes)
-    starts = np.searchsorted(ends, ends[-1:] * np.arange(1, n_parts) / n_parts)
-    return [0, *(starts.tolist() or [0] * (n_parts - 1)), len(texts)]
+    ends = np.cumsum([0, *sizes])
+    starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts)
+    return [0, *starts.tolist(), len(texts)]
 
 
 def joined(scanners: list[Scanner], dtype: np.dtype, threads: Executor) -> tuple[np.ndarray, ...]:

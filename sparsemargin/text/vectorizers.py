@@ -57,7 +57,7 @@ def with_threads(cls: type) -> type:
         self.verbose = verbose
 
     own = list(inspect.signature(__init__).parameters.values())[1:3]
-    given = list(inspect.signature(base).parameters.values())
+    given = list(inspect.signature(base.__init__).parameters.values())  # type: ignore[misc]
     __init__.__signature__ = inspect.Signature([*given, *own])  # type: ignore[attr-defined]
     cls.__init__ = __init__  # type: ignore[misc]
     constraints = getattr(base, "_parameter_constraints", {})
@@ -271,7 +271,9 @@ class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):  # type: 
 
 
 def _is_counts(X: Any) -> bool:
-    return issparse(X) and X.format == "csr" and X.dtype in (np.float32, np.float64)
+    # An empty one is refused by the other library.
+    is_csr = issparse(X) and X.format == "csr" and min(X.shape) > 0
+    return is_csr and X.dtype in (np.float32, np.float64)
 
 
 @with_threads
