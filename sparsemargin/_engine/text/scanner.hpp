@@ -40,6 +40,9 @@ class Scanner {
           stop_words_(stop_words),
           columns_(columns),
           many_(settings.n_hashed > MOST_COUNTED) {
+        if (settings.n_hashed && !(settings.n_hashed & (settings.n_hashed - 1))) {
+            mask_ = settings.n_hashed - 1;
+        }
         if (settings.n_hashed && !many_) counts_.make_room(settings.n_hashed);
         if (columns) counts_.make_room(n_columns);
     }
@@ -85,7 +88,7 @@ class Scanner {
         const auto hash = static_cast<int32_t>(murmur(p, size));
         const bool negative = settings_.signs && hash < 0;
         const uint32_t positive = hash < 0 ? 0u - static_cast<uint32_t>(hash) : hash;
-        uint32_t column = positive % settings_.n_hashed;
+        uint32_t column = mask_ ? positive & mask_ : positive % settings_.n_hashed;
         // There is no positive of this one; the other library takes its neighbour's.
         if (positive == 1u << 31) column = (INT32_MAX - (settings_.n_hashed - 1)) % settings_.n_hashed;
         return column << 1 | negative;
@@ -115,6 +118,9 @@ class Scanner {
         Take take;
         int n = 0;
         Key keys[BATCH];
+
+        // The keys are not set.
+        Lookup(Scanner &scanner, Take take) : scanner(scanner), take(take) {}
 
         // What is not `wanted` is looked at in vain, which takes less than a branch.
         void add(const char *p, uint32_t size, bool wanted = true) {
@@ -170,7 +176,7 @@ class Scanner {
             if (chains) std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
             if (singly) count_all(found, n);
         };
-        Lookup<decltype(take)> lookup{*this, take};
+        Lookup<decltype(take)> lookup(*this, take);
         each_word([&](const char *p, uint32_t size, bool wanted) { lookup.add(p, size, wanted); });
         lookup.flush();
         if (chains) count_chains();
@@ -258,7 +264,7 @@ class Scanner {
     void count_characters() {
         collapse();
         auto take = [this](uint32_t *found, int n) { count_all(found, n); };
-        Lookup<decltype(take)> lookup{*this, take};
+        Lookup<decltype(take)> lookup(*this, take);
         add_ngrams(lookup);
         lookup.flush();
     }
@@ -320,7 +326,7 @@ class Scanner {
                 if (feature != NONE) ngrams_.push_back(feature);
             }
         };
-        Lookup<decltype(take)> lookup{*this, take};
+        Lookup<decltype(take)> lookup(*this, take);
         // One that is no longer than the shortest n-gram is one itself.
         if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
             lookup.add(joined_.data(), size + 2);
@@ -337,6 +343,7 @@ class Scanner {
     const Lexicon *stop_words_;
     const int32_t *columns_;
     bool many_;
+    uint32_t mask_ = 0;  // of as many hashed columns as a power of two
     bool has_surrogate_ = false;
     Counts counts_, word_counts_;
     FewCounts few_counts_;
