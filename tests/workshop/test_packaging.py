@@ -47,7 +47,7 @@ def test_the_conda_recipe_requires_the_same():
     build = requirements(PYPROJECT["build-system"]["requires"])
     assert sorted(needs["host"]) == sorted(["python", "pip", *build])
     extras = PROJECT["optional-dependencies"]
-    optional = [extras[name] for name in ("cli", "plot", "files", "distributed")]
+    optional = [extras[name] for name in ("cli", "plot", "files", "text", "distributed")]
     named = [each.replace("matplotlib-base", "matplotlib") for each in needs["run_constraints"]]
     assert sorted(named) == requirements([name for extra in optional for name in extra])
     assert recipe["build"]["python"]["entry_points"] == [
