@@ -96,7 +96,9 @@ def listed_in_reference():
                 yield module, found[1] or found[2]
 
 
-ROOMS = [f"sparsemargin.{room}" for room in ("datasets", "distributed", "evaluation", "plotting")]
+ROOMS = [
+    f"sparsemargin.{room}" for room in ("datasets", "distributed", "evaluation", "plotting", "text")
+]
 
 
 @pytest.mark.parametrize("name", ["sparsemargin", *ROOMS, "papers.theory"])

@@ -131,6 +131,7 @@ class Scanner {
         }
 
         void flush() {
+            if (!n) return;
             uint32_t found[BATCH];
             for (int i = 0; i < n; ++i) found[i] = scanner.look_up(keys[i]);
             take(found, n);
@@ -185,6 +186,7 @@ class Scanner {
     // Each n-gram is the one before it in length, and a word.
     void count_chains() {
         const size_t n_words = words_.size();
+        if (!n_words) return;
         chains_.clear();
         std::memcpy(chains_.extend(n_words), words_.data(), n_words * sizeof(uint32_t));
         for (int64_t n = 2; n <= settings_.most && n <= static_cast<int64_t>(n_words); ++n) {
