@@ -13,7 +13,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ CYRILLIC = str.maketrans(
     "абцдефгхийклмнопярстувжщызАБЦДЕФГХИЙКЛМНОПЯРСТУВЖЩЫЗ",
 )
 
-WORDS: dict[str, Any] = {"analyzer": "word"}
 WITHIN = {"analyzer": "char_wb", "ngram_range": (3, 5)}
 #: Name: vectorizer, parameters, whether the letters are Cyrillic, and the share of the texts.
 CASES: dict[str, tuple[str, dict[str, Any], bool, float]] = {
@@ -67,8 +66,9 @@ def documentation() -> Iterator[str]:
         yield TAG.sub(" ", text) if path.suffix == ".html" else text
 
 
-def paragraphs(megabytes: float) -> list[str]:
-    """Documents of 300 to 2,000 ASCII characters, repeated in another order where too few."""
+@cache
+def paragraphs() -> list[str]:
+    """Documents of 300 to 2,000 ASCII characters."""
     found, document = [], ""
     for text in documentation():
         for each in re.split(r"\n\s*\n", text.encode("ascii", "ignore").decode()):
@@ -76,19 +76,19 @@ def paragraphs(megabytes: float) -> list[str]:
             if len(document) > SHORTEST:
                 found.append(document[:LONGEST])
                 document = ""
-    draw, texts, size = random.Random(0), [], 0.0
-    while size < megabytes * 1e6:
-        for text in draw.sample(found, len(found)):
-            texts.append(text)
-            size += len(text)
-            if size >= megabytes * 1e6:
-                break
-    return texts
+    return found
 
 
 def texts_of(case: str, megabytes: float) -> list[str]:
+    """Paragraphs in any order, and in another one again where they are too few."""
     _, _, is_cyrillic, share = CASES[case]
-    texts = paragraphs(megabytes * share)
+    draw, texts, size = random.Random(0), [], 0.0
+    while size < megabytes * share * 1e6:
+        for text in draw.sample(paragraphs(), len(paragraphs())):
+            texts.append(text)
+            size += len(text)
+            if size >= megabytes * share * 1e6:
+                break
     return [text.translate(CYRILLIC) for text in texts] if is_cyrillic else texts
 
 
@@ -98,9 +98,8 @@ def assert_same(X: Any, Y: Any) -> None:
             raise AssertionError(f"{part} differ")
 
 
-def timed_beside(case: str, megabytes: float, n_rounds: int) -> dict[str, Any]:
+def timed_beside(case: str, texts: list[str], n_rounds: int) -> dict[str, Any]:
     name, params, _, _ = CASES[case]
-    texts = texts_of(case, megabytes)
     size = sum(len(text.encode()) for text in texts) / 1e6
     vectorizers = {
         "theirs": getattr(theirs, name)(**params),
@@ -125,10 +124,9 @@ def timed_beside(case: str, megabytes: float, n_rounds: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def memory(library: str, case: str, megabytes: float) -> dict[str, float]:
+def memory(library: str, case: str, texts: list[str]) -> dict[str, float]:
     """Run apart."""
     name, params, _, _ = CASES[case]
-    texts = texts_of(case, megabytes)
     vectorizer = getattr(ours if library == "ours" else theirs, name)(**params)
     return added_by(
         lambda: vectorizer.fit_transform(texts[:100]), lambda: vectorizer.fit_transform(texts)
@@ -149,10 +147,11 @@ def main() -> None:
           f"{'transform':>10} {'memory':>7}")  # fmt: skip
     report = []
     for case in given.only:
-        entry = timed_beside(case, given.megabytes, given.rounds)
+        texts = texts_of(case, given.megabytes)
+        entry = timed_beside(case, texts, given.rounds)
         if sys.platform == "linux":
             entry["memory"] = {
-                library: apart(memory, library, case, given.megabytes)["added_bytes"]
+                library: apart(memory, library, case, texts)["added_bytes"]
                 for library in ("theirs", "ours")
             }
         report.append(entry)
