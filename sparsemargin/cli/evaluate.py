@@ -56,7 +56,7 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Tell how many labels of files, svmlight text or texts, a model gets right.
+    """Tell how many labels of files a model gets right.
 
     Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left

@@ -76,7 +76,7 @@ def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, n_explained: int | None,
     dictionary: str | None, **how: Any,
 ) -> None:  # fmt: skip
-    """Print a label for every row of svmlight files, or for every text, one a line.
+    """Print a label for every row, or text, of files.
 
     A model of many labels tells all those of the row, separated by commas; none is an empty line.
     Of one class a row, --top-k K tells the K most likely, likewise.

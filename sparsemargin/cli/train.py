@@ -78,7 +78,6 @@ from sparsemargin.models.labels import label_text
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model
 sparsemargin train reviews.tsv -o reviews.model
-sparsemargin train mails.csv -o mails.model --text body --label folder
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
@@ -89,7 +88,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "form", "text", "label",
+    "hash_bits", "positive", "multilabel", "cache", "form",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -145,13 +144,13 @@ def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
     as_json: bool, dask: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Learn from svmlight files, or from files of texts, once through for each epoch.
+    """Learn from files, once through for each epoch.
 
-    Texts are .tsv (LABEL<tab>text), .txt (fastText's __label__LABEL text), .vw, .csv, .jsonl and
-    .parquet; their words and pairs of words are hashed. FILE may be compressed, a pattern in
-    quotes, or - for standard input. While it goes on, the error tells how many rows were predicted
-    wrongly just before they were learned from. Ctrl-C or SIGTERM ends it and saves what has been
-    learned.
+    Files are svmlight text, or texts: .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv,
+    .jsonl and .parquet, whose words and pairs of words are hashed. FILE may be compressed, a
+    pattern in quotes, or - for standard input. While it goes on, the error tells how many rows were
+    predicted wrongly just before they were learned from. Ctrl-C or SIGTERM ends it and saves what
+    has been learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")

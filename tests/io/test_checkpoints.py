@@ -153,7 +153,7 @@ def test_what_ctrl_c_leaves_is_a_model_whether_the_run_was_resumed_or_not(files)
             model, _ = learn(files["text"], n_blocks, KeyboardInterrupt, resume=resume, **settings)
         save_model(model, "model")
         X, _ = load_svmlight(files["text"])
-        assert load_learner("model").n_features_in_ <= X.shape[1]
+        assert load_learner("model")[0].n_features_in_ <= X.shape[1]
 
 
 def test_a_checkpoint_that_cannot_be_written_ends_nothing(files):
