@@ -128,9 +128,8 @@ class _Counting:
         preparation = Preparation(self, self._base)
         if fixed_vocab:
             known = self._vocabulary_of_fit(as_words)
-            settings |= {
-                "lexicon": known.lexicon, "columns": known.columns, "n_columns": len(known),
-            }  # fmt: skip
+            columns = known.columns_and_none
+            settings |= {"lexicon": known.lexicon, "columns": columns, "n_columns": len(known)}
         make = partial(counting.Scanner, **settings)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         scanner, rows = scan(make, counted_as(self.dtype), preparation, raw_documents, n_jobs)

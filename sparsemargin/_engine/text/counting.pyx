@@ -235,7 +235,8 @@ cdef class Scanner:
     lexicon : Lexicon, optional
         The features' numbers. Without it, one that learns all it meets.
     columns : array of int32, optional
-        With a given lexicon: the columns of its numbers, -1 for none.
+        With a given lexicon: the columns of its numbers, below `n_columns`, -1 for none, and one
+        -1 more. It is not looked through: to do that for each text would take longer than the text.
     n_columns : int
     n_hashed : int, default=0
         Above 0: columns are hashes, and there is no lexicon.
@@ -274,12 +275,9 @@ cdef class Scanner:
         if (lexicon is None) != (columns is None):
             raise ValueError("lexicon and columns are given together, or neither is")
         if columns is not None:
-            if columns.shape[0] != len(lexicon):
+            if columns.shape[0] != len(lexicon) + 1 or columns[len(lexicon)] != -1:
                 raise ValueError(f"{columns.shape[0]} columns for {len(lexicon)} numbers")
-            self.columns = np.append(columns, np.int32(-1))
-            if self.columns.max() >= n_columns:
-                raise ValueError(f"a column is beyond n_columns={n_columns}")
-            columns = self.columns
+            self.columns = columns  # which has to live as long as this
             start = &columns[0]
         self.lexicon = Lexicon() if lexicon is None else lexicon
         self.stop_words = stop_words

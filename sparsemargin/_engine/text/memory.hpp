@@ -58,6 +58,14 @@ class Array {
 
     void push_back(T value) { *extend(1) = value; }
 
+    // From nothing: pages that nothing is written to cost nothing.
+    void zeros(size_t size) {
+        std::free(data_);
+        data_ = static_cast<T *>(std::calloc(std::max<size_t>(size, 1), sizeof(T)));
+        size_ = room_ = data_ ? size : 0;
+        if (!data_) throw std::bad_alloc();
+    }
+
     void fill_up(size_t size, T value) {
         if (size > size_) std::fill_n(extend(size - size_), size - size_, value);
     }

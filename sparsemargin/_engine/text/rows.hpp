@@ -20,6 +20,7 @@ class Counts {
     void make_room(size_t n) {
         if (n <= room()) return;
         n = std::max(n, room() + room() / 2);
+        if (counts_.empty()) counts_.zeros(n);
         counts_.fill_up(n, 0);
         for (auto &level : levels_) level.fill_up(n = n / 64 + 1, 0);
     }
