@@ -324,7 +324,8 @@ class DocumentCorpus(Corpus):
         self, sources: list[Source], how: DocumentForm, vectorizer: Any, n_features: int,
         n_threads: int,
     ) -> None:  # fmt: skip
-        dtype = getattr(vectorizer, "dtype", np.float64)
+        dtype = np.dtype(getattr(vectorizer, "dtype", np.float64))
+        dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
         reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
         super().__init__(sources, reading, n_threads, "learning")
         self.how, self.vectorizer = how, vectorizer
@@ -362,7 +363,7 @@ class DocumentCorpus(Corpus):
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """The texts of a piece, and their rows."""
         documents = piece()
-        X = self.vectorizer.transform(documents.texts)
+        X = self.vectorizer.transform(documents.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X
 

@@ -74,7 +74,10 @@ def _encoded(step: Any) -> dict[str, Any]:
         return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
-    if kind.endswith(("CountVectorizer", "TfidfVectorizer")) and hasattr(step, "vocabulary_"):
+    compiled = getattr(step, "compiled_vocabulary", None)
+    if compiled is not None:
+        learned["terms"] = compiled.saved()
+    elif hasattr(step, "vocabulary_"):
         learned["words"] = step.get_feature_names_out()
     return {"kind": kind, "parameters": parameters, "learned": learned}
 
@@ -114,7 +117,11 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
     except (TypeError, ValueError) as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
     width = None
-    if "words" in learned:
+    if "terms" in learned:
+        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
+        step.vocabulary_ = _restored_terms(learned["terms"], step.analyzer == "word")
+        width = len(step.compiled_vocabulary)
+    elif "words" in learned:
         words = array_of(learned, "words", object, (None,))
         step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
         step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
@@ -136,10 +143,20 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
         if learned.get(name) is not None:
             values = learned[name]
             dtype = np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
-            setattr(step, name, array_of(learned, name, dtype, (width,)))
+            # The vectorizer's own setter makes a dict of the vocabulary.
+            owner = getattr(step, "_tfidf", step)
+            setattr(owner, name, array_of(learned, name, dtype, (width,)))
         elif name in learned:
             setattr(step, name, None)
     return step
+
+
+def _restored_terms(terms: Any, as_words: bool) -> Any:
+    from sparsemargin.text.vocabulary import Vocabulary
+
+    text = array_of(terms, "text", np.uint8, (None,))
+    ends = array_of(terms, "ends", np.int64, (None,))
+    return Vocabulary.restored({"text": text, "ends": ends}, as_words)
 
 
 def _decoded_union(parameters: dict[str, Any], members: Any) -> Any:

@@ -93,6 +93,12 @@ class _Counting:
         self.__dict__.pop("vocabulary_", None)
         self.__dict__.pop("_terms", None)
 
+    @property
+    def compiled_vocabulary(self) -> Vocabulary | None:
+        """The terms as the engine has them; None where they are a dict."""
+        terms = self.__dict__.get("_terms")
+        return None if terms is None or "vocabulary_" in self.__dict__ else terms
+
     def __getstate__(self) -> dict[str, Any]:
         if "_terms" in self.__dict__:
             self.vocabulary_  # noqa: B018

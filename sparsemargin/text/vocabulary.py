@@ -7,6 +7,9 @@ import numpy as np
 
 from sparsemargin._engine.text.counting import Lexicon
 
+# Bytes that the engine may read behind a text.
+PADDING = 16
+
 
 class Vocabulary:
     """Which feature each column counts.
@@ -40,6 +43,21 @@ class Vocabulary:
         vocabulary = cls(lexicon, np.full(len(terms), -1, np.int32), as_words)
         vocabulary.numbers[list(columns.values())] = list(columns)
         return vocabulary
+
+    def saved(self) -> dict[str, np.ndarray]:
+        """The terms by column, to be kept in a file."""
+        text, ends = self.lexicon.spelled(self.numbers)
+        return {"text": text, "ends": ends}
+
+    @classmethod
+    def restored(cls, saved: dict[str, np.ndarray], as_words: bool) -> "Vocabulary":
+        """What was saved; a ValueError where that is damaged."""
+        text, lexicon = np.append(saved["text"], np.zeros(PADDING, np.uint8)), Lexicon()
+        saved["text"].tobytes().decode("utf-8", "surrogatepass")
+        numbers = lexicon.add_spelled(text, saved["ends"], as_words)
+        if np.bincount(numbers).max(initial=0) > 1:
+            raise ValueError("a term comes twice")
+        return cls(lexicon, numbers, as_words)
 
     def __len__(self) -> int:
         return len(self.numbers)

@@ -17,7 +17,8 @@ from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
 from problems.command_line import run
 from problems.hostile import at, contents_of, rewritten
-from sparsemargin import ALMAClassifier, load_model, save_model
+from sparsemargin import ALMAClassifier, fit_text, load_model, save_model
+from sparsemargin import text as ours
 
 TEXTS = ["free money now", "see you now", "money, money", "you see the süß plan"] * 3
 ROWS = np.random.RandomState(0).random_sample((12, 3))
@@ -43,6 +44,11 @@ def piped(*steps, X=TEXTS):
     (TEXTS, [FeatureUnion([("a", TfidfVectorizer()), ("b", CountVectorizer(analyzer="char"))],
                           transformer_weights={"b": 0.5}), Normalizer()]),
     (TEXTS, [make_union(HashingVectorizer(n_features=64), CountVectorizer(), n_jobs=1)]),
+    (TEXTS, [ours.TfidfVectorizer(ngram_range=(1, 2), dtype=np.float32)]),
+    (TEXTS, [ours.TfidfVectorizer(use_idf=False, analyzer="char_wb", ngram_range=(2, 4))]),
+    (TEXTS, [ours.CountVectorizer(vocabulary=["see", "money"]), TfidfTransformer()]),
+    (TEXTS, [ours.CountVectorizer(stop_words=["see"], min_df=2, max_features=3)]),
+    (TEXTS, [ours.HashingVectorizer(n_features=64)]),
     (ROWS, [make_union(StandardScaler(), MaxAbsScaler())]),
     (ROWS, [StandardScaler()]),
     (ROWS.astype("f4"), [StandardScaler(with_std=False), MaxAbsScaler()]),
@@ -57,7 +63,10 @@ def test_pipelines_come_back(path, X, steps):
     if steps and "HashingVectorizer" not in repr(steps):
         names = [each[:-1].get_feature_names_out().tolist() for each in (loaded, model)]
         assert names[0] == names[1]
-    kinds = [type(step).__name__ for step in steps]
+    kinds = [
+        "sparsemargin." * type(step).__module__.startswith("sparsemargin") + type(step).__name__
+        for step in steps
+    ]
     assert ", ".join(kinds) in run("info", path).stdout
     texts = path.with_suffix(".tsv")
     texts.write_text("".join(f"{label}\t{text}\n" for label, text in zip(Y, X, strict=True)))
@@ -129,6 +138,36 @@ def test_no_file_makes_another_step(path, place, value, words):
     rewritten(path, document, arrays)
     with pytest.raises(ValueError, match=f"^{path}.*{words}"):
         load_model(path)
+
+
+@pytest.mark.parametrize(("name", "array", "words"), [
+    ("text", np.frombuffer(b"ab\xff", np.uint8), "codec"),
+    ("ends", np.array([2, 1]), "does not lie in the text"),
+    ("ends", np.array([2, 9]), "does not lie in the text"),
+    ("text", np.frombuffer(b"abab", np.uint8), "a term comes twice"),
+    ("text", np.frombuffer(b"ab c d ", np.uint8), "has an empty word"),
+])  # fmt: skip
+def test_damaged_terms_are_refused(path, name, array, words):
+    model = make_pipeline(ours.CountVectorizer(), ALMAClassifier()).fit(["ab cd"] * 2, [0, 1])
+    document, arrays = contents_of(model)
+    arrays[next(each for each in arrays if each.endswith(f"terms.{name}"))] = array
+    if words == "a term comes twice":
+        arrays[next(each for each in arrays if each.endswith("terms.ends"))] = np.array([2, 4])
+    elif words == "has an empty word":
+        arrays[next(each for each in arrays if each.endswith("terms.ends"))] = np.array([2, 7])
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=words):
+        load_model(path)
+
+
+def test_what_texts_are_learned_by_comes_back(path):
+    model = fit_text(TEXTS, Y, random_state=0)
+    save_model(model, path)
+    loaded = load_model(path)
+    assert loaded.decision_function(TEXTS).tobytes() == model.decision_function(TEXTS).tobytes()
+    assert loaded[0].vocabulary_ == model[0].vocabulary_
+    save_model(loaded, path)
+    assert load_model(path)[0].idf_.tobytes() == model[0].idf_.tobytes()
 
 
 MEMBERS = (*LEARNED, "members")

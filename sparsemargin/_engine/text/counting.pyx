@@ -1,7 +1,7 @@
 """Texts made rows of CSR matrices; `scanner.hpp` says what is counted."""
 
 from cpython.exc cimport PyErr_CheckSignals
-from libc.stdint cimport int32_t, int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
 from libcpp cimport bool as cpp_bool
 from libcpp.string cimport string
@@ -34,6 +34,8 @@ cdef extern from "Python.h":
     int PyUnicode_IS_ASCII(object)
 
 cdef extern from "memory.hpp" namespace "sparsemargin::text" nogil:
+    const size_t PADDING
+
     cppclass Array[T]:
         T* data()
         size_t size()
@@ -196,6 +198,43 @@ cdef class Lexicon:
             self.known.spell(<uint32_t> numbers[i], spelled)
             terms[i] = spelled.decode("utf-8", "surrogatepass")
         return terms
+
+
+    def spelled(self, const int32_t[::1] numbers):
+        """What the numbers stand for, in UTF-8, end to end, and where each ends, int64."""
+        cdef string text
+        cdef int64_t[::1] ends = np.empty(numbers.shape[0], np.int64)
+        cdef Py_ssize_t i
+        for i in range(numbers.shape[0]):
+            if not 0 <= numbers[i] < <int64_t> self.known.size():
+                raise IndexError(f"no term has number {numbers[i]}")
+            self.known.spell(<uint32_t> numbers[i], text)
+            ends[i] = text.size()
+        return np.frombuffer(<bytes> text, np.uint8), np.asarray(ends)
+
+    def add_spelled(self, const uint8_t[::1] text, const int64_t[::1] ends, bint as_words):
+        """The numbers of terms that `spelled` gave, in text that is PADDING longer; a ValueError
+        where no text has one of them."""
+        cdef int32_t[::1] numbers = np.empty(ends.shape[0], np.int32)
+        cdef int64_t start = 0, stop, at, number, word
+        cdef Py_ssize_t i
+        for i in range(ends.shape[0]):
+            stop, number = ends[i], -1
+            if not start < stop <= text.shape[0] - PADDING:
+                raise ValueError(f"term {i} does not lie in the text")
+            while start < stop:
+                at = start
+                while at < stop and not (as_words and text[at] == 32):
+                    at += 1
+                if at == start or at + 1 == stop:
+                    raise ValueError(f"term {i} has an empty word")
+                word = self.known.insert(
+                    key_of(<const char*> &text[start], <uint32_t> (at - start)))
+                number = word if number < 0 else self.known.insert_pair(
+                    CppLexicon.pair_of(<uint32_t> number, <uint32_t> word))
+                start = min(at + 1, stop)
+            numbers[i] = <int32_t> number
+        return np.asarray(numbers)
 
 
 cdef object array_of(void* start, int64_t n, dtype):
