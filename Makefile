@@ -9,7 +9,7 @@ SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.
 # Of the fuzzers under the sanitizers: another one each day.
 SEED ?= $(shell date +%Y%m%d)
 
-.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-text fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -57,6 +57,13 @@ valgrind: $(VENV)/equipped
 # These need clang++ with libFuzzer and, for the coverage, LLVM's tools: see fuzz/README.md.
 fuzz:
 	fuzz/run
+
+# Random texts through the scanner of texts, under the sanitizers of g++, by a seed of the day's own.
+fuzz-text:
+	mkdir -p build/fuzz
+	g++ -std=c++17 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all \
+		-Isparsemargin/_engine/text fuzz/text_fuzzer.cpp -o build/fuzz/text_fuzzer
+	build/fuzz/text_fuzzer $(SEED) 20000
 
 fuzz-coverage:
 	fuzz/coverage

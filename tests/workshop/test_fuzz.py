@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from depth import some
+from depth import long, some
 
 TESTS = Path(__file__).parents[1]
 FUZZ = TESTS.parent / "fuzz"
@@ -44,6 +44,17 @@ def test_corpus_and_mutations(compiler, tmp_path, extra):
     replayed = call(tmp_path / "replay", 5000, FUZZ / "svmlight.dict", *corpus)
     assert replayed.returncode == 0, replayed.stdout + replayed.stderr
     assert replayed.stdout == f"{len(corpus)} files and 5000 mutations: nothing found\n"
+
+
+@long
+def test_random_texts(compiler, tmp_path):
+    flags = ("-std=c++17", "-O1", SANITIZERS, "-fno-sanitize-recover=all")
+    headers = FUZZ.parent / "sparsemargin" / "_engine" / "text"
+    fuzzer = tmp_path / "fuzzer"
+    built = call(compiler, *flags, f"-I{headers}", FUZZ / "text_fuzzer.cpp", "-o", fuzzer)
+    assert built.returncode == 0, built.stderr
+    found = call(fuzzer, 0, 2000)
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 PLANTED = """

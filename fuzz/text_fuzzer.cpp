@@ -1,0 +1,124 @@
+// Random texts, of every width that Python's strings have, through the scanner of texts: under the
+// sanitizers nothing may be read or written where it should not, and terms come out in order.
+//
+//     text_fuzzer SEED N_CASES
+#include <cctype>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "order.hpp"
+#include "scanner.hpp"
+
+using namespace sparsemargin::text;
+
+namespace {
+
+std::mt19937_64 random_bits;
+
+uint32_t below(uint32_t n) { return random_bits() % n; }
+
+// Some of Unicode's rules, not all: which they are is Python's matter.
+uint32_t lower(uint32_t c) {
+    const bool upper = (c >= 'A' && c <= 'Z') || (c >= 0xC0 && c < 0xDE) || (c >= 0x410 && c < 0x430);
+    return upper ? c + 32 : c;
+}
+int is_word(uint32_t c) { return c == '_' || (c < 128 ? std::isalnum(c) != 0 : c % 3 != 0); }
+int is_space(uint32_t c) {
+    return c == ' ' || (c >= 9 && c <= 13) || (c >= 28 && c <= 31) || c == 0x85 || c == 0x3000;
+}
+
+uint32_t character(uint32_t kind) {
+    switch (kind) {
+    case 0: return "ab _A. 9\n"[below(9)];
+    case 1: return below(256);
+    case 2: return below(3) ? 'a' + below(26) : ' ';
+    default: return below(0x110000);
+    }
+}
+
+// Exactly as long as what it holds, so that a read beyond the end is found.
+struct Text {
+    int width = 1 << below(3);
+    size_t length = below(5) ? below(90) : below(5000);
+    std::unique_ptr<char[]> bytes{new char[length * width]};
+
+    Text() {
+        const uint32_t kind = below(4);
+        for (size_t i = 0; i < length; ++i) {
+            const uint32_t c = character(kind);
+            std::memcpy(bytes.get() + i * width, &c, width);
+        }
+    }
+};
+
+void check(bool holds, const char *what) {
+    if (holds) return;
+    std::printf("%s\n", what);
+    std::abort();
+}
+
+Settings random_settings() {
+    const uint32_t columns[] = {0, 0, 1, 7, 1u << 20, 0x7FFFFFFF};
+    Settings settings{};
+    settings.analyzer = static_cast<Analyzer>(below(3));
+    settings.by_spaces = settings.analyzer != Analyzer::words || below(4) == 0;
+    settings.from_two = below(2);
+    settings.least = 1 + below(4);
+    settings.most = settings.least + below(4);
+    settings.n_hashed = columns[below(6)];
+    settings.signs = below(2);
+    return settings;
+}
+
+// The terms sorted, as single words' are by their bytes; every third has no column.
+std::vector<int32_t> columns_of(const Lexicon &lexicon, bool single) {
+    std::vector<int32_t> order(lexicon.size()), columns(lexicon.size() + 1, -1);
+    if (!order.empty()) sort_numbers(lexicon, order.data());
+    for (size_t i = 1; single && i < order.size(); ++i) {
+        std::string before, after;
+        lexicon.spell(order[i - 1], before), lexicon.spell(order[i], after);
+        check(before < after, "terms are out of order");
+    }
+    for (size_t i = 0; i < order.size(); ++i) columns[order[i]] = i % 3 ? static_cast<int>(i) : -1;
+    return columns;
+}
+
+size_t run_case() {
+    const Settings settings = random_settings();
+    const Unicode unicode{lower, is_word, is_space};
+    const std::vector<Text> texts(below(6));
+    std::vector<Document> documents;
+    for (const Text &text : texts)
+        documents.push_back({text.bytes.get(), static_cast<int64_t>(text.length), text.width,
+                             below(2) == 1});
+    const int64_t n = documents.size();
+    Lexicon lexicon, stop_words;
+    stop_words.insert(key_of("aa\0\0\0\0\0\0\0\0", 2));
+    Rows rows(static_cast<Type>(below(4)));
+    Scanner scanner(settings, unicode, lexicon, below(2) ? &stop_words : nullptr, nullptr, 0);
+    scanner.scan(documents.data(), n, rows);
+    if (settings.n_hashed || !lexicon.size()) return rows.columns.size();
+    const bool single = !settings.by_spaces || settings.analyzer != Analyzer::words;
+    const std::vector<int32_t> columns = columns_of(lexicon, single);
+    Scanner knowing(settings, unicode, lexicon, nullptr, columns.data(), lexicon.size());
+    Rows known(Type::float64);
+    knowing.scan(documents.data(), n, known);
+    Lexicon other;
+    Array<uint32_t> numbers;
+    other.absorb(lexicon, numbers);
+    check(other.size() == lexicon.size(), "terms were lost");
+    return rows.columns.size() + known.columns.size();
+}
+
+}  // namespace
+
+int main(int, char **arguments) {
+    random_bits.seed(std::strtoull(arguments[1], nullptr, 10));
+    size_t n_entries = 0;
+    for (long i = std::atol(arguments[2]); i > 0; --i) n_entries += run_case();
+    std::printf("%zu entries\n", n_entries);
+}
