@@ -146,10 +146,12 @@ class Scanner {
 
     void count_all(uint32_t *found, int n) {
         make_room();
-        if (!settings_.n_hashed) {
-            for (int i = 0; i < n; ++i) {
+        for (int i = 0; i < n; ++i) {
+            if (!settings_.n_hashed) {
                 found[i] = feature_of(found[i]);
                 if (found[i] != NONE) counts_.prefetch(found[i]);
+            } else if (!many_) {
+                counts_.prefetch(found[i] >> 1);
             }
         }
         for (int i = 0; i < n; ++i) count(found[i]);
@@ -229,10 +231,15 @@ class Scanner {
         joined_.reserve(joined_.size() + PADDING);
         edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
         const auto n_words = static_cast<int64_t>(edges_of_words_.size()) - 1;
+        uint32_t found[BATCH];
         for (int64_t n = settings_.least; n <= settings_.most && n <= n_words; ++n) {
-            for (int64_t i = 0; i + n <= n_words; ++i) {
-                const uint32_t start = edges_of_words_[i], stop = edges_of_words_[i + n] - 1;
-                count(hashed(joined_.data() + start, stop - start));
+            for (int64_t first = 0; first + n <= n_words; first += BATCH) {
+                const auto size = static_cast<int>(std::min<int64_t>(BATCH, n_words - n + 1 - first));
+                for (int i = 0; i < size; ++i) {
+                    const uint32_t *edge = edges_of_words_.data() + first + i;
+                    found[i] = hashed(joined_.data() + edge[0], edge[n] - 1 - edge[0]);
+                }
+                count_all(found, size);
             }
         }
     }
