@@ -420,7 +420,8 @@ def learn_documents(
     if options.init_model is not None:
         options = going_on(options)
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
-    n_threads = threads_for(options.n_jobs, beside=1)
+    # Texts take several times as long to be made rows as these to be learned from.
+    n_threads = threads_for(options.n_jobs)
     n_features = vectorizer.n_features
     corpus = DocumentCorpus(open_sources(path), how, vectorizer, n_features, n_threads)
     return learn_rows(corpus, options)
