@@ -171,7 +171,7 @@ def feature_names(
     if known is None:
         known = vars(learner).get("feature_names_in_")
     if known is not None:
-        return list(map(str, known))
+        return known if isinstance(known, Sequence) else list(map(str, known))
     columns = columns_of(learner)
     hashed = columns.get("hash_bits") is not None
     return Indices(n_features, 0 if hashed or columns["zero_based"] else 1)

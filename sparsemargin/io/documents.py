@@ -6,6 +6,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -40,6 +41,9 @@ LABEL = "__label__"
 
 #: Features of files of texts, unless told: 4 million.
 HASHED_BITS = 22
+
+# Of texts whose words columns are called by.
+_ENOUGH_CHARACTERS = 1 << 22
 
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
@@ -329,6 +333,8 @@ class DocumentCorpus(Corpus):
         reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
         super().__init__(sources, reading, n_threads, "learning")
         self.how, self.vectorizer = how, vectorizer
+        # The first texts, until there are enough for the vectorizer to know its columns' words by.
+        self.first_texts: list[str] | None = None
         for source in sources:
             how.of(source)
 
@@ -367,6 +373,19 @@ class DocumentCorpus(Corpus):
         X.sort_indices()
         return documents, X
 
+    def _remember(self, texts: list[str]) -> None:
+        assert self.first_texts is not None
+        self.first_texts += texts
+        if sum(map(len, self.first_texts)) >= _ENOUGH_CHARACTERS:
+            self.name_columns()
+
+    def name_columns(self) -> None:
+        """Let the vectorizer keep words of the first texts."""
+        if self.first_texts:
+            with suppress(ValueError):  # there are no words
+                self.vectorizer.remember_terms(self.first_texts)
+        self.first_texts = None
+
     def _before(self) -> Iterable[int | None]:
         """Bytes of the files before each, None where not known."""
         total: int | None = 0
@@ -379,6 +398,8 @@ class DocumentCorpus(Corpus):
     ) -> LabelledRows:  # fmt: skip
         """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
         documents, X = made.result()
+        if self.first_texts is not None:
+            self._remember(documents.texts)
         labels, consumed, start = documents.labels, documents.consumed, None
         if consumed is not None:
             consumed = None if before is None else before + consumed
@@ -424,4 +445,8 @@ def learn_documents(
     n_threads = threads_for(options.n_jobs)
     n_features = vectorizer.n_features
     corpus = DocumentCorpus(open_sources(path), how, vectorizer, n_features, n_threads)
-    return learn_rows(corpus, options)
+    if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):
+        corpus.first_texts = []
+    learner = learn_rows(corpus, options)
+    corpus.name_columns()
+    return learner

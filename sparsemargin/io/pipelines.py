@@ -77,6 +77,12 @@ def _encoded(step: Any) -> dict[str, Any]:
     compiled = getattr(step, "compiled_vocabulary", None)
     if compiled is not None:
         learned["terms"] = compiled.saved()
+    elif hasattr(step, "terms_"):
+        terms = step.terms_
+        learned["hashed"] = {
+            "columns": np.array(list(terms), np.int64),
+            "terms": np.array([*terms.values(), None], dtype=object)[:-1],
+        }
     elif hasattr(step, "vocabulary_"):
         learned["words"] = step.get_feature_names_out()
     return {"kind": kind, "parameters": parameters, "learned": learned}
@@ -127,6 +133,10 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
         step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
         width = len(words)
         require(len(step.vocabulary_) == width, "a word comes twice")
+    elif "hashed" in learned:
+        columns = array_of(learned["hashed"], "columns", np.int64, (None,), 0, step.n_features - 1)
+        terms = array_of(learned["hashed"], "terms", object, columns.shape)
+        step.terms_ = dict(zip(columns.tolist(), terms.tolist(), strict=True))
     elif "n_features_in_" in learned:
         step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
     if "feature_names_in_" in learned:

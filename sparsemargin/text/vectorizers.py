@@ -5,16 +5,17 @@ engine does not make; a version that had no such step would do without the engin
 """
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache, partial
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import joblib
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.feature_extraction import text as theirs
 from sklearn.preprocessing import normalize
+from sklearn.utils import murmurhash3_32
 
 from sparsemargin._engine.text import counting
 from sparsemargin.text.analysis import Preparation, scan, settings_of
@@ -315,6 +316,22 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         self.__dict__["_tfidf"] = weighting
 
 
+class _HashedNames(Sequence[str]):
+    """Names of columns, of which few have one but their number."""
+
+    def __init__(self, n_columns: int, terms: dict[int, str]) -> None:
+        self.n_columns, self.terms = n_columns, terms
+
+    def __len__(self) -> int:
+        return self.n_columns
+
+    def __getitem__(self, column: Any) -> Any:
+        if isinstance(column, slice):
+            return [self[j] for j in range(*column.indices(self.n_columns))]
+        column = range(self.n_columns)[column]  # an IndexError beyond
+        return self.terms.get(column, str(column))
+
+
 @with_threads
 class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
@@ -334,6 +351,37 @@ class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  
     """
 
     _base = theirs.HashingVectorizer
+
+    def remember_terms(self, texts: Iterable[Any], most: int = 1 << 17) -> Self:
+        """Keep terms of texts, the most frequent one of each column, to call the columns by.
+
+        Parameters
+        ----------
+        texts : iterable of str
+        most : int, default=131072
+            Only so many of the most frequent terms are kept.
+
+        Returns
+        -------
+        self : object
+        """
+        names = set(CountVectorizer().get_params()) & set(self.get_params()) - {"binary", "dtype"}
+        counter = CountVectorizer(**{name: getattr(self, name) for name in names})
+        counts = np.asarray(counter.fit_transform(texts).sum(axis=0)).ravel()
+        frequent = np.argsort(counts, kind="stable")[-most:]
+        terms = counter.get_feature_names_out()[frequent].tolist()
+        self.terms_ = {abs(murmurhash3_32(term)) % self.n_features: term for term in terms}
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Sequence[str]:
+        """The term that is remembered of each column, else the column's number.
+
+        Raises
+        ------
+        AttributeError
+            If none has been remembered.
+        """
+        return _HashedNames(self.n_features, self.terms_)
 
     def transform(self, X: Any) -> Any:
         """Hash the features of texts.

@@ -9,7 +9,9 @@ import re
 import numpy as np
 import pytest
 
-from sparsemargin import fit_csr, fit_text
+from problems.command_line import run
+from sparsemargin import fit_csr, fit_text, load_model, save_model
+from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -220,3 +222,20 @@ def test_texts_in_memory_are_tf_idf_of_words_and_pairs():
     X = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
     assert same(model, fit_csr(X.fit_transform(TEXTS), LABELS, "alma", random_state=0))
     assert list(model.named_steps) == ["vectorizer", "classifier"]
+
+
+def test_hashed_columns_are_called_by_their_most_frequent_words(tmp_path):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    model = fit_text(path, **SETTINGS)
+    (why,) = explain_row(model, "cheap lunch never seen")
+    assert {"cheap", "lunch"} <= set(why.names)
+    save_model(model, tmp_path / "a.model")
+    loaded = load_model(tmp_path / "a.model")
+    assert top_features(loaded, 3) == top_features(model, 3)
+    told = run("inspect", tmp_path / "a.model", "--top", "5").stdout
+    assert "cheap" in told
+    assert "noon" in told
+    (tmp_path / "new.tsv").write_text("at noon\n")
+    told = run("predict", tmp_path / "a.model", tmp_path / "new.tsv", "--explain").stdout
+    assert "at noon" in told
