@@ -148,6 +148,7 @@ class Lexicon {
     // Takes in all that another one has, in its order; `numbers` gets what is whose number here.
     void absorb(const Lexicon &other, Array<uint32_t> &numbers) {
         for (uint32_t i = 0; i < other.size(); ++i) {
+            if (i + AHEAD < other.size()) send_for(other, i + AHEAD, numbers);
             if (!other.is_string(i)) {
                 numbers.push_back(
                     insert_pair(pair_of(numbers[other.rest(i)], numbers[other.last(i)])));
@@ -159,6 +160,19 @@ class Lexicon {
         }
     }
 
+    // The slot of a feature that is taken in soon.
+    void send_for(const Lexicon &other, uint32_t number, const Array<uint32_t> &numbers) const {
+        if (other.is_string(number)) {
+            uint32_t size;
+            const char *p = other.string(number, size);
+            if (!strings_.empty()) prefetch(key_of(p, size));
+            return;
+        }
+        const uint32_t rest = other.rest(number), last = other.last(number);
+        if (pairs_.empty() || std::max(rest, last) >= numbers.size()) return;
+        prefetch_pair(pair_of(numbers[rest], numbers[last]));
+    }
+
     void clear() {
         nodes_.clear();
         arena_.clear();
@@ -168,6 +182,7 @@ class Lexicon {
 
   private:
     static constexpr uint64_t STRING = uint64_t(1) << 63;
+    static constexpr uint32_t AHEAD = 16;
 
     static uint32_t number_of(const Slots::Slot *slot) { return slot->number - 1; }
 
