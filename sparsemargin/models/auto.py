@@ -20,6 +20,7 @@ from sparsemargin.models.classifiers import (
     Classifier,
     as_classifier,
     found_targets,
+    targets_among,
 )
 from sparsemargin.models.rows import open_rows
 from sparsemargin.models.selection import select, settled
@@ -31,9 +32,7 @@ _ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
 
 def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
     """Fit what these parameters settle, or rows like these are learned by."""
-    params = without_defaults(params)
-    if params.get("max_iter") == "auto":
-        del params["max_iter"]
+    params = _settings(params)
     find_algorithm(None, params)  # refuses what none has
     chosen = settled(params)
     reader = AROWClassifier(**(params if chosen is None else {}))
@@ -69,6 +68,14 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
 def _of_the_taken(name: str, doc: str) -> Any:
     """An attribute of the classifier that has been taken."""
     return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
+
+
+def _settings(params: dict[str, Any]) -> dict[str, Any]:
+    """What these parameters settle: without defaults, and without epochs that are left open."""
+    params = without_defaults(params)
+    if params.get("max_iter") == "auto":
+        del params["max_iter"]
+    return params
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -169,9 +176,47 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If a parameter or an argument can't be used; the model is then as it was.
         """
-        self.best_estimator_ = fit_default(X, y, sample_weight, self.get_params())
+        return self._keep(fit_default(X, y, sample_weight, self.get_params()))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows, once, in the given order; those of the first call choose the learner.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will ever be; needed in the first call.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument can't be used.
+        """
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_.partial_fit(X, y, classes, sample_weight)
+            return self
+        params = _settings(self.get_params())
+        AROWClassifier(**params)._check_parameters()
+        params["max_iter"] = 1
+        reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
+        rows, labels = reader._check_input(X, y, reader._fitted)
+        targets = targets_among(labels, reader.classes_, reader._fitted)
+        weights = given.check_weights(sample_weight, rows.shape[0])
+        chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
+        if chosen.algorithm == "arow" and not chosen.settings:
+            return self._keep(reader)
+        model = as_classifier(chosen.learner(params))
+        return self._keep(model.partial_fit(X, y, classes, sample_weight))
+
+    def _keep(self, model: Classifier) -> Self:
+        self.best_estimator_ = model
         if self.verbose:
-            print(f"AutoClassifier has taken {self.best_estimator_!r}")
+            print(f"AutoClassifier has taken {model!r}")
         return self
 
     def predict(self, X: Any) -> np.ndarray:

@@ -102,6 +102,18 @@ def test_rows_and_classes_count_for_their_weights():
         assert type(fit_csr(both, y, sample_weight=weight.astype(float))) is kind
 
 
+@pytest.mark.parametrize("problem", [TEXT, DIGITS])
+def test_the_first_call_of_partial_fit_chooses(problem):
+    X, y = problem
+    model = AutoClassifier(random_state=0).partial_fit(X[:800], y[:800], np.unique(y))
+    kind = type(model.best_estimator_)
+    assert kind is type(fit_csr(X[:800], y[:800]))
+    model.partial_fit(X[800:], y[800:])
+    expected = kind(random_state=0).partial_fit(X[:800], y[:800], np.unique(y))
+    expected.partial_fit(X[800:], y[800:])
+    assert_array_equal(model.coef_, expected.coef_)
+
+
 def test_rows_that_were_not_learned_are_learned_for_longer():
     random = np.random.RandomState(0)
     X = sp.csr_matrix(random.randn(100, 3000) * (random.rand(100, 3000) < 0.1))
@@ -157,8 +169,9 @@ def test_a_wrong_parameter_is_told_of():
 @pytest.mark.parametrize("max_iter", [-1, "some"])
 def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
     X, y = TEXT
-    with pytest.raises(ValueError, match=f"max_iter.*must be .*{max_iter!r}"):
-        AROWClassifier(max_iter=max_iter).partial_fit(X, y, np.unique(y))
+    for kind in AROWClassifier, AutoClassifier:
+        with pytest.raises(ValueError, match=f"max_iter.*must be .*{max_iter!r}"):
+            kind(max_iter=max_iter).partial_fit(X, y, np.unique(y))
 
 
 @pytest.mark.parametrize("steps", [[], [MaxAbsScaler()]])
