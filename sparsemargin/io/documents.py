@@ -20,7 +20,7 @@ from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, Source, TextBlock, open_sources
-from sparsemargin.io.stream import going_on, learn_rows
+from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelTable, number_of
 
@@ -443,8 +443,9 @@ def learn_documents(
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Texts take several times as long to be made rows as these to be learned from.
     n_threads = threads_for(options.n_jobs)
-    n_features = vectorizer.n_features
-    corpus = DocumentCorpus(open_sources(path), how, vectorizer, n_features, n_threads)
+    sources, n_features = open_sources(path), vectorizer.n_features
+    options = with_cache_path(options, sources)
+    corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)
     if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):
         corpus.first_texts = []
     learner = learn_rows(corpus, options)

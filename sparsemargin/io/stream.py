@@ -22,7 +22,7 @@ from sparsemargin.io.reading import Corpus, SettingsError, columns_of, threads_f
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import RowSource, joined
 from sparsemargin.io.run import Run, SortedRowsError
-from sparsemargin.io.sources import File, open_sources
+from sparsemargin.io.sources import File, Source, open_sources
 from sparsemargin.io.stream_labels import NewClassError, StreamLabels
 from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.labels import (
@@ -53,16 +53,21 @@ def learn_svmlight(
         # The caller's thread reads and learns.
         n_threads = threads_for(options.n_jobs, beside=1)
         corpus = Corpus(sources, options.reading(), n_threads, purpose="learning")
-        if options.cache is True:
-            once = [source.name for source in sources if not source.rereadable]
-            if once:
-                raise ValueError(
-                    f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH "
-                    "for a file that keeps its rows."
-                )
-            path = default_cache_path([source.name for source in sources])
-            options = replace(options, cache=path)
+        options = with_cache_path(options, sources)
     return learn_rows(corpus, options)
+
+
+def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOptions:
+    """The options, with the place of the row cache where it is to lie beside the first source."""
+    if options.cache is not True:
+        return options
+    once = [source.name for source in sources if not source.rereadable]
+    if once:
+        raise SettingsError(
+            f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH for a "
+            "file that keeps its rows."
+        )
+    return replace(options, cache=default_cache_path([source.name for source in sources]))
 
 
 def learn_rows(source: RowSource, options: StreamOptions) -> Learner:

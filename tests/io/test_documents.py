@@ -115,6 +115,17 @@ def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
     assert same(models[0], models[2][-1])
 
 
+def test_rows_are_kept_beside_the_file_for_further_runs(tmp_path):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    first = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
+    kept = path.with_name("texts.tsv.smcache")
+    before = kept.stat().st_mtime_ns
+    again = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
+    assert same(first, again[-1])
+    assert kept.stat().st_mtime_ns == before
+
+
 def test_texts_may_have_several_labels(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("__label__a __label__b one two\n__label__b two\nthree\n" * 9)
