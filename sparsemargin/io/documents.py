@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -38,6 +39,11 @@ _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 #: What labels begin with in fastText's form.
 LABEL = "__label__"
+
+# White space as fastText has it, labels at the beginning of a line, and those anywhere.
+_SPACE = r" \t\r\v\f\0"
+_FIRST_LABELS = re.compile(rf"[{_SPACE}]*(?:{LABEL}[^{_SPACE}]*(?:[{_SPACE}]+|$))*")
+_LABELS = re.compile(rf"(?<![^{_SPACE}]){LABEL}([^{_SPACE}]*)")
 
 #: Features of files of texts, unless told: 4 million.
 HASHED_BITS = 22
@@ -214,11 +220,14 @@ Parted = tuple[list[str], list[Any]]
 def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
     texts, labels = list[str](), list[Any]()
     for i, line in enumerate(lines):
-        found, line = [], line.lstrip(" ")
-        while line.startswith(LABEL):
-            label, _, line = line.partition(" ")
-            found.append(label[len(LABEL) :])
-        texts.append(line)
+        end = _FIRST_LABELS.match(line).end()  # type: ignore[union-attr]
+        found, text = _LABELS.findall(line[:end]), line[end:]
+        if LABEL in text:
+            found += _LABELS.findall(text)
+            text = _LABELS.sub("", text)
+        texts.append(text)
+        if how.labelled and "" in found:
+            raise _refused("fasttext", line, origin.place_of(i))
         if how.multilabel:
             labels.append(found)
         elif not how.labelled:

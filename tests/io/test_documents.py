@@ -104,6 +104,28 @@ def test_lines_are_read_whatever_ends_them(tmp_path):
     assert same(pipeline, fit_csr(X, ["ham", "spam"], **SETTINGS, max_iter=1))
 
 
+@pytest.mark.parametrize("line", ["{}\t{}", "{}  {}", "{}\x0b{}", " {} {}", "\t{} {}", "{1} {0}"])
+def test_labels_of_fasttext_are_words_wherever_they_stand(tmp_path, line):
+    path = tmp_path / "texts.txt"
+    pairs = zip(TEXTS, LABELS, strict=True)
+    lines = (line.format(f"__label__{label}", text) + "\n" for text, label in pairs)
+    path.write_text("".join(lines), encoding="utf-8")
+    plain = tmp_path / "plain.txt"
+    fasttext(plain, TEXTS, LABELS)
+    learned = fit_text(plain, vectorizer=words(), **SETTINGS)
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), learned[-1])
+
+
+@pytest.mark.parametrize("line", ["{} {}", "{}  {}", "{}\t{}"])
+def test_all_labels_of_a_line_of_fasttext_are_learned(tmp_path, line):
+    path = tmp_path / "texts.txt"
+    both = line.format("__label__a", "__label__b")
+    path.write_text(f"{both} bee\n__label__a sea __label__c\n" * 9)
+    pipeline = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    assert pipeline.classes_.tolist() == ["a", "b", "c"]
+    assert pipeline.predict(["bee", "sea"]) == [("a", "b"), ("a", "c")]
+
+
 def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
     path = tmp_path / "texts.txt"
