@@ -61,6 +61,11 @@ _LINE = {
     "vw": "lines are 'LABEL | word word:2'",
 }
 
+# What to do about several labels.
+_SEVERAL = (
+    "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
+)
+
 
 def form_of(name: str) -> TextForm | None:
     """The form that the end of a file's name tells, compressed or not; None: it tells of none."""
@@ -125,9 +130,24 @@ class DocumentForm:
                         f"{origin.place_of(column.index(None))}: {name!r} is empty. Give it a "
                         "value, or drop the row."
                     )
-            if self.multilabel and self.labelled:
-                labels = [each.split(",") if isinstance(each, str) else each for each in labels]
+            if self.labelled:
+                labels = self._labels_of(labels, origin)
             yield Documents(texts, labels, origin, None)
+
+    def _labels_of(self, column: list[Any], origin: Rows) -> list[Any]:
+        if self.multilabel:
+            return [_listed(each) if isinstance(each, str) else each for each in column]
+        for i, each in enumerate(column):
+            if isinstance(each, list):
+                raise ValueError(
+                    f"{origin.place_of(i)}: {self.label!r} holds a list of labels. {_SEVERAL}"
+                )
+            if not each.strip():
+                raise ValueError(
+                    f"{origin.place_of(i)}: {self.label!r} is empty. Give it a value, or drop the "
+                    "row."
+                )
+        return column
 
     @property
     def _names(self) -> list[str]:
@@ -214,6 +234,11 @@ def _refused(form: str, line: str, place: str) -> ValueError:
     return ValueError(f"{place}: {quoted(line[:60])} has no label; {_LINE[form]}.")
 
 
+def _listed(labels: str) -> list[str]:
+    """Labels that commas part."""
+    return [label.strip() for label in labels.split(",") if label.strip()]
+
+
 Parted = tuple[list[str], list[Any]]
 
 
@@ -238,8 +263,7 @@ def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
             raise _refused("fasttext", line, origin.place_of(i))
         else:
             raise ValueError(
-                f"{origin.place_of(i)}: several labels, {', '.join(found)}. Pass multilabel=True, "
-                "to learn them all, or positive=LABEL, to tell that one from all others."
+                f"{origin.place_of(i)}: several labels, {', '.join(found)}. {_SEVERAL}"
             )
     return texts, labels
 
@@ -253,7 +277,7 @@ def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
             raise _refused("tsv", lines[i], origin.place_of(i))
     labels: list[Any] = [label.strip() for label, _, _ in parts]
     if how.multilabel:
-        labels = [label.split(",") if label else [] for label in labels]
+        labels = list(map(_listed, labels))
     return [text for _, _, text in parts], labels
 
 

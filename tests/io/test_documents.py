@@ -225,6 +225,27 @@ def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
     assert same(models[0], models[1][-1])
 
 
+@pytest.mark.parametrize("end", [".tsv", ".csv"])
+def test_white_space_and_nothing_are_no_labels(tmp_path, end):
+    path = tmp_path / f"texts{end}"
+    if end == ".csv":
+        pytest.importorskip("pyarrow")
+    FORMS[end](path, ["x y", "a bee", "a sea", "dee"] * 9, ["", "a, b", "a", "b,"] * 9)
+    pipeline = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
+    assert pipeline.classes_.tolist() == ["a", "b"]
+
+
+def test_a_row_has_a_label_and_only_one_unless_told(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.jsonl"
+    jsonl(path, ["bee", "sea", "dee"], ["a", "b", " "])
+    with pytest.raises(ValueError, match=r"a\.jsonl, row 3: 'label' is empty. Give it"):
+        fit_text(path, vectorizer=words(), **SETTINGS)
+    jsonl(path, ["bee", "sea"], [["a"], ["a", "b"]])
+    with pytest.raises(ValueError, match=r"a\.jsonl, row 1: .* a list .*multilabel="):
+        fit_text(path, vectorizer=words(), **SETTINGS)
+
+
 def test_an_empty_cell_is_named(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.jsonl"
