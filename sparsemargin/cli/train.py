@@ -74,6 +74,7 @@ from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.labels import label_text
+from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
 sparsemargin train train.svm -o news.model
@@ -202,7 +203,7 @@ def command(
             os.unlink(checkpoint)
     if readable is not None:
         with _noting_model(output), interruptible():
-            write_readable(readable, learner, _names(learner, dictionary))
+            write_readable(readable, learner, _names(learner, dictionary, vectorizer))
     told = list(moments.values())
     figures = _figures(learner, told, output, before=before, interrupted=bool(interrupted))
     if cache is not None and os.path.isfile(cache):
@@ -412,11 +413,12 @@ def _noting_model(output: str) -> Iterator[None]:
         raise
 
 
-def _names(learner: Learner, dictionary: str | None) -> Sequence[str] | None:
+def _names(learner: Learner, dictionary: str | None, vectorizer: Any) -> Sequence[str] | None:
     """Those of the features; of a kernel's rows there are none but their numbers."""
     if dictionary is None and learner._space.has_support:
         return None
-    return feature_names(learner, dictionary)
+    known = None if vectorizer is None else names_out_of(vectorizer)
+    return feature_names(learner, dictionary, known)
 
 
 def _figures(

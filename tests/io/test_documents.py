@@ -293,3 +293,12 @@ def test_hashed_columns_are_called_by_their_most_frequent_words(tmp_path):
     (tmp_path / "new.tsv").write_text("at noon\n")
     told = run("predict", tmp_path / "a.model", tmp_path / "new.tsv", "--explain").stdout
     assert "at noon" in told
+
+
+def test_weights_are_written_beside_their_words(tmp_path):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    run("train", path, "-o", tmp_path / "a.model", "--readable", tmp_path / "a.txt")
+    written = (tmp_path / "a.txt").read_text(encoding="utf-8")
+    assert "\ncheap\t" in written
+    assert "\nat noon\t" in written
