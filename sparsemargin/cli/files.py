@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -58,13 +59,15 @@ def text_sources(files: Iterable[str]) -> list[Source]:
 
 
 def document_form(
-    sources: Sequence[Source], form: str | None, text: str, label: str
+    sources: Sequence[Source], form: str | None, text: str, label: str, *, texts: bool = False
 ) -> DocumentForm | None:
-    """How the sources are read where they are texts; None: they are svmlight text."""
-    forms = {source.name: form or _form_of(source) for source in sources}
+    """How the sources are read where they are texts; None: they are svmlight text. With `texts` a
+    name that may be of either is of texts."""
+    told = (lambda source: form_of(source.name) or "svmlight") if texts else _form_of
+    forms = {source.name: form or told(source) for source in sources}
     if len({each == "svmlight" for each in forms.values()}) > 1:
-        told = ", ".join(f"{name} ({each})" for name, each in forms.items())
-        raise click.UsageError(f"Texts and svmlight text can't be read together: {told}.")
+        named = ", ".join(f"{name} ({each})" for name, each in forms.items())
+        raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
     if "svmlight" in forms.values():
         return None
     return DocumentForm(form, text, label)  # type: ignore[arg-type]
@@ -73,10 +76,13 @@ def document_form(
 def _form_of(source: Source) -> str:
     """By the end of the name; svmlight text is called .txt, too."""
     form = form_of(source.name) or "svmlight"
-    if form != "fasttext" or source.path is None or not source.plain:
+    if form != "fasttext" or not source.rereadable:
         return form
-    with open(source.path, "rb") as file:
-        return form if LABEL.encode() in file.read(1 << 16) else "svmlight"
+    with closing(source.blocks([])) as blocks:
+        labelled = any(
+            each.buffer.find(LABEL.encode(), 0, each.stop) >= 0 for each in islice(blocks, 1)
+        )
+    return form if labelled else "svmlight"
 
 
 def opened_model(
@@ -90,7 +96,7 @@ def opened_model(
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
-    how = document_form(sources, *named)
+    how = document_form(sources, *named, texts=True)
     if how is None:
         raise click.UsageError(
             f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "

@@ -302,3 +302,20 @@ def test_weights_are_written_beside_their_words(tmp_path):
     written = (tmp_path / "a.txt").read_text(encoding="utf-8")
     assert "\ncheap\t" in written
     assert "\nat noon\t" in written
+
+
+def test_svmlight_text_may_be_called_txt_compressed_or_not(tmp_path):
+    text = b"1 3:1 4:2\n-1 1:1 2:1\n" * 9
+    (tmp_path / "a.txt").write_bytes(text)
+    (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
+    for name in "a.txt", "a.txt.gz":
+        run("train", tmp_path / name, "-o", tmp_path / "a.model")
+        assert load_model(tmp_path / "a.model").n_features_in_ == 4
+
+
+def test_texts_without_labels_may_be_called_txt(tmp_path):
+    tsv(tmp_path / "texts.tsv", TEXTS, LABELS)
+    run("train", tmp_path / "texts.tsv", "-o", tmp_path / "a.model")
+    (tmp_path / "new.txt").write_text("cheap pills\nlunch at noon\n")
+    told = run("predict", tmp_path / "a.model", tmp_path / "new.txt").stdout
+    assert told.split() == ["spam", "ham"]
