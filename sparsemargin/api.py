@@ -22,6 +22,7 @@ from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.auto import fit_default
 from sparsemargin.models.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.models.pipelines import parts_of
 
 
 def fit_csr(
@@ -257,7 +258,8 @@ def fit_text(
         Whether lines on standard error tell how far a fit of files has come.
     **params
         Parameters of the classifier; for files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`.
+        `multilabel`, `cache`, `memory_limit`, `n_jobs` and `init_model`, which may be a pipeline,
+        as for `fit_svmlight`.
 
     Returns
     -------
@@ -290,6 +292,10 @@ def fit_text(
     if y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
+        before, first = parts_of(params.get("init_model"))
+        if before is not None:
+            params["init_model"] = first
+            vectorizer = before[-1] if vectorizer is None else vectorizer
         if vectorizer is None:
             vectorizer = hashed_pairs(HASHED_BITS)
         elif not hasattr(vectorizer, "n_features"):

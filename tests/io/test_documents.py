@@ -319,3 +319,14 @@ def test_texts_without_labels_may_be_called_txt(tmp_path):
     (tmp_path / "new.txt").write_text("cheap pills\nlunch at noon\n")
     told = run("predict", tmp_path / "a.model", tmp_path / "new.txt").stdout
     assert told.split() == ["spam", "ham"]
+
+
+def test_a_pipeline_goes_on_with_further_files(tmp_path):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    first = fit_text(path, vectorizer=words(), **SETTINGS)
+    more = fit_text(path, init_model=first)
+    assert more[0].n_features == 1 << 12
+    assert same(more, fit_text(path, vectorizer=words(), init_model=first[-1])[-1])
+    with pytest.raises(ValueError, match="has to read all texts first"):
+        fit_text(path, init_model=fit_text(TEXTS, LABELS))
