@@ -259,7 +259,9 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
     told = json.loads(run(*command, "--resume", "--json").stdout)
     assert told["epochs"] == 40
     assert cut.read_bytes() == whole.read_bytes()
-    left = {path.name for path in tmp_path.iterdir()}
+    # What is killed while it writes a checkpoint leaves the beginning of a file beside it.
+    begun = set(tmp_path.glob(".cut.model.checkpoint.*.tmp")) if end == signal.SIGKILL else set()
+    left = {path.name for path in set(tmp_path.iterdir()) - begun}
     assert left == {"noise.svm", "whole.model", "cut.model"}
     assert (
         "cut.model.checkpoint: there is no checkpoint" in run(*command, "--resume", code=1).stderr

@@ -14,7 +14,7 @@ from problems.published_files import data_folder
 from sparsemargin import ALMAClassifier
 
 SONAR, WBC = ("sonar.mines", "sonar.rocks"), ("breast-cancer-wisconsin.data",)
-MOST_UPDATES = some(200_000, 3_000_000)
+MOST_UPDATES = some(50_000, 3_000_000)
 
 
 @pytest.mark.parametrize("number", range(4))
