@@ -158,6 +158,9 @@ def scan(
     rows : tuple of array
         Values of type `dtype`, columns, ends of rows.
     """
+    if hasattr(raw_documents, "to_pylist"):
+        # Arrow's columns give their own scalars one by one.
+        raw_documents = raw_documents.to_pylist()
     if n_jobs == 1:
         scanner = make_scanner(dtype)
         for block in preparation.blocks(raw_documents):

@@ -278,6 +278,19 @@ def test_texts_in_memory_are_tf_idf_of_words_and_pairs():
     assert list(model.named_steps) == ["vectorizer", "classifier"]
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_columns_of_arrow_are_texts(n_jobs):
+    pa = pytest.importorskip("pyarrow")
+    from sparsemargin.text import TfidfVectorizer
+
+    for column in pa.array(TEXTS), pa.chunked_array([TEXTS[:7], TEXTS[7:]]):
+        model = fit_text(column, LABELS, vectorizer=TfidfVectorizer(n_jobs=n_jobs), **SETTINGS)
+        assert model.predict(column).tolist() == LABELS
+        assert (words().transform(column) != words().transform(TEXTS)).nnz == 0
+    with pytest.raises(AttributeError, match=r"texts\[1\] is None"):
+        words().transform(pa.array(["bee", None]))
+
+
 def test_hashed_columns_are_called_by_their_most_frequent_words(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
