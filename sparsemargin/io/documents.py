@@ -54,6 +54,9 @@ _ENOUGH_CHARACTERS = 1 << 22
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
 
+# Bytes of a table of text that are read together: what a row may take.
+_TABLE_BYTES = 1 << 23
+
 # What a line of each form is, for errors.
 _LINE = {
     "fasttext": "lines are '__label__LABEL text'",
@@ -335,19 +338,26 @@ def _batches(source: Source, form: str, names: list[str]) -> Iterator[Any]:
             yield from ParquetFile(source.path).iter_batches(_ROWS_AT_ONCE)
             return
         if form == "csv":
-            from pyarrow.csv import ConvertOptions, ParseOptions, open_csv
+            from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
             # A column is text whatever its first values look like.
             words = ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
             lines = ParseOptions(newlines_in_values=True)
             with pyarrow.input_stream(source.path) as stream:
-                yield from open_csv(stream, parse_options=lines, convert_options=words)
+                blocks = ReadOptions(block_size=_TABLE_BYTES)
+                yield from open_csv(stream, blocks, lines, words)
             return
+        from pyarrow.json import ReadOptions as JsonOptions
         from pyarrow.json import open_json
 
         with pyarrow.input_stream(source.path) as stream:
-            yield from open_json(stream)
+            yield from open_json(stream, JsonOptions(block_size=_TABLE_BYTES))
     except pyarrow.ArrowInvalid as error:
+        if "straddling object" in str(error):
+            raise ValueError(
+                f"{source.name}: a row is longer than {_TABLE_BYTES:,} bytes. Shorten its text, or "
+                "make the file .parquet."
+            ) from None
         raise ValueError(f"{source.name} is no sound {form}: {error}") from None
 
 

@@ -343,3 +343,14 @@ def test_a_pipeline_goes_on_with_further_files(tmp_path):
     assert same(more, fit_text(path, vectorizer=words(), init_model=first[-1])[-1])
     with pytest.raises(ValueError, match="has to read all texts first"):
         fit_text(path, init_model=fit_text(TEXTS, LABELS))
+
+
+@pytest.mark.parametrize("end", [".csv", ".jsonl"])
+def test_a_long_text_of_a_table_is_read(tmp_path, end):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / f"texts{end}"
+    FORMS[end](path, ["bee", "sea\n" * 700_000, "dee"] * 2, ["a", "b", "a"] * 2)
+    assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
+    FORMS[end](path, ["bee", "sea\n" * 7_000_000], ["a", "b"])
+    with pytest.raises(ValueError, match="a row is longer than"):
+        fit_text(path, vectorizer=words(), **SETTINGS)
