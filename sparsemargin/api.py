@@ -306,7 +306,10 @@ def fit_text(
         vectorizer = clone(vectorizer)
         how = DocumentForm(format, text, label)
         report = Lines() if verbose else None
-        learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
+        try:
+            learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
+        except FileNotFoundError as error:
+            raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
         return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
     if vectorizer is None:
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)

@@ -265,6 +265,8 @@ def test_what_files_cant_have_is_refused(tmp_path):
         fit_text(path, hash_bits=10)
     with pytest.raises(ValueError, match="sample_weight is for texts in memory"):
         fit_text(path, sample_weight=[1.0])
+    with pytest.raises(FileNotFoundError, match="Texts in memory need y, their labels"):
+        fit_text(["a text", "another"])
     with pytest.raises(ValueError, match="format must be one of"):
         fit_text(path, format="doc")
 
