@@ -8,7 +8,7 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, BinaryIO
@@ -93,7 +93,7 @@ class Source:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
         return self.size is not None
 
-    def blocks(self, free: list[bytearray]) -> Iterator[TextBlock]:
+    def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
         `free` has buffers to be used again, at first none; those of blocks that are done with may
