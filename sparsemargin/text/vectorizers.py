@@ -48,8 +48,26 @@ def counted_as(dtype: Any) -> np.dtype:
     return dtype if dtype in counting.TYPES else np.dtype(np.int32)
 
 
+# What the docstrings of all vectorizers end with.
+_SHARED_DOC = """
+    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
+    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
+
+    Parameters
+    ----------
+    **params
+        Those of `sklearn.feature_extraction.text.{name}`.
+    n_jobs : int, optional
+        Threads; the matrix is the same whatever their number. More than one read all texts into a
+        list first.
+    verbose : int, default=0
+        Above 0, a line every few seconds tells how many texts have been read.
+    """
+
+
 def with_threads(cls: type) -> type:
     """Give a vectorizer the constructor of its base, with ``n_jobs`` and ``verbose`` besides."""
+    cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{_SHARED_DOC.format(name=cls.__name__)}"
     base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
 
     def __init__(self: Any, *, n_jobs: int | None = None, verbose: int = 0, **params: Any) -> None:
@@ -199,20 +217,8 @@ class _Counting:
 class CountVectorizer(_Counting, theirs.CountVectorizer):
     """Counts of the terms of texts: scikit-learn's `CountVectorizer`, to the bit.
 
-    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
-    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
     Pickles hold `vocabulary_`, which is made when it is asked for: until then the engine keeps the
     terms. Change it by assigning another dict.
-
-    Parameters
-    ----------
-    **params
-        Those of `sklearn.feature_extraction.text.CountVectorizer`.
-    n_jobs : int, optional
-        Threads; the matrix is the same whatever their number. More than one read all texts into a
-        list first.
-    verbose : int, default=0
-        Above 0, a line every few seconds tells how many texts have been read.
     """
 
     _base = theirs.CountVectorizer
@@ -286,19 +292,7 @@ def _is_counts(X: Any) -> bool:
 class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     """Tf-idf weights of the terms of texts: scikit-learn's `TfidfVectorizer`, to the bit.
 
-    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
-    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
     With ``dtype=numpy.float32`` weights are computed in that type.
-
-    Parameters
-    ----------
-    **params
-        Those of `sklearn.feature_extraction.text.TfidfVectorizer`.
-    n_jobs : int, optional
-        Threads; the matrix is the same whatever their number. More than one read all texts into a
-        list first.
-    verbose : int, default=0
-        Above 0, a line every few seconds tells how many texts have been read.
     """
 
     _base = theirs.TfidfVectorizer
@@ -334,21 +328,7 @@ class _HashedNames(Sequence[str]):
 
 @with_threads
 class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
-
-    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
-    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
-
-    Parameters
-    ----------
-    **params
-        Those of `sklearn.feature_extraction.text.HashingVectorizer`.
-    n_jobs : int, optional
-        Threads; the matrix is the same whatever their number. More than one read all texts into a
-        list first.
-    verbose : int, default=0
-        Above 0, a line every few seconds tells how many texts have been read.
-    """
+    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit."""
 
     _base = theirs.HashingVectorizer
 
