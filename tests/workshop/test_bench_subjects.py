@@ -146,6 +146,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
     assert len(charter.aims(parts)) == 5
 
 
+@depth.long
 def test_genomes_are_turned_without_a_change_and_told_with_their_differences(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 60))
     y = np.where(X[:, 0] > 0, 1, -1)

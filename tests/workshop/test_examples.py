@@ -74,6 +74,7 @@ def test_script_prints_a_table_of_errors_below_chance(study, n_learners, repeats
     assert (errors.mean(axis=0) < CLEARLY_BELOW_CHANCE * chances).all()
 
 
+@depth.long
 def test_demo_begins_with_the_calls_of_a_user(tmp_path):
     output = printed_by("demo", tmp_path)
     head, *tables = re.split(r"^ +error %.*\n-+\n", output, flags=re.MULTILINE)
