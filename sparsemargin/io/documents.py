@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -18,7 +18,13 @@ import numpy as np
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._shown import quoted
 from sparsemargin.io.options import StreamOptions
-from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
+from sparsemargin.io.reading import (
+    SEVERAL_LABELS,
+    Corpus,
+    Reading,
+    SettingsError,
+    threads_for,
+)
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, Source, TextBlock, open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
@@ -64,11 +70,6 @@ _LINE = {
     "vw": "lines are 'LABEL | word word:2'",
 }
 
-# What to do about several labels.
-_SEVERAL = (
-    "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
-)
-
 
 def form_of(name: str) -> TextForm | None:
     """The form that the end of a file's name tells, compressed or not; None: it tells of none."""
@@ -112,11 +113,12 @@ class DocumentForm:
         lines = _decoded(block).split("\n")
         if not lines[-1]:
             del lines[-1]
-        numbers = range(len(lines))
+        first = block.n_lines_before + 1
+        numbers: Sequence[int] = range(first, first + len(lines))
         if "" in lines:
-            numbers = [i for i, line in enumerate(lines) if line]  # type: ignore[assignment]
-            lines = [lines[i] for i in numbers]
-        origin = Lines(block.source.name, block.n_lines_before + 1, numbers)
+            numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
+            lines = list(filter(None, lines))
+        origin = Numbered(block.source.name, "line", numbers)
         texts, labels = _PARTED[form](lines, self, origin)
         return Documents(texts, labels, origin, block.consumed)
 
@@ -125,7 +127,7 @@ class DocumentForm:
         for batch in _batches(source, form, self._names):
             columns = [self._column(batch, name, source) for name in self._names]
             texts, labels = columns[0], columns[1] if self.labelled else []
-            origin = Rows(source.name, n_rows + 1)
+            origin = Numbered(source.name, "row", range(n_rows + 1, n_rows + len(texts) + 1))
             n_rows += len(texts)
             for name, column in zip(self._names, columns, strict=True):
                 if None in column:
@@ -137,13 +139,13 @@ class DocumentForm:
                 labels = self._labels_of(labels, origin)
             yield Documents(texts, labels, origin, None)
 
-    def _labels_of(self, column: list[Any], origin: Rows) -> list[Any]:
+    def _labels_of(self, column: list[Any], origin: Numbered) -> list[Any]:
         if self.multilabel:
             return [_listed(each) if isinstance(each, str) else each for each in column]
         for i, each in enumerate(column):
             if isinstance(each, list):
                 raise ValueError(
-                    f"{origin.place_of(i)}: {self.label!r} holds a list of labels. {_SEVERAL}"
+                    f"{origin.place_of(i)}: {self.label!r} holds a list of labels. {SEVERAL_LABELS}"
                 )
             if not each.strip():
                 raise ValueError(
@@ -170,31 +172,17 @@ class DocumentForm:
 
 
 @dataclass(frozen=True)
-class Lines:
-    """Lines of a file, of which some are empty."""
+class Numbered:
+    """Lines of a file, or rows of a table, by their numbers."""
 
     name: str
-    first: int
-    numbers: Any
+    unit: Literal["line", "row"]
+    numbers: Sequence[int]
 
     def place_of(self, row: int) -> str:
-        return f"{self.name}, line {self.first + self.numbers[row]}"
+        return f"{self.name}, {self.unit} {self.numbers[row]}"
 
-    def copied(self) -> Lines:
-        return self
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows of a table."""
-
-    name: str
-    first: int
-
-    def place_of(self, row: int) -> str:
-        return f"{self.name}, row {self.first + row}"
-
-    def copied(self) -> Rows:
+    def copied(self) -> Numbered:
         return self
 
 
@@ -205,7 +193,7 @@ class Documents:
 
     texts: list[str]
     labels: list[Any]
-    origin: Lines | Rows
+    origin: Numbered
     consumed: int | None
 
 
@@ -245,7 +233,7 @@ def _listed(labels: str) -> list[str]:
 Parted = tuple[list[str], list[Any]]
 
 
-def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+def _of_fasttext(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
     texts, labels = list[str](), list[Any]()
     for i, line in enumerate(lines):
         end = _FIRST_LABELS.match(line).end()  # type: ignore[union-attr]
@@ -266,12 +254,12 @@ def _of_fasttext(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
             raise _refused("fasttext", line, origin.place_of(i))
         else:
             raise ValueError(
-                f"{origin.place_of(i)}: several labels, {', '.join(found)}. {_SEVERAL}"
+                f"{origin.place_of(i)}: several labels, {', '.join(found)}. {SEVERAL_LABELS}"
             )
     return texts, labels
 
 
-def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+def _of_tsv(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
     if not how.labelled:
         return [line.rpartition("\t")[2] for line in lines], []
     parts = [line.partition("\t") for line in lines]
@@ -284,7 +272,7 @@ def _of_tsv(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
     return [text for _, _, text in parts], labels
 
 
-def _of_vw(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
+def _of_vw(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
     texts, labels = list[str](), list[Any]()
     for i, line in enumerate(lines):
         before, bar, features = line.partition("|")
@@ -297,7 +285,7 @@ def _of_vw(lines: list[str], how: DocumentForm, origin: Lines) -> Parted:
     return texts, labels
 
 
-def _words_of_vw(features: str, origin: Lines, row: int) -> Iterator[str]:
+def _words_of_vw(features: str, origin: Numbered, row: int) -> Iterator[str]:
     """The words of all namespaces, as often as their weights say."""
     for namespace in features.split("|"):
         words = namespace.split(" ")
@@ -315,7 +303,7 @@ def _words_of_vw(features: str, origin: Lines, row: int) -> Iterator[str]:
             yield from [name] * int(weight)
 
 
-_PARTED: dict[str, Callable[[list[str], DocumentForm, Lines], Parted]] = {
+_PARTED: dict[str, Callable[[list[str], DocumentForm, Numbered], Parted]] = {
     "fasttext": _of_fasttext, "tsv": _of_tsv, "vw": _of_vw,
 }  # fmt: skip
 
@@ -389,16 +377,12 @@ class DocumentCorpus(Corpus):
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
         ids: dict[Any, int] = {}
-        under_way: deque[tuple[int | None, Future]] = deque()
-        pieces = (
-            (before, piece)
-            for source, before in zip(self.sources, self._before(), strict=True)
-            for piece in self.how.pieces(source)
-        )
+        under_way: deque[tuple[Source, Future]] = deque()
+        pieces = ((source, piece) for source in self.sources for piece in self.how.pieces(source))
         with ThreadPoolExecutor(self.n_threads) as pool:
             try:
-                for before, piece in pieces:
-                    under_way.append((before, pool.submit(self._made, piece)))
+                for source, piece in pieces:
+                    under_way.append((source, pool.submit(self._made, piece)))
                     if len(under_way) > self.n_threads:
                         yield self._rows(*under_way.popleft(), table, ids)
                 while under_way:
@@ -429,15 +413,8 @@ class DocumentCorpus(Corpus):
                 self.vectorizer.remember_terms(self.first_texts)
         self.first_texts = None
 
-    def _before(self) -> Iterable[int | None]:
-        """Bytes of the files before each, None where not known."""
-        total: int | None = 0
-        for source in self.sources:
-            yield total
-            total = None if total is None or source.size is None else total + source.size
-
     def _rows(
-        self, before: int | None, made: Future, table: LabelTable, ids: dict[Any, int]
+        self, source: Source, made: Future, table: LabelTable, ids: dict[Any, int]
     ) -> LabelledRows:  # fmt: skip
         """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
         documents, X = made.result()
@@ -445,7 +422,7 @@ class DocumentCorpus(Corpus):
             self._remember(documents.texts)
         labels, consumed, start = documents.labels, documents.consumed, None
         if consumed is not None:
-            consumed = None if before is None else before + consumed
+            consumed += self._bytes_before(source)
         if self.reading.multilabel:
             start = pointers_of([len(each) for each in labels], np.dtype(np.int64))
             labels = list(chain.from_iterable(labels))

@@ -285,10 +285,14 @@ _FLAWS = {
 }
 
 
+#: What to do about rows of several labels that are learned from.
+SEVERAL_LABELS = (
+    "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
+)
+
 # By what a file is read for.
 _REMEDIES = {
-    ("several_labels", "learning"): "Pass multilabel=True, to learn them all, or positive=LABEL, "
-    "to tell that one from all others.",
+    ("several_labels", "learning"): SEVERAL_LABELS,
     ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
     "or pass positive=LABEL if the model tells that one from all others.",
     ("no_label", "predicting"): "Put one first.",
