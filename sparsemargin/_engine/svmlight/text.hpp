@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "../numerics/words.hpp"
+
 namespace sparsemargin {
 
 // Bytes after a text that must be readable, whatever they hold.
@@ -43,16 +45,6 @@ inline Token token_at(const char *p) {
 
 inline const char *find(Token token, char c) {
     return static_cast<const char *>(std::memchr(token.start, c, token.size()));
-}
-
-// Eight bytes, the first one lowest.
-inline uint64_t load_word(const char *p) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
 }
 
 inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }

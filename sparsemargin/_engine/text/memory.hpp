@@ -11,6 +11,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "../numerics/words.hpp"
+
 namespace sparsemargin::text {
 
 // Bytes after a text that may be read and written, whatever they hold.
@@ -100,22 +102,5 @@ class Array {
     size_t size_ = 0;
     size_t room_ = 0;
 };
-
-// Eight bytes, the first one lowest.
-inline uint64_t load_word(const char *p) {
-    uint64_t word;
-    std::memcpy(&word, p, 8);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    return word;
-}
-
-inline void store_word(char *p, uint64_t word) {
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-    word = __builtin_bswap64(word);
-#endif
-    std::memcpy(p, &word, 8);
-}
 
 }  // namespace sparsemargin::text
