@@ -71,6 +71,7 @@ Settings random_settings() {
     settings.most = settings.least + below(4);
     settings.n_hashed = columns[below(6)];
     settings.signs = below(2);
+    settings.once = below(2);
     return settings;
 }
 

@@ -1,7 +1,8 @@
 """Which analyses the engine makes, and texts as it reads them."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import cache
 from itertools import islice
 from numbers import Integral
 from threading import Event
@@ -57,7 +58,9 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
     lengths = v.ngram_range
     if not all(isinstance(n, Integral) for n in lengths) or not 1 <= lengths[0] <= lengths[1]:
         return None
-    settings: dict[str, Any] = {"analyzer": v.analyzer, "ngram_range": tuple(map(int, lengths))}
+    settings: dict[str, Any] = {
+        "analyzer": v.analyzer, "ngram_range": tuple(map(int, lengths)), "once": bool(v.binary)
+    }  # fmt: skip
     if v.analyzer == "word":
         if v.token_pattern not in PATTERNS:
             return None
@@ -138,12 +141,78 @@ class Preparation:
             raise
 
 
+class Plan:
+    """How a vectorizer's texts are scanned, as long as its parameters stay what they are.
+
+    Parameters
+    ----------
+    parameters : tuple
+        See `parameters_of`.
+    preparation : Preparation
+    settings : dict
+        See `Scanner`.
+    known : Vocabulary, optional
+        The terms that are counted. Without it, and unless columns are hashes, scanners learn terms.
+    """
+
+    def __init__(
+        self,
+        parameters: tuple[Any, ...],
+        preparation: Preparation,
+        settings: dict[str, Any],
+        known: Any = None,
+    ) -> None:
+        self.parameters = parameters
+        self.preparation = preparation
+        self.settings = settings
+        self.known = known
+        self.learns = known is None and "n_hashed" not in settings
+        self._idle: list[Scanner] = []
+
+    def of_terms(self, known: Any) -> "Plan":
+        """The same for other terms."""
+        if known is self.known:
+            return self
+        return Plan(self.parameters, self.preparation, self.settings, known)
+
+    def scanner(self, dtype: np.dtype) -> Scanner:
+        if self.known is None:
+            return Scanner(dtype, **self.settings)
+        lexicon, columns = self.known.lexicon, self.known.columns_and_none
+        return Scanner(
+            dtype, lexicon=lexicon, columns=columns, n_columns=len(self.known), **self.settings
+        )
+
+    def rows(self, texts: Iterable[Any], dtype: np.dtype) -> tuple[Scanner, tuple[Any, ...]]:
+        """See `scan`; of one thread. What scanners have of memory the next texts use again."""
+        try:
+            scanner = self._idle.pop()
+        except IndexError:
+            scanner = self.scanner(dtype)
+        for block in self.preparation.blocks(texts):
+            self.preparation.scan(scanner, *block)
+        rows = scanner.take_rows()
+        if not self.learns:
+            self._idle.append(scanner)
+        return scanner, rows
+
+
+def parameters_of(vectorizer: Any) -> tuple[Any, ...]:
+    """All that says how texts are scanned, to be compared."""
+    state = vars(vectorizer)
+    given = [state[name] for name in names_of_parameters(type(vectorizer))]
+    kept = [tuple(each) if isinstance(each, list | set) else each for each in given]
+    return (*kept, *(name for name in STEPS if name in state))
+
+
+@cache
+def names_of_parameters(kind: Any) -> list[str]:
+    """Those of a class of vectorizers, but for the terms."""
+    return [name for name in kind._get_param_names() if name != "vocabulary"]
+
+
 def scan(
-    make_scanner: Callable[[Any], Scanner],
-    dtype: np.dtype,
-    preparation: Preparation,
-    raw_documents: Iterable[Any],
-    n_jobs: int,
+    plan: Plan, dtype: np.dtype, raw_documents: Iterable[Any], n_jobs: int
 ) -> tuple[Scanner, tuple[np.ndarray, ...]]:
     """Count the features of all texts.
 
@@ -162,26 +231,23 @@ def scan(
         # Arrow's columns give their own scalars one by one.
         raw_documents = raw_documents.to_pylist()
     if n_jobs == 1:
-        scanner = make_scanner(dtype)
-        for block in preparation.blocks(raw_documents):
-            preparation.scan(scanner, *block)
-        return scanner, scanner.take_rows()
+        return plan.rows(raw_documents, dtype)
     texts = list(raw_documents)
     bounds = parts_of(texts, n_jobs)
-    scanners = [make_scanner(np.dtype(np.int32)) for _ in range(n_jobs)]
+    scanners = [plan.scanner(np.dtype(np.int32)) for _ in range(n_jobs)]
     stop = Event()
 
     def scan_part(i: int) -> None:
-        for block in preparation.blocks(texts[bounds[i] : bounds[i + 1]], bounds[i]):
+        for block in plan.preparation.blocks(texts[bounds[i] : bounds[i + 1]], bounds[i]):
             if stop.is_set():
                 return
-            preparation.scan(scanners[i], *block)
+            plan.preparation.scan(scanners[i], *block)
 
     first = scanners[0].lexicon
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
             list(threads.map(scan_part, range(n_jobs)))
-            if scanners[1].lexicon is not first:
+            if plan.learns:
                 numbers = [first.absorb(each.lexicon) for each in scanners[1:]]
                 list(threads.map(lambda s, n: s.renumber(n, len(first)), scanners[1:], numbers))
             return scanners[0], joined(scanners, dtype, threads)

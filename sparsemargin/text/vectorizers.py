@@ -5,7 +5,7 @@ engine does not make; a version that had no such step would do without the engin
 """
 
 import inspect
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, partial
 from numbers import Integral
 from typing import Any, Self
@@ -18,7 +18,7 @@ from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
 
 from sparsemargin._engine.text import counting
-from sparsemargin.text.analysis import Preparation, scan, settings_of
+from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, settings_of
 from sparsemargin.text.vocabulary import Vocabulary
 
 try:
@@ -86,10 +86,34 @@ def with_threads(cls: type) -> type:
     return cls
 
 
-class _Counting:
-    """The steps of `CountVectorizer` and `TfidfVectorizer`."""
+class _Scanning:
+    """What all vectorizers have: a plan by which the engine scans their texts."""
 
     _base: type
+
+    def _plan_of(self, terms: Callable[[], Vocabulary] | None = None, **given: Any) -> Plan | None:
+        """The plan for the parameters, and `terms`, as they are now; None where scikit-learn's code
+        is to do the work. What is `given` goes to the scanners."""
+        plan = self.__dict__.get("_plan")
+        parameters = parameters_of(self)
+        if plan is None or plan.parameters != parameters:
+            settings = settings_of(self, self._base)
+            if settings is None:
+                return None
+            plan = Plan(parameters, Preparation(self, self._base), settings | given)
+        plan = plan.of_terms(terms and terms())
+        self.__dict__["_plan"] = plan
+        return plan
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        return {name: value for name, value in state.items() if name not in ("_terms", "_plan")}
+
+
+class _Counting(_Scanning):
+    """The steps of `CountVectorizer` and `TfidfVectorizer`."""
+
+    analyzer: Any
     dtype: Any
     n_jobs: int | None
 
@@ -121,8 +145,7 @@ class _Counting:
     def __getstate__(self) -> dict[str, Any]:
         if "_terms" in self.__dict__:
             self.vocabulary_  # noqa: B018
-        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
-        return {name: value for name, value in state.items() if name != "_terms"}
+        return super().__getstate__()
 
     def _check_vocabulary(self) -> None:
         if not self.__dict__.get("_terms"):
@@ -146,22 +169,17 @@ class _Counting:
         return terms
 
     def _count_vocab(self, raw_documents: Iterable[Any], fixed_vocab: bool) -> tuple[Any, Any]:
-        settings = settings_of(self, self._base)
-        if settings is None:
+        as_words = self.analyzer == "word"
+        terms = partial(self._vocabulary_of_fit, as_words) if fixed_vocab else None
+        plan = self._plan_of(terms)
+        if plan is None:
             return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
-        as_words = settings["analyzer"] == "word"
-        preparation = Preparation(self, self._base)
-        if fixed_vocab:
-            known = self._vocabulary_of_fit(as_words)
-            columns = known.columns_and_none
-            settings |= {"lexicon": known.lexicon, "columns": columns, "n_columns": len(known)}
-        make = partial(counting.Scanner, **settings)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        scanner, rows = scan(make, counted_as(self.dtype), preparation, raw_documents, n_jobs)
-        if fixed_vocab:
-            return known, matrix_of(rows, len(known), self.dtype)
+        scanner, rows = scan(plan, counted_as(self.dtype), raw_documents, n_jobs)
+        if plan.known is not None:
+            return plan.known, matrix_of(rows, len(plan.known), self.dtype)
         lengths = scanner.lexicon.lengths()
-        numbers = np.flatnonzero(lengths >= (settings["ngram_range"][0] if as_words else 1))
+        numbers = np.flatnonzero(lengths >= (plan.settings["ngram_range"][0] if as_words else 1))
         met = Vocabulary(scanner.lexicon, numbers.astype(np.int32), as_words)
         if not len(met):
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
@@ -327,7 +345,7 @@ class _HashedNames(Sequence[str]):
 
 
 @with_threads
-class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
     """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit."""
 
     _base = theirs.HashingVectorizer
@@ -374,19 +392,14 @@ class HashingVectorizer(theirs.HashingVectorizer, auto_wrap_output_keys=None):  
         -------
         csr_matrix of shape (n_texts, n_features)
         """
-        settings = settings_of(self, self._base)
-        if settings is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
+        plan = self._plan_of(n_hashed=self.n_features, signs=self.alternate_sign)
+        if plan is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
             return super().transform(X)
-        make = partial(
-            counting.Scanner, n_hashed=self.n_features, signs=self.alternate_sign, **settings
-        )
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        _, arrays = scan(make, np.dtype(self.dtype), Preparation(self, self._base), X, n_jobs)
+        _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)
         rows = matrix_of(arrays, self.n_features, self.dtype)
         if not rows.shape[0]:
             return super().transform([])
-        if self.binary:
-            rows.data.fill(1)
         if self.norm is None:
             return as_configured(rows)
         if rows.dtype.kind != "f":

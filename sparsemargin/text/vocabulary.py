@@ -7,9 +7,6 @@ import numpy as np
 
 from sparsemargin._engine.text.counting import Lexicon
 
-# Bytes that the engine may read behind a text.
-PADDING = 16
-
 
 class Vocabulary:
     """Which feature each column counts.
@@ -52,8 +49,8 @@ class Vocabulary:
     @classmethod
     def restored(cls, saved: dict[str, np.ndarray], as_words: bool) -> "Vocabulary":
         """What was saved; a ValueError where that is damaged."""
-        text, lexicon = np.append(saved["text"], np.zeros(PADDING, np.uint8)), Lexicon()
-        saved["text"].tobytes().decode("utf-8", "surrogatepass")
+        text, lexicon = saved["text"].tobytes(), Lexicon()
+        text.decode("utf-8", "surrogatepass")
         numbers = lexicon.add_spelled(text, saved["ends"], as_words)
         if np.bincount(numbers).max(initial=0) > 1:
             raise ValueError("a term comes twice")

@@ -96,7 +96,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
 
     cppclass Settings:
         Analyzer analyzer
-        cpp_bool by_spaces, from_two, signs
+        cpp_bool by_spaces, from_two, signs, once
         int64_t least, most
         uint32_t n_hashed
 
@@ -212,15 +212,15 @@ cdef class Lexicon:
             ends[i] = text.size()
         return np.frombuffer(<bytes> text, np.uint8), np.asarray(ends)
 
-    def add_spelled(self, const uint8_t[::1] text, const int64_t[::1] ends, bint as_words):
-        """The numbers of terms that `spelled` gave, in text that is PADDING longer; a ValueError
-        where no text has one of them."""
+    def add_spelled(self, bytes spelled, const int64_t[::1] ends, bint as_words):
+        """The numbers of terms that `spelled` gave; a ValueError where no text has one of them."""
+        cdef const uint8_t[::1] text = spelled + bytes(PADDING)
         cdef int32_t[::1] numbers = np.empty(ends.shape[0], np.int32)
         cdef int64_t start = 0, stop, at, number, word
         cdef Py_ssize_t i
         for i in range(ends.shape[0]):
             stop, number = ends[i], -1
-            if not start < stop <= text.shape[0] - PADDING:
+            if not start < stop <= len(spelled):
                 raise ValueError(f"term {i} does not lie in the text")
             while start < stop:
                 at = start
@@ -281,6 +281,8 @@ cdef class Scanner:
         Above 0: columns are hashes, and there is no lexicon.
     signs : bool
         With hashes: whether the highest bit of the hash makes the count negative.
+    once : bool
+        Whether each feature counts 1 in a text, however often it is there.
     """
 
     cdef CppScanner* scanner
@@ -293,7 +295,7 @@ cdef class Scanner:
     def __cinit__(self, dtype, *, analyzer="word", bint by_spaces=False, bint from_two=True,
                   ngram_range=(1, 1), Lexicon stop_words=None, Lexicon lexicon=None,
                   const int32_t[::1] columns=None, int64_t n_columns=0, uint32_t n_hashed=0,
-                  bint signs=False):
+                  bint signs=False, bint once=False):
         cdef Settings settings
         cdef Unicode unicode
         cdef const CppLexicon* stop = NULL
@@ -307,6 +309,7 @@ cdef class Scanner:
             raise ValueError(f"ngram_range={ngram_range} or n_hashed={n_hashed} is out of range")
         settings.n_hashed = n_hashed
         settings.signs = signs
+        settings.once = once
         self.hashes = n_hashed > 0
         unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
         self.dtype = np.dtype(dtype)

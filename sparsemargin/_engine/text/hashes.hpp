@@ -45,19 +45,28 @@ inline uint64_t hash_of_pair(uint64_t pair) { return folded(pair ^ SEEDS[0], SEE
 
 inline uint32_t rotated(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
-// MurmurHash3 of 32 bits with seed 0, by its definition: little-endian words of four bytes.
+// MurmurHash3 of 32 bits with seed 0, by its definition: little-endian words of four bytes. Sizes up
+// to 24 take as many steps each, of which some are in vain: nothing tells beforehand which size comes
+// next. As many bytes from `p` on, and PADDING more, must be readable.
 inline uint32_t murmur(const char *p, uint32_t size) {
     constexpr uint32_t FIRST = 0xCC9E2D51, SECOND = 0x1B873593;
+    const auto mixed = [](uint32_t block) { return rotated(block * FIRST, 15) * SECOND; };
+    const auto next = [&mixed](uint32_t hash, uint32_t block) {
+        return rotated(hash ^ mixed(block), 13) * 5 + 0xE6546B64;
+    };
     uint32_t hash = 0;
-    for (uint32_t i = 0; i + 4 <= size; i += 4) {
-        const auto block = static_cast<uint32_t>(load_word(p + i));
-        hash = rotated(hash ^ rotated(block * FIRST, 15) * SECOND, 13) * 5 + 0xE6546B64;
+    if (size <= 24) {
+        for (uint32_t i = 0; i < 24; i += 4) {
+            const uint32_t further = next(hash, static_cast<uint32_t>(load_word(p + i)));
+            hash = i + 4 <= size ? further : hash;
+        }
+    } else {
+        for (uint32_t i = 0; i + 4 <= size; i += 4) {
+            hash = next(hash, static_cast<uint32_t>(load_word(p + i)));
+        }
     }
-    if (const uint32_t left = size % 4) {
-        const auto word = static_cast<uint32_t>(load_word(p + size - left));
-        hash ^= rotated((word & ((1u << 8 * left) - 1)) * FIRST, 15) * SECOND;
-    }
-    hash ^= size;
+    const uint64_t last = load_word(p + size / 4 * 4) & ((uint64_t(1) << 8 * (size % 4)) - 1);
+    hash ^= mixed(static_cast<uint32_t>(last)) ^ size;
     hash = (hash ^ hash >> 16) * 0x85EBCA6B;
     hash = (hash ^ hash >> 13) * 0xC2B2AE35;
     return hash ^ hash >> 16;

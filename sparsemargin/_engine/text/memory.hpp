@@ -16,7 +16,7 @@
 namespace sparsemargin::text {
 
 // Bytes after a text that may be read and written, whatever they hold.
-constexpr size_t PADDING = 16;
+constexpr size_t PADDING = 32;
 
 // Asks for large pages, where the system has some.
 inline void advise(void *start, size_t bytes) {

@@ -13,25 +13,32 @@ namespace sparsemargin::text {
 // one is set, and so on: the numbers that are set are read in order without a look at others.
 class Counts {
   public:
+    // With `once` every number counts 1, however often it is added: bits alone stay in the cache.
+    explicit Counts(bool once = false) : once_(once) {}
+
     size_t size() const { return n_; }
-    size_t room() const { return counts_.size(); }
 
     // Numbers below `n` may be counted.
     void make_room(size_t n) {
-        if (n <= room()) return;
-        n = std::max(n, room() + room() / 2);
-        if (counts_.empty()) counts_.zeros(n);
-        counts_.fill_up(n, 0);
+        if (n <= room_) return;
+        room_ = n = std::max(n, room_ + room_ / 2);
+        if (!once_) {
+            if (counts_.empty()) counts_.zeros(n);
+            counts_.fill_up(n, 0);
+        }
         for (auto &level : levels_) level.fill_up(n = n / 64 + 1, 0);
     }
 
-    void prefetch(uint32_t number) const { __builtin_prefetch(counts_.data() + number); }
+    void prefetch(uint32_t number) const {
+        __builtin_prefetch(levels_[0].data() + number / 64);
+        if (!once_) __builtin_prefetch(counts_.data() + number);
+    }
 
     // Without a branch on whether it is the number's first: nothing tells that beforehand.
     void add(uint32_t number, int32_t by) {
         uint64_t &bits = levels_[0][number / 64], &above = levels_[1][number / 4096];
         const uint64_t bit = uint64_t(1) << number % 64;
-        counts_[number] += by;
+        if (!once_) counts_[number] += by;
         n_ += !(bits & bit);
         bits |= bit;
         if (!above) mark(number / 4096);
@@ -64,22 +71,25 @@ class Counts {
         for (; bits; bits &= bits - 1) {
             const size_t below = at * 64 + __builtin_ctzll(bits);
             if constexpr (LEVEL == 0) {
-                take(static_cast<int32_t>(below), counts_[below]);
-                counts_[below] = 0;
+                take(static_cast<int32_t>(below), once_ ? 1 : counts_[below]);
+                if (!once_) counts_[below] = 0;
             } else {
                 drain_level<LEVEL - 1>(below, take);
             }
         }
     }
 
+    bool once_;
     Array<int32_t> counts_;
     Array<uint64_t> levels_[N_LEVELS];
-    size_t n_ = 0;
+    size_t room_ = 0, n_ = 0;
 };
 
 // As `Counts`, for more numbers than there is room for: they are sorted, each time it is drained.
 class FewCounts {
   public:
+    explicit FewCounts(bool once) : once_(once) {}
+
     void add(uint32_t number, int32_t by) { added_.push_back(number << 1 | (by < 0)); }
 
     size_t size() {
@@ -95,12 +105,13 @@ class FewCounts {
             const uint32_t number = added_[i] >> 1;
             int32_t sum = 0;
             for (; i < added_.size() && added_[i] >> 1 == number; ++i) sum += added_[i] & 1 ? -1 : 1;
-            take(static_cast<int32_t>(number), sum);
+            take(static_cast<int32_t>(number), once_ ? 1 : sum);
         }
         added_.clear();
     }
 
   private:
+    bool once_;
     Array<uint32_t> added_;
 };
 

@@ -26,6 +26,7 @@ struct Settings {
     int64_t least, most;  // lengths of n-grams
     uint32_t n_hashed;    // above 0: columns are hashes modulo this
     bool signs;           // of hashes are those of the counts
+    bool once;            // each feature counts 1 in a text, however often it is there
 };
 
 class Scanner {
@@ -39,7 +40,9 @@ class Scanner {
           lexicon_(lexicon),
           stop_words_(stop_words),
           columns_(columns),
-          many_(settings.n_hashed > MOST_COUNTED) {
+          many_(settings.n_hashed > MOST_COUNTED),
+          counts_(settings.once),
+          few_counts_(settings.once) {
         if (settings.n_hashed && !(settings.n_hashed & (settings.n_hashed - 1))) {
             mask_ = settings.n_hashed - 1;
         }
@@ -84,14 +87,14 @@ class Scanner {
         return static_cast<uint32_t>(columns_[number]);
     }
 
+    // Nothing tells signs beforehand, so that there is no branch on them.
     Feature hashed(const char *p, uint32_t size) const {
-        const auto hash = static_cast<int32_t>(murmur(p, size));
-        const bool negative = settings_.signs && hash < 0;
-        const uint32_t positive = hash < 0 ? 0u - static_cast<uint32_t>(hash) : hash;
+        const uint32_t hash = murmur(p, size), sign = 0u - (hash >> 31);
+        const uint32_t positive = (hash ^ sign) - sign;
         uint32_t column = mask_ ? positive & mask_ : positive % settings_.n_hashed;
         // There is no positive of this one; the other library takes its neighbour's.
         if (positive == 1u << 31) column = (INT32_MAX - (settings_.n_hashed - 1)) % settings_.n_hashed;
-        return column << 1 | negative;
+        return column << 1 | (sign & settings_.signs);
     }
 
     void count(Feature feature, int32_t by = 1) {
@@ -224,11 +227,11 @@ class Scanner {
         each_word([&](const char *p, uint32_t size, bool wanted) {
             if (!wanted) return;
             edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
+            joined_.reserve(joined_.size() + size + 1 + PADDING);
             char *to = joined_.extend(size + 1);
-            std::memcpy(to, p, size);
+            for (uint32_t i = 0; i < size; i += 8) store_word(to + i, load_word(p + i));
             to[size] = ' ';
         });
-        joined_.reserve(joined_.size() + PADDING);
         edges_of_words_.push_back(static_cast<uint32_t>(joined_.size()));
         const auto n_words = static_cast<int64_t>(edges_of_words_.size()) - 1;
         uint32_t found[BATCH];
