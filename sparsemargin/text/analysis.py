@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from numbers import Integral
 from threading import Event
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.text.counting import Lexicon, Scanner
+from sparsemargin._engine.text.counting import Lexicon, Scanner, renumber
 
 #: Patterns of tokens: whether they are what stands between spaces, and have two characters.
 PATTERNS = {
@@ -243,36 +243,53 @@ def scan(
                 return
             plan.preparation.scan(scanners[i], *block)
 
-    first = scanners[0].lexicon
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
             list(threads.map(scan_part, range(n_jobs)))
-            if plan.learns:
-                numbers = [first.absorb(each.lexicon) for each in scanners[1:]]
-                list(threads.map(lambda s, n: s.renumber(n, len(first)), scanners[1:], numbers))
-            return scanners[0], joined(scanners, dtype, threads)
+            return scanners[0], joined(scanners, dtype, plan.learns, threads)
         finally:
             stop.set()
 
 
 def parts_of(texts: list[Any], n_parts: int) -> list[int]:
     """Where parts of about as many characters start, and where the last ends."""
-    sizes = [len(text) + 1 if isinstance(text, str | bytes) else 1 for text in texts]
-    ends = np.cumsum([0, *sizes])
+    if set(map(type, texts)) <= {str, bytes}:
+        ends = np.cumsum([0, *map(len, texts)])
+    else:
+        ends = np.arange(len(texts) + 1)
     starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts)
     return [0, *starts.tolist(), len(texts)]
 
 
-def joined(scanners: list[Scanner], dtype: np.dtype, threads: Executor) -> tuple[np.ndarray, ...]:
-    """The rows of all scanners, end to end."""
+def joined(
+    scanners: list[Scanner], dtype: np.dtype, learn: bool, threads: Executor
+) -> tuple[np.ndarray, ...]:
+    """The rows of all scanners, end to end. Where they `learn`, the first one's lexicon gets what
+    all have learned, and rows its numbers."""
+    first = scanners[0].lexicon
+    numbers = [first.absorb(each.lexicon) for each in scanners[1:]] if learn else []
+    sorting = threads.submit(first.order)
     parts = [each.take_rows() for each in scanners]
     starts = np.cumsum([0, *(len(columns) for _, columns, _ in parts)])
-    values, columns = np.empty(starts[-1], dtype), np.empty(starts[-1], np.int32)
+    all_values, all_columns = np.empty(starts[-1], dtype), np.empty(starts[-1], np.int32)
 
-    def copy(i: int) -> None:
-        own = slice(starts[i], starts[i + 1])
-        values[own], columns[own] = parts[i][:2]
+    def write(i: int, rows: slice) -> None:
+        """Some rows of a part."""
+        values, columns, ends = parts[i]
+        ends = ends[rows.start : rows.stop + 1]
+        own, to = slice(ends[0], ends[-1]), slice(starts[i] + ends[0], starts[i] + ends[-1])
+        if i and learn:
+            renumber(
+                values[own], columns[own], ends - ends[0], numbers[i - 1], len(first),
+                all_columns[to], all_values[to],
+            )  # fmt: skip
+        else:
+            all_columns[to], all_values[to] = columns[own], values[own]
 
-    list(threads.map(copy, range(len(parts))))
+    n = len(parts)
+    for i in range(n):
+        bounds = np.linspace(0, len(parts[i][2]) - 1, n + 1).astype(int).tolist()
+        list(threads.map(partial(write, i), map(slice, bounds, bounds[1:])))
+    sorting.result()
     ends = [part[2][1:] + start for part, start in zip(parts, starts, strict=False)]
-    return values, columns, np.concatenate([[0], *ends])
+    return all_values, all_columns, np.concatenate([[0], *ends])

@@ -15,6 +15,10 @@ from cython cimport view
 
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
+ctypedef fused pointer_t:
+    int32_t
+    int64_t
+
 ctypedef fused number_t:
     int32_t
     int64_t
@@ -109,8 +113,9 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
 cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
     vector[unsigned char] lengths(const CppLexicon&) except +
     void sort_numbers(const CppLexicon&, int32_t*) except +
-    void cpp_renumber "sparsemargin::text::renumber"(
-        const Rows&, const uint32_t*, size_t, Rows&) except +
+    void cpp_renumber "sparsemargin::text::renumber"[Value](
+        const int32_t*, const int32_t*, const int64_t*, size_t, const uint32_t*, size_t,
+        int32_t*, Value*) except +
     int64_t cpp_keep_columns "sparsemargin::text::keep_columns"[Value, Index](
         const int32_t*, int64_t, Index*, Index*, Value*)
     void cpp_weigh "sparsemargin::text::weigh"[Value, Index](
@@ -148,6 +153,7 @@ cdef class Lexicon:
     """The features that have been met, by number: strings, and n-grams of them."""
 
     cdef CppLexicon known
+    cdef object sorted
 
     def __len__(self):
         return self.known.size()
@@ -179,12 +185,16 @@ cdef class Lexicon:
         return np.frombuffer(bytes(n), np.uint8) if n.size() else np.empty(0, np.uint8)
 
     def order(self):
-        """All numbers in the order of what they stand for."""
-        cdef int32_t[::1] numbers = np.empty(self.known.size(), np.int32)
-        if numbers.shape[0]:
-            with nogil:
-                sort_numbers(self.known, &numbers[0])
-        return np.asarray(numbers)
+        """All numbers in the order of what they stand for; kept, as another thread may ask before
+        it is needed."""
+        cdef int32_t[::1] numbers
+        if self.sorted is None or len(self.sorted) != len(self):
+            numbers = np.empty(self.known.size(), np.int32)
+            if numbers.shape[0]:
+                with nogil:
+                    sort_numbers(self.known, &numbers[0])
+            self.sorted = np.asarray(numbers)
+        return self.sorted
 
     def terms(self, const int32_t[::1] numbers):
         """What the numbers stand for, a list of str."""
@@ -390,27 +400,23 @@ cdef class Scanner:
         self.rows.ends.push_back(0)
         return values, columns, ends
 
-    def renumber(self, const uint32_t[::1] numbers, int64_t n_numbers):
-        """Put `numbers` of them in place of the lexicon's in all rows so far, whose counts are
-        int32, and sort these by them."""
-        cdef int64_t i
-        cdef Rows* renumbered
-        if numbers.shape[0] != len(self.lexicon) or self.dtype != np.int32:
-            raise ValueError(f"{numbers.shape[0]} numbers for {len(self.lexicon)}, {self.dtype}")
-        for i in range(numbers.shape[0]):
-            if numbers[i] >= n_numbers:
-                raise ValueError(f"{numbers[i]} is not below {n_numbers}")
-        if not numbers.shape[0]:
-            return
-        renumbered = new Rows(Type.int32)
-        try:
-            with nogil:
-                cpp_renumber(self.rows[0], &numbers[0], n_numbers, renumbered[0])
-        except BaseException:
-            del renumbered
-            raise
-        del self.rows
-        self.rows = renumbered
+
+def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
+             const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
+             number_t[::1] values):
+    """Write rows with `numbers` of them in place of their columns, each sorted by these, to
+    `new_columns` and `values`."""
+    cdef int64_t i, n = counts.shape[0]
+    check_csr(indptr, columns, n, numbers.shape[0])
+    if new_columns.shape[0] != n or values.shape[0] != n:
+        raise ValueError(f"no room for {n} entries: {new_columns.shape[0]}, {values.shape[0]}")
+    for i in range(numbers.shape[0]):
+        if numbers[i] >= n_numbers:
+            raise ValueError(f"{numbers[i]} is not below {n_numbers}")
+    if n:
+        with nogil:
+            cpp_renumber(&counts[0], &columns[0], &indptr[0], indptr.shape[0] - 1, &numbers[0],
+                         n_numbers, &new_columns[0], &values[0])
 
 
 cdef bint has(text, uint32_t character) except -1:
@@ -473,7 +479,7 @@ def weigh(value_t[::1] data, const index_t[::1] indices, const index_t[::1] indp
         cpp_weigh(counts, start, norm, indptr.shape[0] - 1, &indptr[0], &indices[0], &data[0])
 
 
-cdef int check_csr(const index_t[::1] indptr, const index_t[::1] indices, int64_t n_values,
+cdef int check_csr(const pointer_t[::1] indptr, const index_t[::1] indices, int64_t n_values,
                    int64_t n_columns) except -1:
     """Rows lie within the arrays, one after the other; columns below `n_columns`, unless it is
     negative."""

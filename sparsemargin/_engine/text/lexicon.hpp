@@ -51,14 +51,15 @@ class Slots {
         }
     }
 
-    bool empty() const { return n_ == 0; }
+    uint64_t size() const { return n_; }
 
-    // Room for one more: at most five of eight slots are ever in use.
+    // Room for some more: at most five of eight slots are ever in use.
     template <class HashOf>
-    void make_room(HashOf hash_of) {
-        if (slots_ && n_ < (mask_ + 1) / 8 * 5) return;
+    void make_room(HashOf hash_of, uint64_t more = 1) {
         const uint64_t n_old = slots_ ? mask_ + 1 : 0;
-        const uint64_t n_new = n_old ? 2 * n_old : 1024;
+        if (n_ + more <= n_old / 8 * 5) return;
+        uint64_t n_new = 1024;
+        while (n_ + more > n_new / 8 * 5) n_new *= 2;
         auto *grown = static_cast<Slot *>(std::calloc(n_new, sizeof(Slot)));
         if (!grown) throw std::bad_alloc();
         advise(grown, n_new * sizeof(Slot));
@@ -89,20 +90,20 @@ class Lexicon {
     size_t size() const { return nodes_.size(); }
     void prefetch(const Key &key) const { strings_.prefetch(key.hash); }
     void prefetch_pair(uint64_t pair) const { pairs_.prefetch(hash_of_pair(pair)); }
-    bool has_pairs() const { return !pairs_.empty(); }
+    bool has_pairs() const { return pairs_.size(); }
 
     static uint64_t pair_of(uint32_t rest, uint32_t last) { return uint64_t(rest) << 32 | last; }
 
     uint32_t find(const Key &key) const {
-        return strings_.empty() ? NONE : number_of(slot_of(key));
+        return strings_.size() ? number_of(slot_of(key)) : NONE;
     }
 
     uint32_t find_pair(uint64_t pair) const {
-        return pairs_.empty() ? NONE : number_of(slot_of_pair(pair));
+        return pairs_.size() ? number_of(slot_of_pair(pair)) : NONE;
     }
 
     uint32_t insert(const Key &key) {
-        strings_.make_room([this](const Slots::Slot &slot) { return hash_of(slot); });
+        make_room_for_strings(1);
         Slots::Slot *slot = slot_of(key);
         if (!slot->number) {
             const uint32_t number = add_node(STRING | arena_.size());
@@ -116,7 +117,7 @@ class Lexicon {
     }
 
     uint32_t insert_pair(uint64_t pair) {
-        pairs_.make_room([](const Slots::Slot &slot) { return hash_of_pair(slot.key); });
+        make_room_for_pairs(1);
         Slots::Slot *slot = slot_of_pair(pair);
         if (!slot->number) pairs_.fill(slot, pair, 0, add_node(pair));
         return slot->number - 1;
@@ -147,6 +148,8 @@ class Lexicon {
 
     // Takes in all that another one has, in its order; `numbers` gets what is whose number here.
     void absorb(const Lexicon &other, Array<uint32_t> &numbers) {
+        make_room_for_strings(other.strings_.size());
+        make_room_for_pairs(other.pairs_.size());
         for (uint32_t i = 0; i < other.size(); ++i) {
             if (i + AHEAD < other.size()) send_for(other, i + AHEAD, numbers);
             if (!other.is_string(i)) {
@@ -165,11 +168,10 @@ class Lexicon {
         if (other.is_string(number)) {
             uint32_t size;
             const char *p = other.string(number, size);
-            if (!strings_.empty()) prefetch(key_of(p, size));
-            return;
+            return prefetch(key_of(p, size));
         }
         const uint32_t rest = other.rest(number), last = other.last(number);
-        if (pairs_.empty() || std::max(rest, last) >= numbers.size()) return;
+        if (std::max(rest, last) >= numbers.size()) return;
         prefetch_pair(pair_of(numbers[rest], numbers[last]));
     }
 
@@ -183,6 +185,14 @@ class Lexicon {
   private:
     static constexpr uint64_t STRING = uint64_t(1) << 63;
     static constexpr uint32_t AHEAD = 16;
+
+    void make_room_for_strings(uint64_t more) {
+        strings_.make_room([this](const Slots::Slot &slot) { return hash_of(slot); }, more);
+    }
+
+    void make_room_for_pairs(uint64_t more) {
+        pairs_.make_room([](const Slots::Slot &slot) { return hash_of_pair(slot.key); }, more);
+    }
 
     static uint32_t number_of(const Slots::Slot *slot) { return slot->number - 1; }
 

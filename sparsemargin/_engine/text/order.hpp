@@ -107,16 +107,20 @@ inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
     for (const Ranked &item : items) *order++ = static_cast<int32_t>(item.number);
 }
 
-// Rows of other numbers, each sorted by them.
-inline void renumber(const Rows &rows, const uint32_t *numbers, size_t n_numbers, Rows &out) {
+// Rows with `numbers` of them in place of columns, each sorted by these.
+template <class Value>
+void renumber(const int32_t *counted, const int32_t *columns, const int64_t *ends, size_t n_rows,
+              const uint32_t *numbers, size_t n_numbers, int32_t *new_columns, Value *values) {
     Counts counts;
     counts.make_room(n_numbers);
-    const auto *values = reinterpret_cast<const int32_t *>(rows.values.data());
-    for (size_t row = 0; row + 1 < rows.ends.size(); ++row) {
-        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
-            counts.add(numbers[rows.columns[i]], values[i]);
+    for (size_t row = 0; row < n_rows; ++row) {
+        for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
+            counts.add(numbers[columns[i]], counted[i]);
         }
-        out.add(counts);
+        counts.drain([&](int32_t number, int32_t count) {
+            *new_columns++ = number;
+            *values++ = static_cast<Value>(count);
+        });
     }
 }
 
