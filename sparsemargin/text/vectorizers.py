@@ -6,13 +6,13 @@ engine does not make; a version that had no such step would do without the engin
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from functools import cache, partial
+from functools import partial
 from numbers import Integral
 from typing import Any, Self
 
 import joblib
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import csr_matrix
 from sklearn.feature_extraction import text as theirs
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
@@ -27,9 +27,6 @@ except ImportError:  # scikit-learn before 1.9 always gives matrices
 
     def as_configured(X: Any) -> Any:
         return X
-
-
-NORMS = {None: 0, "l1": 1, "l2": 2}
 
 
 def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr_matrix:
@@ -184,13 +181,13 @@ class _Counting(_Scanning):
         if not len(met):
             raise ValueError("empty vocabulary; perhaps the documents only contain stop words")
         if len(met) < len(lengths):
-            counting.renumber_columns(met.columns, rows[1])
+            met.columns.take(rows[1], out=rows[1], mode="clip")
         return met, matrix_of(rows, len(met), self.dtype)
 
     def _sort_features(self, X: Any, vocabulary: Any) -> Any:
         if not isinstance(vocabulary, Vocabulary):
             return super()._sort_features(X, vocabulary)  # type: ignore[misc]
-        counting.renumber_columns(vocabulary.sort(), X.indices)
+        X.indices = vocabulary.sort().take(X.indices)
         X.has_sorted_indices = False
         return X
 
@@ -201,7 +198,7 @@ class _Counting(_Scanning):
             return super()._limit_features(X, vocabulary, high, low, limit)  # type: ignore[misc]
         if low <= 1 and high >= X.shape[0] and limit is None:
             return X
-        n_documents = counting.document_frequency(X.indices, X.shape[1])
+        n_documents = np.bincount(X.indices, minlength=X.shape[1])
         kept = (n_documents <= high) & (n_documents >= low)
         if limit is not None and kept.sum() > limit:
             # Of terms that are as frequent, the other library's sorting says which are kept.
@@ -214,21 +211,10 @@ class _Counting(_Scanning):
             raise ValueError(
                 "After pruning, no terms remain. Try a lower min_df or a higher max_df."
             )
-        return self._kept(X, vocabulary, kept)
-
-    def _kept(self, X: Any, vocabulary: Vocabulary, kept: np.ndarray) -> Any:
         if kept.all():
             return X
-        if X.dtype not in counting.TYPES:
-            vocabulary.keep(kept)
-            return X[:, np.flatnonzero(kept)]
-        columns = np.where(kept, np.cumsum(kept) - 1, -1).astype(np.int32)
-        n = counting.keep_columns(columns, X.indptr, X.indices, X.data)
         vocabulary.keep(kept)
-        values, indices = X.data[:n], X.indices[:n]
-        if n < X.data.size * 3 // 4:
-            values, indices = values.copy(), indices.copy()
-        return type(X)((values, indices, X.indptr), shape=(X.shape[0], len(vocabulary)))
+        return X[:, np.flatnonzero(kept)]
 
 
 @with_threads
@@ -242,70 +228,6 @@ class CountVectorizer(_Counting, theirs.CountVectorizer):
     _base = theirs.CountVectorizer
 
 
-@cache
-def norms_agree() -> bool:
-    """Whether the engine's norms are scikit-learn's to the bit: compiled for a machine that adds
-    and multiplies at once they may not be."""
-    values = np.sin(np.arange(1, 2001))
-    for dtype in (np.float32, np.float64):
-        for norm in ("l1", "l2"):
-            X = csr_matrix(values.reshape(40, 50).astype(dtype))
-            Y = normalize(X, norm=norm)
-            counting.weigh(X.data, X.indices, X.indptr, NORMS[norm])
-            if not np.array_equal(X.data, Y.data):
-                return False
-    return True
-
-
-def weighed(X: Any, by_count: Any, weights: Any, norm: str | None) -> Any:
-    """See `counting.weigh`; X is changed in place."""
-    ours = NORMS[norm] if norms_agree() else 0
-    counting.weigh(X.data, X.indices, X.indptr, ours, by_count, weights)
-    return X if norm is None or ours else normalize(X, norm=norm, copy=False)
-
-
-class _Weighting(theirs.TfidfTransformer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """scikit-learn's weights, taken in one pass and in place from counts in CSR form."""
-
-    def fit(self, X: Any, y: Any = None) -> "_Weighting":
-        if not _is_counts(X):
-            return super().fit(X, y)
-        self.n_features_in_ = X.shape[1]
-        if self.use_idf:
-            df = counting.document_frequency(X.indices, X.shape[1]).astype(X.dtype)
-            df += float(self.smooth_idf)
-            self.idf_ = np.full_like(df, X.shape[0] + int(self.smooth_idf))
-            self.idf_ /= df
-            np.log(self.idf_, out=self.idf_)
-            self.idf_ += 1.0
-        return self
-
-    def transform(self, X: Any, copy: bool = True) -> Any:
-        idf = self.__dict__.get("idf_")
-        if copy or not _is_counts(X) or self.norm not in NORMS:
-            return super().transform(X, copy=copy)
-        fits = idf is None or (
-            isinstance(idf, np.ndarray) and idf.dtype == X.dtype and idf.shape == (X.shape[1],)
-        )
-        if not fits or getattr(self, "n_features_in_", X.shape[1]) != X.shape[1]:
-            return super().transform(X, copy=copy)
-        by_count = None
-        if self.sublinear_tf and X.nnz:
-            most = int(X.data.max())
-            if most > X.nnz + 1000:
-                return super().transform(X, copy=copy)
-            by_count = np.zeros(most + 1, X.dtype)
-            np.log(np.arange(1, most + 1, dtype=X.dtype), by_count[1:])
-            by_count[1:] += 1.0
-        return weighed(X, by_count, idf, self.norm)
-
-
-def _is_counts(X: Any) -> bool:
-    # An empty one is refused by the other library.
-    is_csr = issparse(X) and X.format == "csr" and min(X.shape) > 0
-    return is_csr and X.dtype in (np.float32, np.float64)
-
-
 @with_threads
 class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     """Tf-idf weights of the terms of texts: scikit-learn's `TfidfVectorizer`, to the bit.
@@ -314,18 +236,6 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     """
 
     _base = theirs.TfidfVectorizer
-
-    @property
-    def _tfidf(self) -> theirs.TfidfTransformer:
-        if "_tfidf" not in self.__dict__:
-            raise AttributeError("_tfidf")
-        return self.__dict__["_tfidf"]
-
-    @_tfidf.setter
-    def _tfidf(self, value: theirs.TfidfTransformer) -> None:
-        weighting = _Weighting(**value.get_params())
-        weighting.__dict__ |= value.__dict__
-        self.__dict__["_tfidf"] = weighting
 
 
 class _HashedNames(Sequence[str]):
@@ -400,8 +310,6 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         rows = matrix_of(arrays, self.n_features, self.dtype)
         if not rows.shape[0]:
             return super().transform([])
-        if self.norm is None:
-            return as_configured(rows)
-        if rows.dtype.kind != "f":
-            return as_configured(normalize(rows, norm=self.norm, copy=False))
-        return as_configured(weighed(rows, None, None, self.norm))
+        if self.norm is not None:
+            rows = normalize(rows, norm=self.norm, copy=False)
+        return as_configured(rows)

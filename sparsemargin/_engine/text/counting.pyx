@@ -13,12 +13,6 @@ import numpy as np
 
 from cython cimport view
 
-from sparsemargin._engine.rows.csr cimport index_t, value_t
-
-ctypedef fused pointer_t:
-    int32_t
-    int64_t
-
 ctypedef fused number_t:
     int32_t
     int64_t
@@ -116,10 +110,6 @@ cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
     void cpp_renumber "sparsemargin::text::renumber"[Value](
         const int32_t*, const int32_t*, const int64_t*, size_t, const uint32_t*, size_t,
         int32_t*, Value*) except +
-    int64_t cpp_keep_columns "sparsemargin::text::keep_columns"[Value, Index](
-        const int32_t*, int64_t, Index*, Index*, Value*)
-    void cpp_weigh "sparsemargin::text::weigh"[Value, Index](
-        const Value*, const Value*, int, int64_t, const Index*, const Index*, Value*)
 
 
 cdef uint32_t lower_of(uint32_t c) noexcept nogil:
@@ -406,101 +396,24 @@ def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_
              number_t[::1] values):
     """Write rows with `numbers` of them in place of their columns, each sorted by these, to
     `new_columns` and `values`."""
-    cdef int64_t i, n = counts.shape[0]
-    check_csr(indptr, columns, n, numbers.shape[0])
-    if new_columns.shape[0] != n or values.shape[0] != n:
-        raise ValueError(f"no room for {n} entries: {new_columns.shape[0]}, {values.shape[0]}")
+    cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
+    cdef uint32_t none = 0
+    if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (
+            indptr[0] != 0 or indptr[n_rows] != n):
+        raise ValueError(f"rows of {n} entries have no room, or don't end there")
+    for i in range(n_rows):
+        none |= indptr[i] > indptr[i + 1]
+    for i in range(n):
+        none |= not 0 <= columns[i] < numbers.shape[0]
     for i in range(numbers.shape[0]):
-        if numbers[i] >= n_numbers:
-            raise ValueError(f"{numbers[i]} is not below {n_numbers}")
+        none |= numbers[i] >= n_numbers
+    if none:
+        raise ValueError("a row falls, or a column or a number is out of range")
     if n:
         with nogil:
-            cpp_renumber(&counts[0], &columns[0], &indptr[0], indptr.shape[0] - 1, &numbers[0],
+            cpp_renumber(&counts[0], &columns[0], &indptr[0], n_rows, &numbers[0],
                          n_numbers, &new_columns[0], &values[0])
 
 
 cdef bint has(text, uint32_t character) except -1:
     return PyUnicode_FindChar(text, character, 0, PyUnicode_GET_LENGTH(text), 1) >= 0
-
-
-def keep_columns(const int32_t[::1] new_columns, index_t[::1] indptr, index_t[::1] indices,
-                 number_t[::1] data):
-    """Number the columns of a matrix anew, in place, and leave out those whose number is -1.
-    Returns how many entries are left."""
-    cdef int64_t n
-    check_csr(indptr, indices, data.shape[0], new_columns.shape[0])
-    if not indices.shape[0]:
-        return 0
-    with nogil:
-        n = cpp_keep_columns(&new_columns[0], indptr.shape[0] - 1, &indptr[0], &indices[0],
-                             &data[0])
-    return n
-
-
-def renumber_columns(const int32_t[::1] new_columns, index_t[::1] indices):
-    """Number the columns of a matrix anew, in place."""
-    cdef int64_t i
-    check_columns(indices, new_columns.shape[0])
-    with nogil:
-        for i in range(indices.shape[0]):
-            indices[i] = new_columns[indices[i]]
-
-
-def document_frequency(const index_t[::1] indices, int64_t n_columns):
-    """How many entries each column has, an array of int64."""
-    cdef int64_t[::1] n = np.zeros(n_columns, np.int64)
-    cdef int64_t i
-    check_columns(indices, n_columns)
-    with nogil:
-        for i in range(indices.shape[0]):
-            n[indices[i]] += 1
-    return np.asarray(n)
-
-
-def weigh(value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr, int norm,
-          const value_t[::1] by_count=None, const value_t[::1] weights=None):
-    """Put `by_count` of them in place of entries, multiply them by their columns' weights, and
-    divide them by their row's norm, l1 or l2, unless it is 0; all in place. None and a norm of 0
-    leave a step out."""
-    cdef const value_t* counts = NULL
-    cdef const value_t* start = NULL
-    cdef int64_t i
-    check_csr(indptr, indices, data.shape[0], -1 if weights is None else weights.shape[0])
-    if not indices.shape[0]:
-        return
-    if weights is not None:
-        start = &weights[0]
-    if by_count is not None:
-        for i in range(data.shape[0]):
-            if not 0 <= data[i] < by_count.shape[0]:
-                raise ValueError(f"a count of {data[i]} is not below {by_count.shape[0]}")
-        counts = &by_count[0]
-    with nogil:
-        cpp_weigh(counts, start, norm, indptr.shape[0] - 1, &indptr[0], &indices[0], &data[0])
-
-
-cdef int check_csr(const pointer_t[::1] indptr, const index_t[::1] indices, int64_t n_values,
-                   int64_t n_columns) except -1:
-    """Rows lie within the arrays, one after the other; columns below `n_columns`, unless it is
-    negative."""
-    cdef int64_t i, n = indices.shape[0]
-    if n_values != n or not indptr.shape[0] or indptr[0] != 0 or (
-            indptr[indptr.shape[0] - 1] != n):
-        raise ValueError("indptr, indices and data are no matrix in CSR form")
-    for i in range(indptr.shape[0] - 1):
-        if indptr[i] > indptr[i + 1]:
-            raise ValueError(f"indptr falls at {i}")
-    if n_columns >= 0:
-        check_columns(indices, n_columns)
-    return 0
-
-
-cdef int check_columns(const index_t[::1] indices, int64_t n_columns) except -1:
-    cdef int64_t i
-    cdef index_t largest = -1, least = 0
-    for i in range(indices.shape[0]):
-        largest = max(largest, indices[i])
-        least = min(least, indices[i])
-    if least < 0 or largest >= n_columns:
-        raise ValueError(f"a column is not below {n_columns}")
-    return 0

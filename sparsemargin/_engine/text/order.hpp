@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <vector>
@@ -121,44 +120,6 @@ void renumber(const int32_t *counted, const int32_t *columns, const int64_t *end
             *new_columns++ = number;
             *values++ = static_cast<Value>(count);
         });
-    }
-}
-
-// Without the entries whose new column is -1. Returns how many are left.
-template <class Value, class Index>
-int64_t keep_columns(const int32_t *new_columns, int64_t n_rows, Index *ends, Index *columns,
-                     Value *values) {
-    int64_t n = 0, i = 0;
-    for (int64_t row = 0; row < n_rows; ++row) {
-        for (const int64_t stop = ends[row + 1]; i < stop; ++i) {
-            const int32_t column = new_columns[columns[i]];
-            columns[n] = column;
-            values[n] = values[i];
-            n += column >= 0;
-        }
-        ends[row + 1] = static_cast<Index>(n);
-    }
-    return n;
-}
-
-// Values, or what `by_count` has for them, times their columns' weights, and divided by the norm of their row: 0 for none, 1 or 2.
-// Sums are of doubles, in the order of the row, as the other library takes them.
-template <class Value, class Index>
-void weigh(const Value *by_count, const Value *weights, int norm, int64_t n_rows,
-           const Index *ends, const Index *columns, Value *values) {
-    for (int64_t row = 0; row < n_rows; ++row) {
-        double sum = 0;
-        for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
-            if (by_count) values[i] = by_count[static_cast<size_t>(values[i])];
-            if (weights) values[i] *= weights[columns[i]];
-            if (norm == 1) sum += std::fabs(values[i]);
-            if (norm == 2) sum += values[i] * values[i];
-        }
-        if (norm == 2) sum = std::sqrt(sum);
-        if (sum == 0) continue;
-        for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
-            values[i] = static_cast<Value>(values[i] / sum);
-        }
     }
 }
 
