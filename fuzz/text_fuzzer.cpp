@@ -42,15 +42,16 @@ uint32_t character(uint32_t kind) {
 
 // Exactly as long as what it holds, so that a read beyond the end is found.
 struct Text {
-    int width = 1 << below(3);
+    int width = below(4) ? 1 << below(3) : 0;  // 0: UTF-8, sound or not
+    size_t bytes_each = std::max(width, 1);
     size_t length = below(5) ? below(90) : below(5000);
-    std::unique_ptr<char[]> bytes{new char[length * width]};
+    std::unique_ptr<char[]> bytes{new char[length * bytes_each]};
 
     Text() {
         const uint32_t kind = below(4);
         for (size_t i = 0; i < length; ++i) {
             const uint32_t c = character(kind);
-            std::memcpy(bytes.get() + i * width, &c, width);
+            std::memcpy(bytes.get() + i * bytes_each, &c, bytes_each);
         }
     }
 };

@@ -1,6 +1,6 @@
 """Which analyses the engine makes, and texts as it reads them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from functools import cache, partial
 from itertools import islice
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.text.counting import Lexicon, Scanner, renumber
+from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner, renumber
 
 #: Patterns of tokens: whether they are what stands between spaces, and have two characters.
 PATTERNS = {
@@ -95,6 +95,11 @@ class Preparation:
             vectorizer, theirs, "decode"
         )
 
+    def takes(self, text: bytes) -> bool:
+        """Whether the scanner can read UTF-8 as it lies there."""
+        special = self.lower and any(each.encode() in text for each in SPECIAL)
+        return self.as_they_come and not self.strips and not special
+
     def blocks(
         self, raw_documents: Iterable[Any], first: int = 0
     ) -> Iterator[tuple[list[str], bytes]]:
@@ -139,6 +144,24 @@ class Preparation:
                 raise type(error)(f"{error} (texts[{i}] {shown})") from None
             error.add_note(f"It is texts[{i}].")
             raise
+
+
+class Parts(Sequence[str]):
+    """Texts that lie in one buffer of UTF-8, from `starts` to before `ends`: each is made a str
+    only where it is asked for. A UnicodeDecodeError where it is none."""
+
+    def __init__(self, buffer: bytes, starts: np.ndarray, ends: np.ndarray) -> None:
+        if not buffer.isascii():
+            buffer.decode("utf-8")
+        self.buffer, self.starts, self.ends = buffer, starts, ends
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __getitem__(self, i: Any) -> Any:
+        if isinstance(i, slice):
+            return Parts(self.buffer, self.starts[i], self.ends[i])
+        return self.buffer[self.starts[i] : self.ends[i]].decode("utf-8")
 
 
 class Plan:
@@ -189,8 +212,11 @@ class Plan:
             scanner = self._idle.pop()
         except IndexError:
             scanner = self.scanner(dtype)
-        for block in self.preparation.blocks(texts):
-            self.preparation.scan(scanner, *block)
+        if isinstance(texts, Parts) and self.preparation.takes(texts.buffer):
+            scanner.scan_parts(texts.buffer, texts.starts, texts.ends, self.preparation.lower)
+        else:
+            for block in self.preparation.blocks(texts):
+                self.preparation.scan(scanner, *block)
         rows = scanner.take_rows()
         if not self.learns:
             self._idle.append(scanner)

@@ -15,6 +15,7 @@ from sklearn.feature_extraction import text as theirs
 
 from depth import some
 from sparsemargin import text as ours
+from sparsemargin.text.analysis import Parts
 
 NAMES = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 
@@ -85,6 +86,14 @@ def assert_same_matrix(X, Y):
         assert x.tobytes() == y.tobytes(), name
 
 
+def parts(texts):
+    """The same texts in one buffer, but for lone surrogates."""
+    encoded = [text.encode(errors="ignore") for text in texts]
+    ends = np.cumsum([len(each) for each in encoded], dtype=np.int64)
+    starts = ends - [len(each) for each in encoded]
+    return Parts(b"".join(encoded), starts, ends)
+
+
 def assert_same(reference, vectorizer, texts, others):
     expected = outcome(reference, texts, others)
     found = outcome(vectorizer, texts, others)
@@ -93,6 +102,10 @@ def assert_same(reference, vectorizer, texts, others):
         return
     if isinstance(found, Exception):
         raise found
+    in_parts = parts([text for text in others if isinstance(text, str)])
+    if len(in_parts):
+        with np.errstate(all="ignore"):
+            assert_same_matrix(vectorizer.transform(list(in_parts)), vectorizer.transform(in_parts))
     for X, Y in zip(expected, found, strict=True):
         assert_same_matrix(X, Y)
     if hasattr(reference, "vocabulary_"):

@@ -5,6 +5,7 @@
 // points do. What is a letter, and which is its small one, is asked of whoever runs the scanner.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstring>
@@ -16,8 +17,8 @@ namespace sparsemargin::text {
 
 struct Document {
     const void *data;
-    int64_t length;  // in characters
-    int width;       // bytes of each: 1, 2 or 4
+    int64_t length;  // in characters; of UTF-8 in bytes
+    int width;       // bytes of each: 1, 2 or 4; 0: UTF-8
     bool lower;
 };
 
@@ -103,6 +104,12 @@ constexpr uint64_t space_bytes(uint64_t word) {
 // Bit i: the high bit of byte i.
 constexpr uint64_t gather(uint64_t high) { return (high >> 7) * 0x0102040810204080 >> 56; }
 
+// Where the character after the one at `p` starts.
+inline const char *next_character(const char *p) {
+    const auto first = static_cast<unsigned char>(*p);
+    return p + 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
+}
+
 // One text at a time: its bytes, and a bit for each that is part of a token.
 class Lowered {
   public:
@@ -117,7 +124,7 @@ class Lowered {
     bool has_surrogate() const { return has_surrogate_; }
 
     void read(const Document &text) {
-        const size_t room = static_cast<size_t>(text.length) * (text.width == 1 ? 2 : 4);
+        const size_t room = static_cast<size_t>(text.length) * (text.width <= 1 ? 2 : 4);
         bytes_.clear();
         bytes_.extend(room + PADDING);
         bits_.clear();
@@ -129,7 +136,8 @@ class Lowered {
         ascii_ = true;
         has_surrogate_ = false;
         switch (text.width) {
-            case 1: read_bytes(static_cast<const char *>(text.data), text); break;
+            case 0: read_bytes<true>(static_cast<const char *>(text.data), text); break;
+            case 1: read_bytes<false>(static_cast<const char *>(text.data), text); break;
             case 2: read_wide(static_cast<const uint16_t *>(text.data), text); break;
             default: read_wide(static_cast<const uint32_t *>(text.data), text);
         }
@@ -191,6 +199,7 @@ class Lowered {
         add_bits(gather(parts) & ((1u << n) - 1), n);
     }
 
+    template <bool UTF8>
     void read_bytes(const char *p, const Document &text) {
         const char *stop = p + text.length;
         Characters &characters = text.lower ? as_lower_ : as_written_;
@@ -201,12 +210,23 @@ class Lowered {
             const uint64_t word = load_word(n < 8 ? last : p);
             if (!(word & HIGH)) {
                 add_ascii(word, n, text.lower);
-            } else {
-                ascii_ = false;
-                for (int i = 0; i < n; ++i) add(characters[static_cast<unsigned char>(p[i])]);
+                p += n;
+                continue;
             }
-            p += n;
+            ascii_ = false;
+            for (const char *end = p + n; p < end;) {
+                add(characters[UTF8 ? decoded(p, stop) : static_cast<unsigned char>(*p++)]);
+            }
         }
+    }
+
+    // The character at `p`, which goes on to the next.
+    static uint32_t decoded(const char *&p, const char *stop) {
+        const char *end = std::min(next_character(p), stop);
+        const auto first = static_cast<unsigned char>(*p);
+        uint32_t c = first < 0x80 ? first : first & (0x7F >> (end - p));
+        while (++p < end) c = c << 6 | (static_cast<unsigned char>(*p) & 0x3F);
+        return std::min<uint32_t>(c, 0x10FFFF);
     }
 
     template <class Char>
@@ -235,11 +255,5 @@ class Lowered {
     bool ascii_ = true;
     bool has_surrogate_ = false;
 };
-
-// Where the character after the one at `p` starts.
-inline const char *next_character(const char *p) {
-    const auto first = static_cast<unsigned char>(*p);
-    return p + 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
-}
 
 }  // namespace sparsemargin::text

@@ -139,6 +139,10 @@ cdef enum:
     CAPITAL_I_WITH_DOT = 0x130
 
 
+#: In lower-case these depend on their neighbours, or are two characters.
+SPECIAL = chr(CAPITAL_SIGMA) + chr(CAPITAL_I_WITH_DOT)
+
+
 cdef class Lexicon:
     """The features that have been met, by number: strings, and n-grams of them."""
 
@@ -360,7 +364,6 @@ cdef class Scanner:
             document.lower = lower[i]
             if document.lower and PyUnicode_KIND(text) > 1 and (
                     has(text, CAPITAL_SIGMA) or has(text, CAPITAL_I_WITH_DOT)):
-                # What these become depends on their neighbours, or is two characters.
                 text = texts[i] = str.lower(text)
                 document.lower = False
             document.data = PyUnicode_DATA(text)
@@ -369,6 +372,29 @@ cdef class Scanner:
             if document.length > LONGEST:
                 raise ValueError(f"texts[{i}] has more than {LONGEST} characters")
             documents.push_back(document)
+        self.count(documents)
+        return self.scanner.has_surrogate()
+
+    def scan_parts(self, const uint8_t[::1] text, const int64_t[::1] starts,
+                   const int64_t[::1] ends, bint lower):
+        """Add a row for each part of a text in UTF-8, which has nothing SPECIAL if they are
+        to be made lower-case."""
+        cdef vector[Document] documents
+        cdef Document document
+        cdef Py_ssize_t i
+        if starts.shape[0] != ends.shape[0]:
+            raise ValueError(f"{starts.shape[0]} starts for {ends.shape[0]} ends")
+        document.lower = lower
+        document.width = 0
+        for i in range(starts.shape[0]):
+            document.length = ends[i] - starts[i]
+            if not 0 <= starts[i] <= ends[i] <= text.shape[0] or document.length > LONGEST:
+                raise ValueError(f"part {i} does not lie in the text, or is longer than {LONGEST}")
+            document.data = &text[0] + starts[i]
+            documents.push_back(document)
+        self.count(documents)
+
+    cdef int count(self, const vector[Document]& documents) except -1:
         if self.busy:
             raise RuntimeError("another thread is using this scanner: give each its own")
         self.busy = True
@@ -377,8 +403,7 @@ cdef class Scanner:
                 self.scanner.scan(documents.data(), documents.size(), self.rows[0])
         finally:
             self.busy = False
-        PyErr_CheckSignals()
-        return self.scanner.has_surrogate()
+        return PyErr_CheckSignals()
 
     def take_rows(self):
         """All rows so far: arrays of values, columns (int32) and where rows end (int64, from 0).
