@@ -34,6 +34,7 @@ class Part(NamedTuple):
 
 
 PARTS = {
+    "texts": Part("From texts", "text_speed.py"),
     "text": Part("Text as TfidfVectorizer leaves it", "epoch.py", ("--only", "text")),
     "claims": Part("Errors on text beside others'", "defaults.py", ("--only", "claims")),
     "classes": Part("Errors on text of many classes", "defaults.py", ("--only", "classes")),
@@ -158,7 +159,19 @@ FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
 TRAIN, TWO_THREADS = "sparsemargin train", "load_svmlight, 2 threads"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
 PEERS = ("`LinearSVC", "`LogisticRegression", "`RidgeClassifier", "`NearestCentroid")
+#: Of scikit-learn's vectorizers.
+TIMES = {"hashing": 10, "hashing tfidf": 12, "char_wb": 15, "char_wb tfidf": 15,
+         "cyrillic count": 8, "cyrillic tfidf": 8, "cyrillic char_wb": 8}  # fmt: skip
 AIMS = [
+    Aim("texts", _of("vectorizers"), "{contestant}: times scikit-learn's", _figure("ratio"), True,
+        lambda e: TIMES.get(e["contestant"], 12), 1),
+    Aim("texts", _of("vectorizers"), "{contestant}: two threads, times one", _figure("threads"),
+        True, 1.5),
+    Aim("texts", _of("vectorizers"), "{contestant}: of scikit-learn's memory", _figure("memory"),
+        False, 0.67),
+    Aim("texts", _of("stream"), "`sparsemargin train` of texts, {contestant}: peak MB",
+        lambda e: e["peak_bytes"] / 1e6, False, 300, 0),
+    Aim("texts", _of("one"), "one text, {contestant}: microseconds", _figure("us"), False, 100, 0),
     Aim("text", _of("races", ONE_CALL), "{shape}, {rows}, {contestant}: of averaged SGD's time",
         _figure("times_baseline/min"), False, 1.0),
     Aim("text", lambda r: [e for e in _of("races", LAST, rows="unsorted")(r) if e["shape"] in TEXT],

@@ -1,17 +1,22 @@
-"""How fast are texts made rows, beside scikit-learn's vectorizers, and in how much memory?
+"""How fast do texts become rows, and files of texts models, beside scikit-learn's vectorizers?
 
 The texts are paragraphs of the documentation on this machine: Python's and its packages', their
-docstrings, and what systems keep in /usr/share. Both libraries take turns, on one thread; their
-matrices have to be the same to the bit. Memory is that of a process apart.
+docstrings, and what systems keep in /usr/share. All vectorizers take turns, ours on one thread and
+on two; the matrices have to be the same to the bit. Memory is that of a process apart. The floor is
+a C loop that finds the words of ASCII text, hashes each and counts the hash: it makes no rows.
 
-    python benchmarks/text_speed.py [--megabytes 50] [--rounds 3] [--only count tfidf ...]
+    python benchmarks/text_speed.py [--quick] [--rounds N] [--only vectorizers stream one]
 """
 
-import argparse
+import ctypes
+import os
 import random
 import re
+import subprocess
 import sys
 import sysconfig
+import tempfile
+from argparse import Namespace
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -19,8 +24,9 @@ from typing import Any
 
 import numpy as np
 from sklearn.feature_extraction import text as theirs
-from timing import added_by, apart, describe_machine, race, write_json
+from timing import FOLDER, added_by, apart, parser_of, race, run, timed
 
+from sparsemargin import fit_text
 from sparsemargin import text as ours
 
 SUFFIXES = {".txt", ".rst", ".md", ".html", ".py"}
@@ -104,7 +110,7 @@ def timed_beside(case: str, texts: list[str], n_rounds: int) -> dict[str, Any]:
     vectorizers = {
         "theirs": getattr(theirs, name)(**params),
         "ours": getattr(ours, name)(**params),
-        "ours, two threads": getattr(ours, name)(n_jobs=2, **params),
+        "two threads": getattr(ours, name)(n_jobs=2, **params),
     }
     last: dict[str, Any] = {}
     calls = {
@@ -113,14 +119,15 @@ def timed_beside(case: str, texts: list[str], n_rounds: int) -> dict[str, Any]:
     fits, _ = race(calls, n_rounds, last.__setitem__)
     for X in list(last.values())[1:]:
         assert_same(last["theirs"], X)
-    shape, n_entries = last["ours"].shape, last["ours"].nnz
     last.clear()
-    again = {each: (lambda _, v=v: partial(v.transform, texts)) for each, v in vectorizers.items()}
+    again = {"ours": lambda _: partial(vectorizers["ours"].transform, texts)}
     transforms, _ = race(again, n_rounds, lambda name, X: None)
+    best = {each: size / min(seconds) for each, seconds in fits.items()}
     return {
-        "case": case, "megabytes": size, "shape": shape, "entries": n_entries,
-        "fit_transform": {each: size / min(seconds) for each, seconds in fits.items()},
-        "transform": {each: size / min(seconds) for each, seconds in transforms.items()},
+        "contestant": case, "text MB": size,
+        "theirs MB/s": best["theirs"], "ours MB/s": best["ours"],
+        "ratio": best["ours"] / best["theirs"], "threads": best["two threads"] / best["ours"],
+        "transform": size / min(transforms["ours"]) / best["ours"],
     }  # fmt: skip
 
 
@@ -133,37 +140,95 @@ def memory(library: str, case: str, texts: list[str]) -> dict[str, float]:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--megabytes", type=float, default=50)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--only", nargs="*", choices=list(CASES), default=list(CASES))
-    parser.add_argument("--out", type=Path)
-    given = parser.parse_args()
-    print(describe_machine())
-    print(f"{'MB/s, fit_transform':20} {'theirs':>8} {'ours':>8} {'ratio':>6} {'2 thr.':>7} "
-          f"{'transform':>10} {'memory':>7}")  # fmt: skip
-    report = []
-    for case in given.only:
-        texts = texts_of(case, given.megabytes)
-        entry = timed_beside(case, texts, given.rounds)
+def floor(texts: list[str]) -> float:
+    """MB/s of the C loop."""
+    with tempfile.TemporaryDirectory() as folder:
+        built = Path(folder, "words.so")
+        command = [os.environ.get("CC", "gcc"), "-O3", "-shared", "-fPIC", FOLDER / "words.c"]
+        subprocess.run([*command, "-o", built], check=True)
+        count = ctypes.CDLL(str(built)).count_words
+    text = "\n".join(texts).encode()
+    counts = (ctypes.c_int32 * (1 << 20))()
+    calls = (timed(partial(count, text, ctypes.c_size_t(len(text)), counts)) for _ in range(5))
+    return len(text) / 1e6 / min(seconds for seconds, _ in calls)
+
+
+def vectorizers(options: Namespace) -> dict[str, Any]:
+    entries, megabytes = [], 5 if options.quick else 50
+    of_floor: float | None = None
+    for case in CASES:
+        texts = texts_of(case, megabytes)
+        entry = timed_beside(case, texts, options.rounds)
+        if not CASES[case][2]:
+            of_floor = of_floor or floor(texts)
+            entry["of the floor"] = entry["ours MB/s"] / of_floor
         if sys.platform == "linux":
-            entry["memory"] = {
+            added = {
                 library: apart(memory, library, case, texts)["added_bytes"]
                 for library in ("theirs", "ours")
             }
-        report.append(entry)
-        fit, again = entry["fit_transform"], entry["transform"]
-        share = entry["memory"]["ours"] / entry["memory"]["theirs"] if "memory" in entry else 1.0
-        print(f"{case:20} {fit['theirs']:8.2f} {fit['ours']:8.1f} "
-              f"{fit['ours'] / fit['theirs']:6.1f} "
-              f"{fit['ours, two threads'] / fit['ours']:6.2f}x {again['ours']:10.1f} "
-              f"{share:7.0%}", flush=True)  # fmt: skip
-    if given.out:
-        write_json(given.out, {"cases": report})
+            entry["memory"] = added["ours"] / added["theirs"]
+        entries.append(entry)
+    return {"vectorizers": entries}
+
+
+def stream(options: Namespace) -> dict[str, Any]:
+    """`sparsemargin train` of a file in fastText's form, labelled by whether a word is there; one
+    text in thirty has the other label."""
+    draw = random.Random(0)
+    entries = []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "texts.txt")
+        with path.open("w", encoding="utf-8") as file:
+            for text in texts_of("count", 20 if options.quick else 1000):
+                label = (" python" in text.lower()) != (draw.random() < 1 / 30)
+                file.write(f"__label__{label} {' '.join(text.split())}\n")
+        for algo in ("arow", None):
+            command = [sys.executable, "-m", "sparsemargin", "train", path, "-o", "model"]
+            entry = apart(train, [*map(str, command), *(["--algo", algo] if algo else [])], folder)
+            megabytes = path.stat().st_size / 1e6
+            entries.append(
+                {"contestant": algo or "as it comes", "text MB": megabytes,
+                 "MB/s": megabytes / entry["seconds"], **entry}
+            )  # fmt: skip
+    return {"stream": entries}
+
+
+def train(command: list[str], folder: str) -> dict[str, float]:
+    """Seconds and peak memory of a command; run apart."""
+    import resource
+
+    seconds, _ = timed(
+        partial(subprocess.run, command, cwd=folder, check=True, capture_output=True)
+    )
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return {"seconds": seconds, "peak_bytes": peak * (1 if sys.platform == "darwin" else 1024)}
+
+
+def one(options: Namespace) -> dict[str, Any]:
+    """Microseconds of one text, by the pipeline and by its two steps one after the other."""
+    texts = texts_of("count", 2)
+    model = fit_text(texts, [" python" in text.lower() for text in texts], random_state=0)
+    vectorizer, classifier = model[0], model[-1]
+    text = [texts[0][:120]]
+    calls = {
+        "pipeline": lambda: model.predict(text),
+        "its steps": lambda: classifier.predict(vectorizer.transform(text)),
+    }
+
+    def hundred(call: Any) -> None:
+        for _ in range(100):
+            call()
+
+    found, _ = race(
+        {name: (lambda _, call=call: partial(hundred, call)) for name, call in calls.items()},
+        max(options.rounds, 5), lambda name, result: None,
+    )  # fmt: skip
+    return {"one": [{"contestant": name, "us": min(each) * 1e4} for name, each in found.items()]}
 
 
 if __name__ == "__main__":
-    main()
+    run(
+        parser_of(__doc__, "results/texts.json"),
+        {"vectorizers": vectorizers, "stream": stream, "one": one}, (3, 1),
+    )  # fmt: skip
