@@ -405,10 +405,13 @@ cdef class Scanner:
             self.busy = False
         return PyErr_CheckSignals()
 
-    def take_rows(self):
+    def take_rows(self, int64_t n_more=0):
         """All rows so far: arrays of values, columns (int32) and where rows end (int64, from 0).
-        The scanner has none of them any more."""
-        cdef int64_t n = self.rows.columns.size(), n_ends = self.rows.ends.size()
+        The scanner has none of them any more. With room for `n_more` entries, which are not set."""
+        cdef int64_t n, n_ends = self.rows.ends.size()
+        self.rows.columns.extend(n_more)
+        self.rows.values.extend(n_more * self.dtype.itemsize)
+        n = self.rows.columns.size()
         columns = array_of(self.rows.columns.release(), n, np.dtype(np.int32))
         values = array_of(self.rows.values.release(), n, self.dtype)
         ends = array_of(self.rows.ends.release(), n_ends, np.dtype(np.int64))
