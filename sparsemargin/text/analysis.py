@@ -33,7 +33,7 @@ STEPS = (
 )  # fmt: skip
 
 #: Characters of the texts that are handed over at once: Ctrl-C is heard between them.
-FEWEST, MOST = 100_000, 800_000
+FEWEST, MOST = 250_000, 2_000_000
 
 #: Between two lines that tell how far it has come.
 SECONDS = 5.0
@@ -206,6 +206,13 @@ class Plan:
             dtype, lexicon=lexicon, columns=columns, n_columns=len(self.known), **self.settings
         )
 
+    def n_entries(self, texts: list[Any]) -> int:
+        """About as many as the rows of these texts have, or more."""
+        every, sizes = sizes_of(texts)
+        shortest, longest = self.settings["ngram_range"]
+        characters = sum(sizes) * every * (longest - shortest + 1)
+        return characters // (8 if self.settings["analyzer"] == "word" else 2)
+
     def rows(self, texts: Iterable[Any], dtype: np.dtype) -> tuple[Scanner, tuple[Any, ...]]:
         """See `scan`; of one thread. What scanners have of memory the next texts use again."""
         try:
@@ -215,6 +222,8 @@ class Plan:
         if isinstance(texts, Parts) and self.preparation.takes(texts.buffer):
             scanner.scan_parts(texts.buffer, texts.starts, texts.ends, self.preparation.lower)
         else:
+            if isinstance(texts, list):
+                scanner.reserve(self.n_entries(texts))
             for block in self.preparation.blocks(texts):
                 self.preparation.scan(scanner, *block)
         rows = scanner.take_rows()
@@ -262,6 +271,10 @@ def scan(
     bounds = parts_of(texts, n_jobs)
     types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
     scanners = [plan.scanner(each) for each in types]
+    # The first one's rows get the others' behind them.
+    n_entries = plan.n_entries(texts)
+    for i, scanner in enumerate(scanners):
+        scanner.reserve(n_entries // n_jobs if i else n_entries)
     stop = Event()
 
     def scan_part(i: int) -> None:
@@ -280,12 +293,16 @@ def scan(
 
 def parts_of(texts: list[Any], n_parts: int) -> list[int]:
     """Where parts of about as many characters start, and where the last ends."""
-    every = len(texts) // 1000 + 1
-    sample = texts[::every]
-    sizes = [len(each) if isinstance(each, str | bytes) else 1 for each in sample]
+    every, sizes = sizes_of(texts)
     ends = np.cumsum([0, *sizes])
     starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts) * every
     return [0, *np.minimum(starts, len(texts)).tolist(), len(texts)]
+
+
+def sizes_of(texts: list[Any]) -> tuple[int, list[int]]:
+    """The lengths of a thousand texts or so, and of how many each is one."""
+    every = len(texts) // 1000 + 1
+    return every, [len(each) if isinstance(each, str | bytes) else 1 for each in texts[::every]]
 
 
 def shares(n: int, size: int) -> list[slice]:

@@ -28,7 +28,7 @@ from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, s
 from sparsemargin.text.vocabulary import Vocabulary
 
 #: Entries of a matrix that are worked on at once.
-ENTRIES = 1 << 16
+ENTRIES = 1 << 18
 
 try:
     from sklearn.utils._sparse import _align_api_if_sparse as as_configured
