@@ -235,7 +235,8 @@ class Plan:
 def parameters_of(vectorizer: Any) -> tuple[Any, ...]:
     """All that says how texts are scanned, to be compared."""
     state = vars(vectorizer)
-    given = [state[name] for name in names_of_parameters(type(vectorizer))]
+    kind: Any = type(vectorizer)
+    given = [state[name] for name in names_of_parameters(kind)]
     kept = [tuple(each) if isinstance(each, list | set) else each for each in given]
     return (*kept, *(name for name in STEPS if name in state))
 

@@ -290,7 +290,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
             norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf,
             sublinear_tf=self.sublinear_tf,
         )  # fmt: skip
-        X = super(theirs.TfidfVectorizer, self).fit_transform(raw_documents)
+        X = super(self._base, self).fit_transform(raw_documents)
         self._tfidf.fit(X)
         return self._weighed(X)
 
@@ -305,8 +305,9 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         -------
         csr_matrix of shape (n_texts, n_terms)
         """
-        check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
-        return self._weighed(super(theirs.TfidfVectorizer, self).transform(raw_documents))
+        if "_tfidf" not in vars(self):
+            check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
+        return self._weighed(super(self._base, self).transform(raw_documents))
 
     def _weighed(self, X: Any) -> Any:
         """The rows of counts weighed, in place: as `TfidfTransformer.transform` does, without its
