@@ -8,13 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.io.documents import (
-    HASHED_BITS,
-    DocumentForm,
-    TextForm,
-    hashed_pairs,
-    learn_documents,
-)
+from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File

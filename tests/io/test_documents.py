@@ -75,7 +75,7 @@ def same(pipeline, model):
 
 @pytest.mark.parametrize("end", FORMS)
 def test_a_file_is_learned_from_as_its_texts_are(tmp_path, end):
-    if end in (".csv", ".jsonl"):
+    if end == ".csv":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
     FORMS[end](path, TEXTS, LABELS)
@@ -173,7 +173,14 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
         ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label; lines are '"),
         ("a.txt", b"__label__a __label__b y\n", "a.txt, line 1: several labels, a, b. Pass multi"),
         ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
-        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: 'x:0.5' has a weight that is no count"),
+        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: '0.5' is a weight, and only counts up to 1,000 "),
+        ("a.vw", b"1 | 12:x\n", "a.vw, line 1: 'x' is no weight. Write a colon within a word as"),
+        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: '0.5' is a weight, and only counts up to 1,000 "),
+        ("a.vw", b"1 | x\n1|x\n", "a.vw, line 2: '1|x' has no label; lines are 'LABEL | word"),
+        ("a.vw", b"1 1 2 | x\n", "a.vw, line 1: '1 1 2 | x' has no label; lines are 'LABEL |"),
+        ("a.jsonl", b"{}\n", "a.jsonl, line 1: no column 'text', but none. Name the one by text="),
+        ("a.jsonl", b'[{"a": 1},\n', "a.jsonl, line 1: this is no JSON (Expecting"),
+        ("a.jsonl", b"[{}]\n", "a.jsonl, line 1: this is no JSON object. jq -c '.[]' puts"),
         ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
         ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label; lines are"),
         ("a.doc", b"", "a.doc: no form of texts is known by the end of its name .*format="),
@@ -190,9 +197,9 @@ def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("rows", "given", "message"),
     [
-        ([("label", "words"), ("a", "x")], {}, r"has no column 'text', but label, words.*text="),
-        ([("text", "kind"), ("a", "x")], {}, r"has no column 'label', but text, kind.*label="),
-        ([("text", "label"), ("", "x")], {"label": "no"}, r"has no column 'no'"),
+        ([("label", "words"), ("a", "x")], {}, r"row 1: no column 'text', but label, words.*text="),
+        ([("text", "kind"), ("a", "x")], {}, r"row 1: no column 'label', but text, kind.*label="),
+        ([("text", "label"), ("", "x")], {"label": "no"}, r"row 1: no column 'no'"),
     ],
 )
 def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
@@ -214,7 +221,6 @@ def test_a_column_is_text_whatever_it_looks_like(tmp_path):
 
 
 def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
-    pytest.importorskip("pyarrow")
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     first.write_text(
         '{"text": "one two", "label": ["a", "b"]}\n{"text": "two", "label": ["b"]}\n' * 9
@@ -236,21 +242,19 @@ def test_white_space_and_nothing_are_no_labels(tmp_path, end):
 
 
 def test_a_row_has_a_label_and_only_one_unless_told(tmp_path):
-    pytest.importorskip("pyarrow")
     path = tmp_path / "a.jsonl"
     jsonl(path, ["bee", "sea", "dee"], ["a", "b", " "])
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 3: 'label' is empty. Give it"):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 3: 'label' is empty. Give it"):
         fit_text(path, vectorizer=words(), **SETTINGS)
     jsonl(path, ["bee", "sea"], [["a"], ["a", "b"]])
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 1: .* a list .*multilabel="):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: several labels, a, b\. .*multilabel="):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
 def test_an_empty_cell_is_named(tmp_path):
-    pytest.importorskip("pyarrow")
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "x", "label": "a"}\n{"text": null, "label": "b"}\n')
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 2: 'text' is empty"):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: 'text' is empty"):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
@@ -354,5 +358,8 @@ def test_a_long_text_of_a_table_is_read(tmp_path, end):
     FORMS[end](path, ["bee", "sea\n" * 700_000, "dee"] * 2, ["a", "b", "a"] * 2)
     assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
     FORMS[end](path, ["bee", "sea\n" * 7_000_000], ["a", "b"])
-    with pytest.raises(ValueError, match="a row is longer than"):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+    if end == ".csv":
+        with pytest.raises(ValueError, match="a row is longer than"):
+            fit_text(path, vectorizer=words(), **SETTINGS)
+    else:
+        assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
