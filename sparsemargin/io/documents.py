@@ -109,7 +109,8 @@ class DocumentCorpus(Corpus):
         dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
         reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
         super().__init__(sources, reading, n_threads, "learning")
-        self.how = replace(how, counted=not getattr(vectorizer, "binary", False))
+        first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
+        self.how = replace(how, counted=not getattr(first, "binary", False))
         self.vectorizer = vectorizer
         # The first texts, until there are enough for the vectorizer to know its columns' words by.
         self.first_texts: list[str] | None = None

@@ -61,8 +61,8 @@ class DocumentForm:
         """What to tell of a column that is not there."""
         argument = "text" if column == self.text else "label"
         return (
-            f"no column {column!r}, but {', '.join(among) or 'none'}. Name the one by {argument}=COLUMN, or "
-            "give the columns names in the first line."
+            f"no column {column!r}, but {', '.join(among) or 'none'}. Name the one by "
+            f"{argument}=COLUMN, or give the columns names in the first line."
         )
 
     def labels_of(self, label: str) -> list[str]:

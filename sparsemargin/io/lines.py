@@ -69,7 +69,9 @@ def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
     for block in blocks:
         block.n_lines_before = n_lines
         yield block
-        n_lines += block.buffer.count(b"\n", 0, block.stop)
+        # Several times as fast as `bytearray.count`.
+        characters = np.frombuffer(block.buffer, np.uint8, block.stop)
+        n_lines += int(np.count_nonzero(characters == ord("\n")))
 
 
 def content_of(block: TextBlock) -> bytes:
@@ -113,7 +115,7 @@ class Lines(Sequence[str]):
         """What is made of what stands there: few strings, each of them often."""
         found = [self.text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         known = {each: make(each.decode()) for each in set(found)}
-        return [known[each] for each in found]
+        return list(map(known.__getitem__, found))
 
     def after_space(self, places: np.ndarray) -> np.ndarray:
         """The first places from these on without white space, be it the line's end."""
@@ -182,9 +184,10 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
     begins, text = lines.starts.copy(), lines.text
     begins[rows[~within]] = stops[~within]
     if within.any():
-        text = bytearray(text)
+        blanked = bytearray(text)
         for start, stop in zip(starts[within].tolist(), stops[within].tolist(), strict=True):
-            text[start:stop] = b" " * (stop - start)
+            blanked[start:stop] = b" " * (stop - start)
+        text = bytes(blanked)
     texts = Parts(text, np.minimum(lines.after_space(begins), lines.ends), lines.ends)
     if not how.labelled:
         return Cut(texts, *_NO_LABELS)
@@ -246,7 +249,7 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
         texts += [" ".join(_words(features, row, how.counted))] * times
         labels += [how.labels_of(head[0]) if head else []] * times
         rows += [row] * times
-    return Cut(texts, *(flat(labels) if how.labelled else _NO_LABELS), np.array(rows, int))
+    return Cut(texts, *(flat(labels) if how.labelled else _NO_LABELS), rows=np.array(rows, int))
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:

@@ -57,14 +57,14 @@ def _batches_of_csv(content: _Content, how: DocumentForm) -> Iterator[Any]:
     import pyarrow
     from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
-    header = content.first_line()
-    delimiters = [
-        each for each in _DELIMITERS
-        if set(how.columns) <= set(next(csv.reader([header], delimiter=each), []))
-    ]  # fmt: skip
+    def found_by(delimiter: str) -> tuple[int, int]:
+        """How many of the columns, and of all columns."""
+        names = next(csv.reader([content.first_line()], delimiter=delimiter), [])
+        return len(set(how.columns).intersection(names)), len(names)
+
     # A column is text whatever its first values look like.
     words = ConvertOptions(column_types=dict.fromkeys(how.columns, pyarrow.string()))
-    lines = ParseOptions(delimiter=[*delimiters, ","][0], newlines_in_values=True)
+    lines = ParseOptions(delimiter=max(_DELIMITERS, key=found_by), newlines_in_values=True)
     # By one thread rows have numbers, for errors.
     reading = ReadOptions(block_size=_CSV_BYTES, use_threads=False)
     yield from open_csv(io.BufferedReader(content, _CSV_BYTES), reading, lines, words)
