@@ -249,7 +249,8 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
         texts += [" ".join(_words(features, row, how.counted))] * times
         labels += [how.labels_of(head[0]) if head else []] * times
         rows += [row] * times
-    return Cut(texts, *(flat(labels) if how.labelled else _NO_LABELS), rows=np.array(rows, int))
+    found = flat(labels) if how.labelled else _NO_LABELS
+    return Cut(texts, found[0], found[1], np.array(rows, int))
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from problems.command_line import run
+from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
+from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.lines import LineError, Lines, cut_fasttext
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -363,3 +366,158 @@ def test_a_long_text_of_a_table_is_read(tmp_path, end):
             fit_text(path, vectorizer=words(), **SETTINGS)
     else:
         assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
+
+
+@pytest.mark.parametrize("vectorizer", [None, words()])
+def test_a_pipeline_goes_on_with_further_texts(vectorizer):
+    first = fit_text(TEXTS, LABELS, vectorizer=vectorizer, **SETTINGS)
+    before = first[-1].coef_.copy()
+    more = fit_text(TEXTS[1:], LABELS[1:], init_model=first)
+    np.testing.assert_array_equal(first[-1].coef_, before)
+    again = first[-1].partial_fit(first[0].transform(TEXTS[1:]), LABELS[1:])
+    assert same(more, again)
+    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
+        fit_text(TEXTS, LABELS, init_model=first[-1])
+    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
+        fit_text(TEXTS, LABELS, init_model=first, max_iter=2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["1", "-1"], [-1, 1]),
+        (["01", "1"], ["01", "1"]),
+        (["1.1", "1.10"], ["1.1", "1.10"]),
+        (["+1", "-1"], ["+1", "-1"]),
+        (["1", "one"], ["1", "one"]),
+        (["12345678901234567", "12345678901234568"], ["12345678901234567", "12345678901234568"]),
+    ],
+)
+def test_labels_are_words_unless_all_are_plain_whole_numbers(tmp_path, labels, classes):
+    path, model = tmp_path / "texts.tsv", tmp_path / "a.model"
+    tsv(path, ["bee", "sea"] * 9, labels * 9)
+    pipeline = fit_text(path, **SETTINGS)
+    assert pipeline.classes_.tolist() == classes
+    save_model(pipeline, model)
+    assert run("predict", model, path).stdout.split() == labels * 9
+    assert json.loads(run("evaluate", model, path, "--json").stdout)["mistakes"] == 0
+    one = fit_text(path, positive=labels[0], **SETTINGS)
+    assert one.predict(["bee", "sea"]).tolist() == [1, -1]
+    assert same(fit_text(path, classes=classes, **SETTINGS), pipeline[-1])
+    assert same(fit_text(path, init_model=pipeline), fit_text(path, init_model=pipeline)[-1])
+
+
+def test_numbers_of_vw_are_labels_however_they_are_written(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("1 | bee\n+1.0 | bee\n-1 | sea\n" * 9)
+    assert fit_text(path, **SETTINGS).classes_.tolist() == [-1, 1]
+
+
+def test_lines_of_vw_have_tags_importance_and_namespaces(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text(
+        "1 2 'id |ns:2 bee:2 |other dee\n-1 1 tag|a sea\n-1 |a:0 bee |b sea\n1 3.0 | bee\n" * 9
+    )
+    texts = [*["bee bee bee bee dee"] * 2, "sea", "sea", *["bee"] * 3] * 9
+    X, y = words().transform(texts), [1, 1, -1, -1, 1, 1, 1] * 9
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), fit_csr(X, y, **SETTINGS))
+
+
+def test_weights_of_vw_tell_whether_a_word_is_there_where_no_more_is_asked(tmp_path):
+    first, second = tmp_path / "a.vw", tmp_path / "b.vw"
+    first.write_text("1 |ns:0.5 bee:1.5 dee:-2 sea:0\n-1 | sea\n" * 9)
+    second.write_text("1 | bee dee\n-1 | sea\n" * 9)
+    assert same(fit_text(first, **SETTINGS), fit_text(second, **SETTINGS)[-1])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
+    pytest.importorskip("pyarrow")
+    path, model = tmp_path / "a.csv", tmp_path / "a.model"
+    with open(path, "w", encoding="utf-8-sig", newline="") as file:
+        rows = [("kind", "body"), *zip(LABELS, [f"{text}\n;,|" for text in TEXTS], strict=True)]
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    pipeline = fit_text(path, text="body", label="kind", **SETTINGS)
+    assert same(
+        pipeline, fit_text(TEXTS, LABELS, vectorizer=pipeline[0], max_iter=1, **SETTINGS)[-1]
+    )
+    columns = "--text", "body", "--label", "kind"
+    with standard_input(gzip.compress(path.read_bytes())):
+        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow")
+    assert same(load_model(model), pipeline[-1])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"label,text\nspam,x\nham,\xfc\n", "line 3: byte 0xfc is not UTF-8. Make it UTF-8: iconv"),
+        (b"label,text\nspam,x\nham,y, z\n", "row 2: Expected 2 columns, got 3.*Quote texts that"),
+        (b"spam,x\nham,y\n", "row 1: no column 'text', but spam, x. Name the one by --text COLUMN"),
+        (b"", "Empty CSV"),
+    ],
+)
+def test_a_csv_that_is_wrong_is_told_by_row_and_option(tmp_path, content, message):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    told = run("train", path, "-o", tmp_path / "a.model", code=1).stderr
+    assert re.search(message, told), told
+
+
+@pytest.mark.parametrize("end", [".tsv", ".csv"])
+def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
+    if end == ".csv":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"a{end}"
+    FORMS[end](path, TEXTS, LABELS)
+    plain = fit_text(path, **SETTINGS)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
+    assert same(fit_text(path, **SETTINGS), plain[-1])
+
+
+@pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
+def test_texts_on_standard_input_are_known_by_their_looks(tmp_path, form):
+    path = tmp_path / "a"
+    {"fasttext": fasttext, "tsv": tsv, "vw": vw, "csv": table, "jsonl": jsonl}[form](
+        path, ["bee sea", "dee eff"] * 9, ["a", "b"] * 9
+    )
+    with standard_input(path.read_bytes()):
+        told = run("train", "-", "-o", tmp_path / "m", code=1).stderr
+    assert f"with --format {form}." in told
+
+
+def test_info_tells_what_files_of_texts_hold(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("__label__a __label__b one two\n\n__label__b two\nthree\n" * 9)
+    (figures,) = json.loads(run("info", path, "--json").stdout)["files"]
+    assert figures["kind"] == "texts"
+    assert (figures["form"], figures["rows"]) == ("fasttext", 27)
+    assert (figures["rows_without_label"], figures["rows_of_several_labels"]) == (9, 9)
+    assert figures["labels"] == [{"label": "b", "rows": 18}, {"label": "a", "rows": 9}]
+    with standard_input(b"a\tx\nb\ty\na\tz\n"):
+        told = run("info", "-", "--format", "tsv").stdout
+    assert "texts, tsv" in told
+    assert "a (2), b (1)" in told
+
+
+def test_lines_of_fasttext_are_cut_as_by_its_rules():
+    """Long runs of spaces, long labels and labels amid words, as a plain reading has them."""
+    rng = np.random.default_rng(0)
+    pieces = ["__label__a", "__label__" + "b" * 200, " ", " " * 150, "\t", "\0", "bee", "__label",
+              "x__label__y", "__label__", "\u00e9", "_", "\r"]  # fmt: skip
+    lines = ["".join(rng.choice(pieces, rng.integers(1, 9))) for _ in range(300)]
+    lines = [line for line in lines if line.strip(" \t\0\r")]
+    for how in {"labelled": True, "multilabel": True}, {"labelled": False}:
+        for text in lines:
+            content = f"{text}\n".encode()
+            words_ = re.split("[ \t\r\v\f\0]+", text)
+            labels = [each[9:] for each in words_ if each.startswith("__label__")]
+            others = [each for each in words_ if each and not each.startswith("__label__")]
+            made = Lines(content, "fasttext")
+            if how["labelled"] and "" in labels:
+                with pytest.raises(LineError, match="has no label"):
+                    cut_fasttext(made, DocumentForm(**how))
+                continue
+            cut = cut_fasttext(made, DocumentForm(**how))
+            assert re.findall("[^ \t\r\v\f\0]+", cut.texts[0]) == others
+            assert cut.labels == (labels if how["labelled"] else [])
