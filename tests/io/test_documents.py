@@ -2,8 +2,10 @@
 
 import bz2
 import csv
+import errno
 import gzip
 import json
+import os
 import re
 
 import numpy as np
@@ -13,6 +15,7 @@ from problems.command_line import run
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
+from sparsemargin.io.documents import hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.lines import LineError, Lines, cut_fasttext
 from sparsemargin.text import HashingVectorizer
@@ -521,3 +524,93 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
             cut = cut_fasttext(made, DocumentForm(**how))
             assert re.findall("[^ \t\r\v\f\0]+", cut.texts[0]) == others
             assert cut.labels == (labels if how["labelled"] else [])
+
+
+@pytest.mark.filterwarnings("ignore::sparsemargin.io.report.Interruption")
+@pytest.mark.parametrize("end", [".txt", ".csv"])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, max_iter):
+    """By Ctrl-C, and what the columns are called goes on, too."""
+    if end == ".csv":
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.io.tables._CSV_BYTES", 200)
+    path, checkpoint = tmp_path / f"texts{end}", tmp_path / "checkpoint"
+    FORMS[end](path, TEXTS, LABELS)
+
+    def learn(report=None, **how):
+        vectorizer = hashed_pairs(12)
+        given = {"algo": "arow", "max_iter": max_iter, "random_state": 0, "report": report}
+        learner = learn_documents(path, vectorizer, DocumentForm(), **given, **how)
+        return learner, vectorizer.terms_
+
+    told = []
+
+    def interrupt(moment):
+        told.append(moment)
+        if len(told) == 9 * max_iter:
+            raise KeyboardInterrupt
+
+    whole, terms = learn()
+    part, _ = learn(interrupt, checkpoint=checkpoint)
+    assert part._space.trials < whole._space.trials
+    resumed, terms_again = learn(checkpoint=checkpoint, resume=True)
+    assert terms == terms_again
+    for model in whole, resumed:
+        save_model(model, tmp_path / "bits")
+        told.append((tmp_path / "bits").read_bytes())
+    assert told[-1] == told[-2]
+
+
+def test_a_full_disk_leaves_the_old_model_of_texts(tmp_path, monkeypatch):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    run("train", path, "-o", tmp_path / "a.model")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for options in [], ["--epochs", "2", "--cache", tmp_path / "rows"]:
+        told = run("train", path, "-o", tmp_path / "a.model", *options, code=1).stderr
+        assert "No space left on device. Make room, or write elsewhere" in told
+        assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"class_weight": "balanced"}, {"class_weight": {"ham": 3.0}}, {"early_stopping": True}],
+)
+def test_weights_and_early_stopping_are_those_of_rows(tmp_path, settings):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    how = {"algo": "arow", "shuffle": False, "max_iter": 4, **settings}
+    model = fit_csr(words().transform(TEXTS), LABELS, **how)
+    pipeline = fit_text(path, vectorizer=words(), **how)
+    assert same(pipeline, model)
+    assert pipeline[-1].n_iter_ == model.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
+def test_bytes_of_any_kind_are_learned_from_or_told_of(tmp_path, form):
+    if form == "csv":
+        pytest.importorskip("pyarrow")
+    rng, path = np.random.default_rng(0), tmp_path / "a"
+    heads = {"fasttext": b"__label__%d ", "tsv": b"%d\t", "vw": b"%d | ", "csv": b"%d,",
+             "jsonl": b'{"label": %d, "text": "'}  # fmt: skip
+    for kind in range(30):
+        # Of all bytes, few of them, or UTF-8 with some bytes changed.
+        content = rng.integers(0, 256 if kind % 3 else 14, rng.integers(0, 4000), np.uint8)
+        if kind % 3 == 2:
+            points = rng.integers(0, 0x3000, 500).tolist()
+            content = np.frombuffer("".join(map(chr, points)).encode(), np.uint8).copy()
+            content[rng.integers(0, len(content), kind // 3)] = rng.integers(0, 256)
+        lines = content.tobytes().split(b"\n")
+        text = b"\n".join(heads[form] % (i % 3) + line for i, line in enumerate(lines))
+        path.write_bytes((b"label,text\n" if form == "csv" else b"") + text)
+        try:
+            fit_text(path, format=form, vectorizer=words(), **SETTINGS)
+        except ValueError as error:
+            assert str(error).startswith(str(path)), error  # noqa: PT017
