@@ -75,11 +75,12 @@ def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
 
 
 def content_of(block: TextBlock) -> bytes:
-    """What is in a block; the last line ends as others do, be it by a carriage return alone."""
+    """What is in a block, the last line ended; carriage returns alone end the lines of a file that
+    has nothing else."""
     text = bytes(memoryview(block.buffer)[: block.stop])
-    if not text.endswith(b"\n"):
-        text += b"\n"
-    return text if text.find(b"\n") < len(text) - 1 else text.replace(b"\r", b"\n")
+    if block.n_lines_before == 0 and b"\n" not in text:
+        text = text.replace(b"\r", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
 
 
 def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
@@ -89,7 +90,7 @@ def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     )
 
 
-class Lines(Sequence[str]):
+class Lines:
     """Those of a block that are not empty: where they start and end, and their numbers, from 0. The
     block ends where a line does; a UnicodeDecodeError where a line that is asked for is no
     UTF-8."""
@@ -105,11 +106,12 @@ class Lines(Sequence[str]):
     def __len__(self) -> int:
         return len(self.starts)
 
-    def __getitem__(self, row: Any) -> Any:
-        return Parts(self.text, self.starts, self.ends)[row]
+    def __iter__(self) -> Iterator[str]:
+        return iter(Parts(self.text, self.starts, self.ends))
 
     def unlabelled(self, row: int) -> LineError:
-        return LineError(row, f"{quoted(self[row][:60])} has no label; {_FORMS[self.form]}.")
+        line = Parts(self.text, self.starts, self.ends)[row]
+        return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
 
     def made(self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any]) -> list[Any]:
         """What is made of what stands there: few strings, each of them often."""
@@ -212,7 +214,10 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
     for row, line in enumerate(lines):
         try:
             record = json.loads(line)
-        except ValueError as error:
+            if "\\u" in line:
+                # Half a character may be written so, which can't be hashed.
+                json.dumps(record, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
             raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
         if not isinstance(record, dict):
             raise LineError(
@@ -245,7 +250,9 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
             head.pop()
         if not bar or len(head) > 2 or (how.labelled and not how.multilabel and not head):
             raise lines.unlabelled(row)
-        times = int(_weight(head[1], row, counted=True)) if how.labelled and head[1:] else 1
+        times = 1
+        if how.labelled and head[1:]:
+            times = _check_count(_weight(head[1], row), row)
         texts += [" ".join(_words(features, row, how.counted))] * times
         labels += [how.labels_of(head[0]) if head else []] * times
         rows += [row] * times
@@ -260,22 +267,28 @@ def _words(features: str, row: int, counted: bool) -> Iterator[str]:
         name, *words = namespace.split(" ")
         for each in words:
             word, *weights = [*each.split(":", 1), *name.split(":", 1)[1:]]
-            times = prod(_weight(weight, row, counted) for weight in weights)
+            times = prod(_weight(weight, row) for weight in weights)
+            if counted:
+                _check_count(times, row)
             yield from [word] * (int(times) if counted else bool(times))
 
 
-def _weight(weight: str, row: int, counted: bool) -> float:
+def _weight(weight: str, row: int) -> float:
     number = number_of(weight)
     if not isfinite(number):
         raise LineError(
             row, f"{quoted(weight)} is no weight. Write a colon within a word as something else."
         )
-    if counted and not (number.is_integer() and 0 <= number <= _MOST_TIMES):
-        raise LineError(
-            row, f"{quoted(weight)} is a weight, and only counts up to {_MOST_TIMES:,} are learned "
-            "from texts. Weights of features can be read from svmlight text.",
-        )  # fmt: skip
     return number
+
+
+def _check_count(weight: float, row: int) -> int:
+    if not (weight % 1 == 0 and 0 <= weight <= _MOST_TIMES):
+        raise LineError(
+            row, f"the weight {weight:g} is no count up to {_MOST_TIMES:,}, as texts have. Weights "
+            "of features are read from svmlight text.",
+        )  # fmt: skip
+    return int(weight)
 
 
 #: By the name of the form.

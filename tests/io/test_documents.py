@@ -179,13 +179,15 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
         ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label; lines are '"),
         ("a.txt", b"__label__a __label__b y\n", "a.txt, line 1: several labels, a, b. Pass multi"),
         ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
-        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: '0.5' is a weight, and only counts up to 1,000 "),
+        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
         ("a.vw", b"1 | 12:x\n", "a.vw, line 1: 'x' is no weight. Write a colon within a word as"),
-        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: '0.5' is a weight, and only counts up to 1,000 "),
+        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
         ("a.vw", b"1 | x\n1|x\n", "a.vw, line 2: '1|x' has no label; lines are 'LABEL | word"),
         ("a.vw", b"1 1 2 | x\n", "a.vw, line 1: '1 1 2 | x' has no label; lines are 'LABEL |"),
         ("a.jsonl", b"{}\n", "a.jsonl, line 1: no column 'text', but none. Name the one by text="),
         ("a.jsonl", b'[{"a": 1},\n', "a.jsonl, line 1: this is no JSON (Expecting"),
+        ("a.jsonl", b'{"text": "\\ud800"}\n', "a.jsonl, line 1: this is no JSON ('utf-8' codec"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1: this is no JSON (maximum recursion"),
         ("a.jsonl", b"[{}]\n", "a.jsonl, line 1: this is no JSON object. jq -c '.[]' puts"),
         ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
         ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label; lines are"),
@@ -476,6 +478,14 @@ def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
     plain = fit_text(path, **SETTINGS)
     path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
     assert same(fit_text(path, **SETTINGS), plain[-1])
+
+
+def test_a_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 20)
+    path = tmp_path / "a.tsv"
+    tsv(path, ["a long line of words\rand more of them"] * 4, ["a", "b"] * 2)
+    assert fit_text(path, multilabel=True, **SETTINGS)[-1].n_iter_ == 1
+    assert json.loads(run("info", path, "--json").stdout)["files"][0]["rows"] == 4
 
 
 @pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
