@@ -54,7 +54,7 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
                                bint repeats) except -1 nogil:
     """The row, whose bias and slack are set; False where it is zero.
 
-    `known` is what it was measured to be, norm 0: not yet; NULL: that is not kept.
+    `known` is what it was measured to be, norm 0: not yet.
     """
     cdef Row[double, int64_t] merged
     cdef Py_ssize_t j, n = row.nnz
@@ -66,12 +66,10 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
         for j in range(n):
             work.values[j] *= x.scale.factor
     else:
-        if known != NULL and known.norm > 0.0:
-            x.scale = known[0]
-        elif not measure(&x.scale, p, row, x.bias, x.slack):
+        if not known.norm > 0.0 and not measure(known, p, row, x.bias, x.slack):
+            known.norm = 0.0
             return False
-        elif known != NULL:
-            known[0] = x.scale
+        x.scale = known[0]
         work.reserve(n + 1)
         copy_scaled(work.values.data(), work.columns.data(), row, x.scale.factor)
     if x.bias:

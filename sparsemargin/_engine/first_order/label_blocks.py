@@ -138,7 +138,7 @@ class LabelBlocks(LinearSpace):
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
         Of each sixteen labels, and of the last few: "t", "g" where it is not t, "acc" and "synced"
-        with an average, and "gain" with variances, but for zeros; and "at", rising, the coordinate
+        with an average, and "variances" where there are such, but for zeros; and "at", rising, the coordinate
         * 16 + the label of each.
     """
 
@@ -173,7 +173,7 @@ class LabelBlocks(LinearSpace):
         if self.averaged:
             arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
         if self.adaptive:
-            arrays["gain"] = space.gain[:, labels]
+            arrays["variances"] = space.variances[:, labels]
         return arrays
 
     @property

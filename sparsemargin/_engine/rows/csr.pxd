@@ -88,5 +88,7 @@ cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noex
 cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
                           double slack) noexcept nogil
+cdef double LEAST_SQUARE  # of rows that need no scaling for p = 2
+cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil
 cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
                   double slack) noexcept nogil

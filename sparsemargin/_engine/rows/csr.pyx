@@ -29,6 +29,7 @@ cdef enum:
 cdef enum:
     PLAIN = 30
 cdef double LEAST_PLAIN = ldexp(1.0, -PLAIN)
+cdef double LEAST_SQUARE = ldexp(1.0, -2 * PLAIN)
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil:
@@ -97,6 +98,15 @@ cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
 
 cdef inline bint is_plain(double value) noexcept nogil:
     return count_plain(&value, 1, PLAIN) >= 0
+
+
+cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil:
+    """What `measure` would tell for p = 2 of a row with this sum of squares, none of which is below
+    LEAST_SQUARE; norm 0: it is not told here."""
+    scale.norm = 0.0
+    if square <= 1.0 / LEAST_SQUARE and is_plain(bias) and is_plain(slack):
+        scale.exponent, scale.factor, scale.smallest = 0, 1.0, LEAST_PLAIN
+        scale.norm = sqrt(square + bias * bias + slack * slack)
 
 
 cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor, double bias,
