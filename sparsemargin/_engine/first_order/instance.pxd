@@ -1,23 +1,24 @@
 """A row as corrections take it: augmented, scaled, and each of its columns once."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from libcpp.algorithm cimport sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.arithmetic cimport Power
-from sparsemargin._engine.rows.csr cimport Row, RowScale, measure
+from sparsemargin._engine.rows.csr cimport ColumnMarks, Row, RowScale, measure
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef extern from *:
     """
     #include <utility>
     #include <vector>
+    #include "rows/csr.hpp"
     struct Workspace {  // room for the row at hand
         std::vector<double> values, numbers, variances;
         std::vector<int64_t> columns;
         std::vector<std::pair<int64_t, double>> entries;
-        std::vector<uint32_t> marks;
+        sparsemargin::ColumnMarks marks;
 
         void reserve(size_t n) {
             if (columns.size() >= n) return;
@@ -32,7 +33,7 @@ cdef extern from *:
         vector[double] variances
         vector[int64_t] columns
         vector[pair[int64_t, double]] entries
-        vector[uint32_t] marks
+        ColumnMarks marks
         void reserve(size_t n) except + nogil
 
 

@@ -36,6 +36,7 @@ from sparsemargin._engine.numerics.arithmetic cimport (
     BLOCK, Sum, add, add_sum, link, raise_block, raised, tidy
 )
 from sparsemargin._engine.numerics.average cimport clear, must_flush
+from sparsemargin._engine.numerics.vectors cimport fall, growth, spread
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
@@ -314,22 +315,23 @@ cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil:
     """Let the instance have the variances of its coordinates; that of its output."""
     cdef Py_ssize_t j
-    cdef double variance, total = 0.0
+    cdef const state_t* variances = at.variances + l
     for j in range(x.n):
-        variance = at.variances[x.columns[j] * at.stride + l]
-        x.variances[j] = variance if variance != 0.0 else 1.0
-        total += x.values[j] * x.values[j] * x.variances[j]
-    return total
+        x.variances[j] = variances[x.columns[j] * at.stride]
+    return spread(x.variances, x.values, x.n)
 
 
-cdef double sum_others(const Instance* x, Py_ssize_t but, double factor) noexcept nogil:
+cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* gain) noexcept nogil:
     """What all entries but one add to the output's variance. Taken from the whole, it would cancel
     where that one outweighs the rest."""
     cdef Py_ssize_t j
     cdef double total = 0.0
+    cdef double own = gain.factor * x.values[but] * x.values[but] * x.variances[but]
+    if gain.output - own >= own:
+        return gain.output - own
     for j in range(x.n):
         if j != but:
-            total += factor * x.values[j] * x.values[j] * x.variances[j]
+            total += gain.factor * x.values[j] * x.values[j] * x.variances[j]
     return total
 
 
@@ -340,26 +342,29 @@ cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_
     fall: ``1 / V'`` is ``1 / V`` and square over noise and others, hence
     ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
-    cdef int64_t nonzero = 0
-    cdef double old, moved, own, others, increment = 0.0
-    cdef double shrink = 1.0 / (gain.noise + gain.output)
+    cdef double others, increment
     cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN  # 0 stands for 1
+    cdef state_t* t = at.t + l
+    cdef state_t* variances = at.variances + l
+    cdef const double* values = x.values
+    cdef const int64_t* columns = x.columns
+    cdef double* numbers = x.numbers
+    cdef double* moved = x.variances
+    cdef Py_ssize_t stride = at.stride
+    if fall(numbers, x.variances, values, gain.factor, gain.output, gain.noise, least, x.n):
+        for j in range(x.n):
+            others = sum_others(x, j, gain)
+            numbers[j] = max(
+                x.variances[j] * ((gain.noise + others) / (gain.noise + gain.output)), least)
     for j in range(x.n):
-        i = x.columns[j] * at.stride + l
-        own = gain.factor * x.values[j] * x.values[j] * x.variances[j]
-        others = gain.output - own
-        if others < own:
-            others = sum_others(x, j, gain.factor)
-        at.variances[i] = <state_t> max(x.variances[j] * ((gain.noise + others) * shrink), least)
-        old = at.t[i]
-        x.numbers[j] = old
-        at.t[i] = <state_t> (old + step * x.values[j] * x.variances[j])
-        moved = at.t[i]
-        increment += (moved - old) * (moved + old)
-        nonzero += (moved != 0.0) - (old != 0.0)
+        i = columns[j] * stride
+        variances[i] = <state_t> numbers[j]
+        numbers[j] = t[i]
+        t[i] = <state_t> (t[i] + step * values[j] * moved[j])
+        moved[j] = t[i]
+    label.nonzero += growth(&increment, numbers, moved, x.n)
     add(&label.S, increment)
     tidy(&label.S)
-    label.nonzero += nonzero
 
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,

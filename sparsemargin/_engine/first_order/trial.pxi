@@ -165,7 +165,8 @@ cdef inline bint find_repeats(Job job, Call call,
     """See whether a column of the row stands twice, if that is not yet known."""
     if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
-    write_shared(job.repeats + call.row, SOME if has_repeats(row, call.work.marks) else NONE)
+    write_shared(job.repeats + call.row, SOME if has_repeats(row, job.rows.n_features,
+                                                             call.work.marks) else NONE)
     return True
 
 

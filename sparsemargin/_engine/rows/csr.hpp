@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "../numerics/widths.hpp"
 
@@ -61,6 +62,35 @@ SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
     for (int64_t j = 0; j + 1 < nnz; ++j) falling |= U(columns[j + 1]) - U(columns[j]) - 1;
     return !sign(falling);
 }
+
+// Tells rows' columns apart: of each row all leave the same mark, each at a place of its own, as far
+// as there are so many.
+class ColumnMarks {
+    std::vector<uint8_t> places;
+    uint8_t mark = 0;
+
+   public:
+    int64_t size() const { return static_cast<int64_t>(places.size()); }
+
+    void grow(int64_t n_places) {  // to a power of two
+        places.assign(n_places, 0);
+        mark = 0;
+    }
+
+    // Whether two columns of a row leave their mark at one place.
+    template <class I>
+    bool meet(const I *columns, int64_t nnz) {
+        if (++mark == 0) grow(size()), mark = 1;
+        const int64_t last = size() - 1;
+        bool met = false;
+        for (int64_t j = 0; j < nnz; ++j) {
+            uint8_t &place = places[columns[j] & last];
+            met |= place == mark;
+            place = mark;
+        }
+        return met;
+    }
+};
 
 template <class V>
 using Bits = std::conditional_t<std::is_same_v<V, float>, uint32_t, uint64_t>;

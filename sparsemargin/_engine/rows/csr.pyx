@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int64_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -23,7 +23,7 @@ cdef enum:
 # What tells the columns of an unsorted row apart, powers of two.
 cdef enum:
     FEWEST_MARKS = 1 << 10
-    MOST_MARKS = 1 << 20
+    MOST_MARKS = 1 << 22
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
@@ -41,33 +41,24 @@ cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noex
     return OK if all_finite(values, row.nnz) else NOT_FINITE
 
 
-cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil:
-    """Whether a column of the row, whose columns are in range, stands twice.
-
-    Where the row is not sorted each entry leaves its number at the mark of its column, and finds
-    it there again unless a later one had the same. Columns that share a mark, beyond those that
-    have one each, are sorted. The `marks` are scratch, whatever they hold.
-    """
+cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
+                      ColumnMarks& marks) except -1 nogil:
+    """Whether a column of the row, whose columns are in range, stands twice. Those of an unsorted
+    row that may share a place for their marks, if two of them do, are sorted."""
     cdef vector[int64_t] ordered
-    cdef uint32_t* mark
-    cdef uint32_t met = 0
-    cdef Py_ssize_t j, n = FEWEST_MARKS, nnz = row.nnz
+    cdef Py_ssize_t n = max(<Py_ssize_t> FEWEST_MARKS, marks.size()), nnz = row.nnz
     cdef const index_t* columns = row.columns
     if is_rising(columns, nnz):
         return False
     # So many that few rows have columns that share one by chance.
-    while n < MOST_MARKS and n < 16 * nnz * nnz:
+    while n < MOST_MARKS and n < n_features and n < 16 * nnz * nnz:
         n *= 2
-    if <Py_ssize_t> marks.size() < n:
-        marks.resize(n)
-    n = marks.size()
-    mark = marks.data()
-    for j in range(nnz):
-        mark[columns[j] & (n - 1)] = <uint32_t> j
-    for j in range(nnz):
-        met |= mark[columns[j] & (n - 1)] ^ <uint32_t> j
-    if not met:
+    if marks.size() < n:
+        marks.grow(n)
+    if not marks.meet(columns, nnz):
         return False
+    if n >= n_features:
+        return True
     ordered.assign(columns, columns + nnz)
     sort(ordered.begin(), ordered.end())
     return adjacent_find(ordered.begin(), ordered.end()) != ordered.end()
@@ -322,11 +313,11 @@ cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
     cdef Py_ssize_t r
     cdef int status
     cdef Row[value_t, index_t] row
-    cdef vector[uint32_t] marks
+    cdef ColumnMarks marks
     for r in range(rows.n):
         row = rows.at(r)
         status = check_row(row, rows.n_features)
-        if status == OK and not repeats_allowed and has_repeats(row, marks):
+        if status == OK and not repeats_allowed and has_repeats(row, rows.n_features, marks):
             status = NOT_CANONICAL
         if status != OK:
             bad[0] = r
