@@ -24,7 +24,7 @@ from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.core.rules cimport (
-    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, minds_repeats, plain_step,
     starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
@@ -102,7 +102,7 @@ cdef class Job:
     cdef const int64_t* labels
     cdef const double* weights  # NULL: all 1
     cdef const double* class_weight
-    cdef uint8_t* repeats  # of each row; NULL: none
+    cdef uint8_t* repeats  # of each row; NULL: none, or they do no harm
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
@@ -131,7 +131,9 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
-        if not distinct:
+        merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
+                  or space.log is not None or self.is_joint)
+        if merges and not distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
             self.arrays.append(repeats)

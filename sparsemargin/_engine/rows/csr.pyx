@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -24,6 +24,7 @@ cdef enum:
 cdef enum:
     FEWEST_MARKS = 1 << 10
     MOST_MARKS = 1 << 22
+    FIRST = 16  # columns, of which some of an unsorted row's fall
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
@@ -48,7 +49,7 @@ cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
     cdef vector[int64_t] ordered
     cdef Py_ssize_t n = max(<Py_ssize_t> FEWEST_MARKS, marks.size()), nnz = row.nnz
     cdef const index_t* columns = row.columns
-    if is_rising(columns, nnz):
+    if is_rising(columns, min(nnz, FIRST)) and is_rising(columns, nnz):
         return False
     # So many that few rows have columns that share one by chance.
     while n < MOST_MARKS and n < n_features and n < 16 * nnz * nnz:
@@ -326,11 +327,21 @@ cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
 
 
 def bad_pointer(indptr, Py_ssize_t stored):
-    """First row whose pointers fall or point outside the `stored` entries; -1: none."""
+    """First row whose pointers, of one of the `INDEX_TYPES` and contiguous, fall or point outside
+    the `stored` entries; -1: none."""
+    if indptr.dtype.itemsize == 4:
+        return bad_among(<const int32_t*> address(indptr), len(indptr) - 1, stored)
+    return bad_among(<const int64_t*> address(indptr), len(indptr) - 1, stored)
+
+
+cdef Py_ssize_t bad_among(const index_t* indptr, Py_ssize_t n, Py_ssize_t stored) noexcept nogil:
+    cdef Py_ssize_t r
     if indptr[0] != 0:
         return 0
-    bad = (indptr[1:] < indptr[:len(indptr) - 1]) | (indptr[1:] > stored)
-    return int(bad.argmax()) if bad.any() else -1
+    for r in range(n):
+        if indptr[r + 1] < indptr[r] or indptr[r + 1] > stored:
+            return r
+    return -1
 
 
 def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):
