@@ -407,8 +407,9 @@ def how_of(space):
 
 def itemsize_of(space):
     """Bytes that the dense state takes a number."""
-    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averaged else ()
-    return space.t.itemsize * (1 + linked + space.adaptive) + sum(array.itemsize for array in sums)
+    n_kinds = 1 + (space.p != 2.0) + space.adaptive + space.averaged
+    n_synced = space.averaged * (1 + 2 * space.adaptive)  # strides are the others'
+    return space.t.itemsize * n_kinds + space.synced.itemsize * n_synced
 
 
 def resized(space, n_features, first=0):

@@ -112,13 +112,19 @@ cdef class LinearState(FirstOrderSpace):
         self.open_labels(p)
 
     def fresh(self, n, p, dtype):
-        """Zeros for so many coordinates: t, g, acc, synced and the variances. Of a coordinate t and
-        the variances lie side by side, as corrections need both."""
+        """Zeros for so many coordinates: t, g, acc, synced and the variances.
+
+        Of a coordinate t, the variances and, where scores read few numbers at once, acc lie side by
+        side, as corrections need them all."""
         width, n_counted = padded(self.c.n_labels), n if self.c.averaged else 0
-        numbers = zeros(n, width * (2 if self.c.adaptive else 1), dtype)
-        t, variances = numbers[:, :width], numbers[:, width:]
+        beside = self.c.averaged and p == 2.0 and (self.c.n_labels == 1 or self.c.adaptive)
+        beside = beside and not isinstance(self, JointState)
+        after = width * (1 + self.c.adaptive)
+        numbers = zeros(n, after + (width if beside else 0), dtype)
+        t, variances, acc = numbers[:, :width], numbers[:, width:after], numbers[:, after:]
+        if not beside:
+            acc = zeros(n_counted, width, dtype)
         synced = zeros(n_counted, numbers.shape[1], np.uint16)[:, :width]
-        acc = zeros(n_counted, numbers.shape[1], dtype)[:, :width]
         return t, t if p == 2.0 else zeros(n, width, dtype), acc, synced, variances
 
     cdef take_coordinates(self, tuple arrays, pending):

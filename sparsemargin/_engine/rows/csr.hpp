@@ -63,32 +63,32 @@ SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
     return !sign(falling);
 }
 
-// Tells rows' columns apart: of each row all leave the same mark, each at a place of its own, as far
-// as there are so many.
+// Tells a row's columns apart: each marks a bit, of its own as far as there are so many. Between
+// rows none is marked.
 class ColumnMarks {
-    std::vector<uint8_t> places;
-    uint8_t mark = 0;
+    std::vector<uint64_t> words;
 
-   public:
-    int64_t size() const { return static_cast<int64_t>(places.size()); }
-
-    void grow(int64_t n_places) {  // to a power of two
-        places.assign(n_places, 0);
-        mark = 0;
+    template <class I>
+    uint64_t place(I column) const {
+        return static_cast<uint64_t>(column) & (64 * words.size() - 1);
     }
 
-    // Whether two columns of a row leave their mark at one place.
+   public:
+    int64_t size() const { return 64 * static_cast<int64_t>(words.size()); }
+
+    void grow(int64_t n_bits) { words.resize(n_bits / 64); }  // a power of two
+
+    // Whether two columns of a row mark the same bit.
     template <class I>
     bool meet(const I *columns, int64_t nnz) {
-        if (++mark == 0) grow(size()), mark = 1;
-        const int64_t last = size() - 1;
-        bool met = false;
+        uint64_t met = 0;
         for (int64_t j = 0; j < nnz; ++j) {
-            uint8_t &place = places[columns[j] & last];
-            met |= place == mark;
-            place = mark;
+            const uint64_t at = place(columns[j]), bit = uint64_t{1} << at % 64;
+            met |= words[at / 64] & bit;
+            words[at / 64] |= bit;
         }
-        return met;
+        for (int64_t j = 0; j < nnz; ++j) words[place(columns[j]) / 64] = 0;
+        return met != 0;
     }
 };
 

@@ -23,7 +23,7 @@ cdef enum:
 # What tells the columns of an unsorted row apart, powers of two.
 cdef enum:
     FEWEST_MARKS = 1 << 10
-    MOST_MARKS = 1 << 22
+    MOST_MARKS = 1 << 25
     FIRST = 16  # columns, of which some of an unsorted row's fall
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
