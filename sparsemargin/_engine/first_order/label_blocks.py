@@ -138,8 +138,8 @@ class LabelBlocks(LinearSpace):
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
         Of each sixteen labels, and of the last few: "t", "g" where it is not t, "acc" and "synced"
-        with an average, and "variances" where there are such, but for zeros; and "at", rising, the coordinate
-        * 16 + the label of each.
+        with an average, and "variances" where there are such, but for zeros; and "at", rising, the
+        coordinate * 16 + the label of each.
     """
 
     n_features = 0

@@ -76,6 +76,9 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
             made.resize((row.nnz + 1) * K)
             of_bias = weigh_row(<state_t*> made.data(), of, at, row)
             score_weighed(scores.data(), <const state_t*> made.data(), K, row, places)
+        elif K == 1:
+            score_alone(scores.data(), NULL, 0.0, weights, n, False, row,
+                        rows.at(min(r + AHEAD, rows.n - 1)))
         else:
             score(scores.data(), weights, row, rows.at(min(r + 1, rows.n - 1)))
         for l in range(K):
