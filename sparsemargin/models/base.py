@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
@@ -202,10 +203,11 @@ class Learner(SharedParameters, Attributes):
 
     def _open(self, first: Beginning, slice_seed: int) -> None:
         """Let there be what a model that begins so has learned: nothing yet."""
+        space = self._new_space(first)
         self._learned = Fitted(
-            first.classes, first.form, self._new_space(first), self._structure,
-            self._steps(first), slice_seed,
+            first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64),
+            ProgressiveOutputs(space.n_labels) if space.keeps_outputs else None,
         )  # fmt: skip
 
     def _learn(
@@ -244,7 +246,8 @@ class Learner(SharedParameters, Attributes):
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
             stopping = self._begin(task)
-            result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+            with keeping(task, self._space):
+                result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
@@ -265,6 +268,7 @@ class Learner(SharedParameters, Attributes):
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self._fitted
         weights = fitted.influence_of(weights, self._influence)
+        how.setdefault("kept", fitted.progress)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
@@ -281,7 +285,7 @@ class Learner(SharedParameters, Attributes):
         fitted.last_rows = None if hashed is None else (hashed, None)
         same = earlier is not None and earlier[0] == hashed
         if earlier is not None and same:
-            task.row_state = earlier[1]
+            task.row_state, task.kept = earlier[1], None
         space.number(task, same)
         if not space.tells_lengths:  # the kernel is precomputed
             if space.trials and not same:
@@ -362,7 +366,8 @@ class Learner(SharedParameters, Attributes):
         fitted.last_rows = fitted.result = fitted.coef = None
         was_full, opened = space.full, self._loop(task)
         try:
-            mistakes = learn_once(opened, order)
+            with keeping(task, space):
+                mistakes = learn_once(opened, order)
         finally:
             space.number_on(task)
         fitted.count_classes(task)

@@ -15,6 +15,7 @@ import numpy as np
 from sparsemargin._engine import state as checks
 from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
@@ -66,6 +67,8 @@ class Fitted:
     class_weight: np.ndarray  # what multiplies the steps of labels' negative and positive rows
     slice_seed: int  # of the time slices that a random hypothesis is drawn from
     rows_by_class: np.ndarray  # learned from, without and with each class, shape (2, n_classes)
+    # What it said of rows just before it learned them; None: that can't be had.
+    progress: ProgressiveOutputs | None = None
     rule: FirstOrderRule | None = None  # None: a matrix Perceptron
     constants: dict[str, float] = field(default_factory=dict)  # that the rule took from the data
     n_iter: float = 0.0  # epochs of the last call that learned
@@ -212,6 +215,7 @@ class Fitted:
             "structure": (checks.instance, dict),
             "class_weight": (checks.array_of, np.float64, (2, n_labels)),
             "slice_seed": (checks.integer, 0, _LARGEST_SEED),
+            "progress": (checks.instance, ProgressiveOutputs if space.keeps_outputs else type(None)),
             "rule": (checks.instance, rule_type),
             "constants": (_constants, learner.constants),
             "n_iter": (checks.real, 0, np.inf),
@@ -224,6 +228,8 @@ class Fitted:
             "reading": (checks.optional, _reading, space.n_features),
             "sparse_coef": (checks.flag,),
         }))  # fmt: skip
+        require(fitted.progress is None or fitted.progress.n_labels == n_labels,
+                "'progress' is of other labels")  # fmt: skip
         # A vote needs a log to replay.
         replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
         require(replayed == space.logged, "'structure' has another hypothesis than 'space'")
