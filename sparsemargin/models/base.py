@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
@@ -147,10 +147,18 @@ class Learner(SharedParameters, Attributes):
             "files with positive=LABEL."
         )
 
-    @staticmethod
-    def _influence(weight: np.ndarray) -> np.ndarray:
+    # Steps grow with that root of a row's weight.
+    _weight_root: ClassVar[int] = 3
+
+    @classmethod
+    def _influence(cls, weight: np.ndarray) -> np.ndarray:
         """What multiplies the steps of rows of that weight."""
-        return np.cbrt(weight)
+        return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
+
+    @property
+    def _keeps_outputs(self) -> bool:
+        """Whether outputs are kept of rows just before they are learned, with these parameters."""
+        return self._is_linear and self._hypothesis in ("last", "average")
 
     def _steps(self, first: Beginning) -> np.ndarray:
         """What multiplies the steps of each label's negative and positive rows, shape (2,
@@ -203,11 +211,13 @@ class Learner(SharedParameters, Attributes):
 
     def _open(self, first: Beginning, slice_seed: int) -> None:
         """Let there be what a model that begins so has learned: nothing yet."""
-        space = self._new_space(first)
+        space, progress = self._new_space(first), None
+        if self._keeps_outputs:
+            n_places = count_places(space.n_labels, self._hypothesis == "average")
+            progress = ProgressiveOutputs(space.n_labels, n_places)
         self._learned = Fitted(
             first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
-            np.zeros((2, len(first.classes)), dtype=np.int64),
-            ProgressiveOutputs(space.n_labels) if space.keeps_outputs else None,
+            np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
     def _learn(

@@ -63,10 +63,6 @@ class LinearSpace(LinearState, Replayed):
 
     takes_many_labels = True
 
-    @property
-    def keeps_outputs(self):
-        return not self.logged
-
     loop_type = LinearLoop
 
     @contextmanager
@@ -140,10 +136,6 @@ class JointSpace(LinearSpace, JointState):
     """The vectors of a joint machine, which are one; made as `JointState` is."""
 
     takes_many_labels = False
-
-    @property
-    def keeps_outputs(self):
-        return not self.averaged
 
     loop_type = JointLoop
 

@@ -46,8 +46,6 @@ class Space(ABC):
     logged: Any = False
     # How many are held at once.
     outputs_per_part = 1 << 21
-    #: Whether outputs can be kept of rows as they are learned.
-    keeps_outputs: Any = False
     #: Whether the lengths of rows to predict can be told, as margins need.
     tells_lengths: Any = True
     #: What corrections make larger, in words, and the parameter that bounds it; None: nothing that

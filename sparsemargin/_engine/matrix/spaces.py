@@ -112,8 +112,6 @@ class LabelSpaces(SpacePerLabel):
     spaces : sequence of MatrixSpace
     """
 
-    keeps_outputs = True
-
     kinds: ClassVar = {kind.__name__: kind for kind in (HigherOrderSpace, SecondOrderSpace)}
 
     p, bias = _common("p"), _common("bias")
