@@ -253,7 +253,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
            regularized likelihood methods. Advances in large margin classifiers, 1999.
         """
         outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
-        return self._fitted.probabilities(outputs, self._weight_root)
+        return self._fitted.probabilities(outputs)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -425,9 +425,11 @@ where rows may have several
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        threshold : float or array-like of shape (n_labels,), default=None
+        threshold : float, "f1", or array-like of shape (n_labels,), default=None
             What the output of a label must reach. None: as for `predict`, or anything where `top_k`
-            is given.
+            is given. "f1": for each label what gives the largest F1 to be expected by its
+            probabilities, of the rows that these are fitted to: more labels are found that few rows
+            have. Of two classes the second is told where its output reaches it.
         top_k : int, default=None
             Only so many labels, of largest output; of equal ones those that come first. Lists have
             them in this order, the largest first; without `top_k` in that of `classes_`.
@@ -436,21 +438,25 @@ where rows may have several
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
             In the form in which y was given to `fit`. Where rows have one class each: ndarray of
-            shape (n_samples, top_k) of classes, that of largest output first, which `predict`
+            shape (n_samples,) of two classes with a `threshold`, or (n_samples, top_k) of classes, that of largest output first, which `predict`
             gives; fewer columns where there are fewer classes.
 
         Raises
         ------
         ValueError
-            If an argument can't be used; where rows have one class each, if `threshold` is given,
-            or `top_k` is not.
+            If an argument can't be used; where rows have one class each, if `threshold` is given
+            with more than two, or with `top_k`, or neither is.
         """
         fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
+        if form is None and len(fitted.classes) == 2 and top_k is None and threshold is not None:
+            reached = choice_of(fitted, threshold).of
+            return fitted.classes[self._told(rows, lambda outputs: reached(outputs)[:, 0].astype(int))]
         if form is None:
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
-                    "top_k best, whatever their outputs. Pass top_k alone, or call predict."
+                    "top_k best, whatever their outputs. Pass top_k alone, or call predict; a "
+                    "threshold is for two classes, or several labels a row."
                 )
             return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))

@@ -516,7 +516,7 @@ class Choice:
             sound = False
         if not sound or np.isnan(least).any():
             raise ValueError(
-                f"threshold must be a number, or one for each of the {n_labels} labels, got "
+                f"threshold must be a number, one for each of the {n_labels} labels, or 'f1', got "
                 f"{threshold!r}."
             )
         self.threshold = least

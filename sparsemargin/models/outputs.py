@@ -106,9 +106,11 @@ def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
 
 def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choice:
     """Which labels are predicted, as `Choice` says."""
+    if isinstance(threshold, str) and threshold == "f1":
+        threshold = fitted.f1_thresholds()
     if threshold is None and top_k is None:
         threshold = np.where(fitted.at_zero, 0.0, np.nextafter(0.0, 1.0))
-    return Choice(len(fitted.classes), threshold, top_k)
+    return Choice(fitted.space.n_labels, threshold, top_k)
 
 
 def _spread(n_rows: int) -> np.ndarray:
