@@ -143,14 +143,19 @@ class Fitted:
         """Whether enough is known of what the model said of rows before it learned them."""
         return self.progress is not None and self.progress.n_trials >= LEAST_TRIALS
 
+    def window(self) -> Window:
+        """What the model said of rows lately, before it learned them."""
+        assert self.progress is not None
+        return Window.of(self.progress)
+
     def calibrated(self) -> Calibration:
         """What makes probabilities of outputs."""
-        progress = self.progress
-        assert progress is not None
-        made_after, calibration = self.calibration
-        if calibration is None or made_after != progress.n_trials:
-            calibration = Calibration(Window.of(progress), exclusive=not self.many)
-            self.calibration = progress.n_trials, calibration
+        n_trials, calibration = 0 if self.progress is None else self.progress.n_trials, None
+        if self.calibration[0] == n_trials:
+            calibration = self.calibration[1]
+        if calibration is None:
+            calibration = Calibration(self.window(), exclusive=not self.many)
+            self.calibration = n_trials, calibration
         return calibration
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
@@ -175,8 +180,7 @@ class Fitted:
                 f"{LEAST_TRIALS} rows have been learned by a model that has predict_proba. Pass a "
                 "number."
             )
-        assert self.progress is not None
-        return self.calibrated().sigmoids.f1_thresholds(Window.of(self.progress))
+        return self.calibrated().sigmoids.f1_thresholds(self.window())
 
     # -------------------------------------------------------------------------------- the vectors
 

@@ -19,6 +19,7 @@ from sparsemargin._shown import shown
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.fitted import Fitted
 from sparsemargin.models.labels import Choice, label_text
+from sparsemargin.models.probabilities import LEAST_TRIALS
 from sparsemargin.models.rows import Rows, check_rows, refusing
 
 if TYPE_CHECKING:
@@ -91,6 +92,28 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
         frequent = np.argsort(-fitted.rows_by_class[1], kind="stable")
         codes[tied] = frequent[(outputs[tied][:, frequent] == 0).argmax(axis=1)]
     return codes
+
+
+def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
+    """The least confidence of an answer, if no larger share of them is to be wrong, by rows
+    answered just before they were learned; and the share of these that are answered."""
+    if fitted.many or not fitted.tells_probabilities:
+        raise ValueError(
+            "To leave rows without a class takes a model of one class a row that has "
+            f"predict_proba, and has learned from {LEAST_TRIALS} rows."
+        )
+    if not 0.0 <= max_error <= 1.0:
+        raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
+    window = fitted.window()
+    confidence = fitted.calibrated().confidence(window.outputs)
+    # Rows of equal confidence are answered together, or none of them.
+    known, groups = np.unique(-confidence, return_inverse=True)
+    wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)
+    answered = np.cumsum(np.bincount(groups, window.weights))
+    allowed = np.flatnonzero(np.cumsum(np.bincount(groups, wrong)) <= max_error * answered)
+    if not len(allowed):
+        return np.inf, 0.0
+    return -float(known[allowed[-1]]), float(answered[allowed[-1]] / answered[-1])
 
 
 def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
