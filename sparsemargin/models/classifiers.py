@@ -41,7 +41,14 @@ from sparsemargin.models.labels import (
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
-from sparsemargin.models.outputs import choice_of, codes_of, finite_outputs, predicted, ranked
+from sparsemargin.models.outputs import (
+    NO_PROBABILITIES,
+    choice_of,
+    codes_of,
+    finite_outputs,
+    predicted,
+    ranked,
+)
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
@@ -209,12 +216,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         learned = self._learned
         if self._keeps_outputs if learned is None else learned.progress is not None:
             return True
-        raise AttributeError(
-            f"{type(self).__name__} has probabilities with a linear kernel and hypothesis='last' "
-            "or 'average' (multi_class='joint': 'last' alone; matrix Perceptrons: not with "
-            "solver='dual'), whose outputs can be kept as rows are learned. Otherwise "
-            "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
-        )
+        raise AttributeError(NO_PROBABILITIES.format(type(self).__name__))
 
     @available_if(_tells_probabilities)
     @asks
