@@ -10,17 +10,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.labels import label_text
-from sparsemargin.models.outputs import codes_of, rejection
+from sparsemargin.models.outputs import codes_of, confidence_of, rejection
 from sparsemargin.models.pipelines import parts_of
 
 
 class Rejector(MetaEstimatorMixin, BaseEstimator):
     """A classifier that says "don't know" where more of its answers would be wrong than are allowed.
 
-    It answers where the confidence, the largest probability of a class against all others, reaches
-    a threshold: the least at which, of rows answered just before they were learned, no larger share
-    was answered wrongly. No row is held back, and nothing is fitted twice. Rows of classes that it
-    has never met have little confidence, as none of the classes is likely.
+    It answers where its confidence, the output of the class, reaches a threshold: the least at
+    which, of rows answered just before they were learned, no larger share was answered wrongly. No
+    row is held back, and nothing is fitted twice. Rows of a class that it has never met mostly have
+    small outputs for all others, whereas probabilities add up to 1 for any row.
 
     Parameters
     ----------
@@ -109,7 +109,8 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def confidence(self, X: Any) -> np.ndarray:
-        """How sure the answers are, shape (n_samples,), from 0 to 1."""
+        """How sure the answers are, shape (n_samples,): the largest output of a row, or the size of
+        the only one of two classes."""
         return self._answers(X)[1]
 
     def predict(self, X: Any) -> np.ndarray:
@@ -123,7 +124,7 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         outputs = self.estimator_.decision_function(X)
         fitted = _model_of(self.estimator_)._fitted
         outputs = outputs.reshape(len(outputs), -1)
-        return codes_of(fitted, outputs), fitted.calibrated().confidence(outputs)
+        return codes_of(fitted, outputs), confidence_of(outputs)
 
 
 def _model_of(estimator: Any) -> Any:

@@ -21,6 +21,7 @@ from sparsemargin.models.labels import Choice, LabelTable
 from sparsemargin.models.outputs import (
     choice_of,
     codes_of,
+    confidence_of,
     first_infinite,
     outputs_of,
     ranked,
@@ -158,7 +159,7 @@ class Predictor:
         if self._top_k is None:
             codes = codes_of(fitted, outputs)
             if self._least is not None:
-                codes[fitted.calibrated().confidence(outputs) < self._least] = len(fitted.classes)
+                codes[confidence_of(outputs) < self._least] = len(fitted.classes)
             return codes
         best = ranked(self.learner._fitted, self._top_k, outputs)
         n_rows, n_told = best.shape

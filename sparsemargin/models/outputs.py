@@ -101,6 +101,12 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     return codes
 
 
+def confidence_of(outputs: np.ndarray) -> np.ndarray:
+    """How sure the predicted classes are: their outputs, shape (n_rows,)."""
+    lone = outputs.shape[1] == 1
+    return np.abs(outputs[:, 0]) if lone else outputs.max(axis=1, initial=-np.inf)
+
+
 def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
     """The least confidence of an answer, if no larger share of them is to be wrong, by rows
     answered just before they were learned; and the share of these that are answered."""
@@ -112,7 +118,7 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
     if not 0.0 <= max_error <= 1.0:
         raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
     window = fitted.window()
-    confidence = fitted.calibrated().confidence(window.outputs)
+    confidence = confidence_of(window.outputs)
     # Rows of equal confidence are answered together, or none of them.
     known, groups = np.unique(-confidence, return_inverse=True)
     wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)

@@ -165,13 +165,6 @@ class Calibration:
         self.sigmoids = Sigmoids(window)
         self.factor = _temperature(window) if exclusive else None
 
-    def confidence(self, outputs: np.ndarray) -> np.ndarray:
-        """The largest probability of a class against all others, shape (n_rows,). It is small
-        where all are, whereas those of all classes add up to 1."""
-        alone = self.sigmoids(outputs)
-        confidence: np.ndarray = (np.maximum(alone, 1 - alone) if alone.shape[1] == 1 else alone).max(axis=1)
-        return confidence
-
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities of the classes for outputs of shape (n_rows, n_labels)."""
         alone = self.sigmoids(outputs)
