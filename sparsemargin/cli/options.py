@@ -176,6 +176,8 @@ PATH = click.Path()
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 MODEL = click.argument("model", metavar="MODEL", type=PATH)
+
+
 class _Threshold(click.ParamType):
     """A number, or f1."""
 

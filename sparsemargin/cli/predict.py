@@ -66,8 +66,9 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @click.option("--scores", is_flag=True,
               help="Print decision values beside the labels, separated by tabs, below a line with "
               "the classes they speak for.")  # fmt: skip
-@click.option("--proba", is_flag=True,
-              help="Print the probability of each class beside the labels, likewise.")
+@click.option(
+    "--proba", is_flag=True, help="Print the probability of each class beside the labels, likewise."
+)
 @click.option("--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False, flag_value=0.05,
               metavar="[SHARE]", help="Print unknown where the model is not sure: it was wrong on "
               "that share (0.05) of the rows that it answered, as sure as that, before it learned "

@@ -79,7 +79,9 @@ class Evaluation:
         known = learner._fitted.tells_probabilities
         self.probabilities = ProbabilityFigures() if known else None
 
-    def _judge(self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)) -> None:
+    def _judge(
+        self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)
+    ) -> None:
         """Take in the probabilities of some of the rows, by whether they have each class."""
         if self.probabilities is not None and len(actual):
             told = self.predictor.learner._fitted.probabilities(predicted.outputs[rows])

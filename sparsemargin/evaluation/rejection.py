@@ -15,7 +15,7 @@ from sparsemargin.models.pipelines import parts_of
 
 
 class Rejector(MetaEstimatorMixin, BaseEstimator):
-    """A classifier that says "don't know" where more of its answers would be wrong than are allowed.
+    """A classifier that says "don't know" where too many of its answers would be wrong.
 
     It answers where its confidence, the output of the class, reaches a threshold: the least at
     which, of rows answered just before they were learned, no larger share was answered wrongly. No
@@ -103,7 +103,7 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
                 f"{label_text(classes.tolist()[0])!r}. Pass such a label."
             )
         if unknown in classes:
-            raise ValueError(f"unknown={unknown.item()!r} is one of the classes. Pass another label.")
+            raise ValueError(f"unknown={unknown.item()!r} is one of the classes. Pass another.")
         self.estimator_, self.classes_, self.unknown_ = estimator, classes, unknown.item()
         self.threshold_, self.share_ = threshold, share
         return self

@@ -155,7 +155,7 @@ class Predictor:
         if self._choice is not None and fitted.many:
             return self._choice.labels(outputs)
         if self._choice is not None:
-            return self._choice.of(outputs)[:, 0].astype(np.intp)
+            return self._choice.lone_codes(outputs)
         if self._top_k is None:
             codes = codes_of(fitted, outputs)
             if self._least is not None:

@@ -440,8 +440,9 @@ where rows may have several
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
             In the form in which y was given to `fit`. Where rows have one class each: ndarray of
-            shape (n_samples,) of two classes with a `threshold`, or (n_samples, top_k) of classes, that of largest output first, which `predict`
-            gives; fewer columns where there are fewer classes.
+            shape (n_samples,), of two classes with a `threshold`, or (n_samples, top_k) of classes,
+            that of largest output first, which `predict` gives; fewer columns where there are fewer
+            classes.
 
         Raises
         ------
@@ -450,10 +451,9 @@ where rows may have several
             with more than two, or with `top_k`, or neither is.
         """
         fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
-        if form is None and len(fitted.classes) == 2 and top_k is None and threshold is not None:
-            reached = choice_of(fitted, threshold).of
-            return fitted.classes[self._told(rows, lambda outputs: reached(outputs)[:, 0].astype(int))]
         if form is None:
+            if len(fitted.classes) == 2 and top_k is None and threshold is not None:
+                return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "

@@ -532,6 +532,10 @@ class Choice:
         room = self.top_k - above.sum(axis=1, keepdims=True)
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
 
+    def lone_codes(self, outputs: np.ndarray) -> np.ndarray:
+        """The class of each row, of two: the second where the only output reaches the threshold."""
+        return self.of(outputs)[:, 0].astype(np.intp)
+
     def labels(self, outputs: np.ndarray) -> Positives:
         """The labels of each row: in their own order, or, with `top_k`, by falling output."""
         starts, labels = positives_of(self.of(outputs))

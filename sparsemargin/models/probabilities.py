@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
-from sparsemargin._engine.messages import warn_user
 
 #: Fewer trials tell nothing of probabilities.
 LEAST_TRIALS = 30

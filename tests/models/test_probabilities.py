@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -290,7 +289,9 @@ def test_a_rejector_errs_on_as_many_of_its_answers_as_allowed(text):
     X, y = text
     names = np.array(["a", "b", "c"])[y]
     for allowed in (0.01, 0.05):
-        model = Rejector(AutoClassifier(random_state=0), max_error=allowed).fit(X[:4000], names[:4000])
+        model = Rejector(AutoClassifier(random_state=0), max_error=allowed).fit(
+            X[:4000], names[:4000]
+        )
         told = model.predict(X[4000:])
         answered = told != "unknown"
         assert 0.5 < answered.mean() < 1
@@ -309,7 +310,8 @@ def test_a_rejector_leaves_rows_of_other_classes_without_one(text):
 
 
 @pytest.mark.parametrize(("how", "told"), [
-    ({"max_error": 1.5}, "max_error"), ({"unknown": "x"}, "unknown='x'"), ({"unknown": 1}, "one of"),
+    ({"max_error": 1.5}, "max_error"), ({"unknown": "x"}, "unknown='x'"),
+    ({"unknown": 1}, "one of the classes"),
 ])  # fmt: skip
 def test_a_rejector_tells_what_it_cannot_use(how, told, text):
     with pytest.raises(ValueError, match=told):
@@ -317,12 +319,14 @@ def test_a_rejector_tells_what_it_cannot_use(how, told, text):
 
 
 def test_a_rejector_that_is_never_sure_says_so():
-    random = np.random.default_rng(0)
-    with pytest.warns(UserWarning, match="all rows are left"), warnings.catch_warnings():
-        X, y = random.normal(size=(60, 5)), random.integers(0, 2, 60)
-        model = Rejector(AROWClassifier(), max_error=0.0).fit(X, y)
-    if np.isinf(model.threshold_):
-        assert (model.predict(X) == -1).all()
+    X, y = make_zipf_text(400, 100, random_state=0)
+    fitted = AROWClassifier(random_state=0).fit(X, y)
+    kept = progress_of(fitted)
+    kept.outputs[:400] = np.where(kept.positive[:400], -1.0, 1.0)  # all of them wrong
+    with pytest.warns(UserWarning, match="all rows are left"):
+        model = Rejector(FrozenEstimator(fitted), max_error=0.0, unknown=-5).fit(X, y)
+    assert model.share_ == 0
+    assert (model.predict(X) == -5).all()
 
 
 def test_scikit_learns_display_takes_the_probabilities(text):
