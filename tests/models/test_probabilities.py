@@ -319,7 +319,7 @@ def test_a_rejector_tells_what_it_cannot_use(how, told, text):
 
 
 def test_a_rejector_that_is_never_sure_says_so():
-    X, y = make_zipf_text(400, 100, random_state=0)
+    X, y = make_zipf_text(400, 200, random_state=0)
     fitted = AROWClassifier(random_state=0).fit(X, y)
     kept = progress_of(fitted)
     kept.outputs[:400] = np.where(kept.positive[:400], -1.0, 1.0)  # all of them wrong
