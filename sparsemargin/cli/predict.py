@@ -40,7 +40,7 @@ from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.readable import INTERCEPT, escaped
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
-from sparsemargin.models.outputs import NO_PROBABILITIES
+from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
@@ -120,7 +120,7 @@ def command(
         if learner._fitted.progress is None:
             raise ValueError(NO_PROBABILITIES.format(learner.classifier))
         header = _header_of(texts)
-        lines = _numbers_of(told, lambda block: learner._fitted.probabilities(block.outputs))
+        lines = _numbers_of(told, lambda block: probabilities_of(learner._fitted, block.outputs))
     elif n_explained:
         known = None if before is None else names_out_of(before)
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))

@@ -14,6 +14,7 @@ from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, agreement, first_labels, label_sets
+from sparsemargin.models.outputs import probabilities_of
 from sparsemargin.models.rows import refusing
 
 #: Of the margins, shares of the rows that have none larger.
@@ -84,8 +85,9 @@ class Evaluation:
     ) -> None:
         """Take in the probabilities of some of the rows, by whether they have each class."""
         if self.probabilities is not None and len(actual):
-            told = self.predictor.learner._fitted.probabilities(predicted.outputs[rows])
-            width = 1 if self.predictor.learner._fitted.many else told.shape[1]
+            fitted = self.predictor.learner._fitted
+            told = probabilities_of(fitted, predicted.outputs[rows])
+            width = 1 if fitted.many else told.shape[1]
             self.probabilities.add(told.reshape(-1, width), actual.reshape(-1, width))
 
     def run(self, blocks: Iterable[PredictedBlock]) -> None:

@@ -47,6 +47,7 @@ from sparsemargin.models.outputs import (
     codes_of,
     finite_outputs,
     predicted,
+    probabilities_of,
     ranked,
 )
 from sparsemargin.models.parameters import declarations, indented
@@ -229,8 +230,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         own for outputs above 0), divided by their sum where a row has one class; the other half is
         the softmax of the outputs over one temperature. The first call fits them.
 
-        `predict` goes by the outputs, of which the most probable class may be another one where two
-        are almost equal.
+        Where rows have one class, none is more probable than that of `predict`, which goes by the
+        outputs.
 
         Parameters
         ----------
@@ -255,7 +256,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
            regularized likelihood methods. Advances in large margin classifiers, 1999.
         """
         outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
-        return self._fitted.probabilities(outputs)
+        return probabilities_of(self._fitted, outputs)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:

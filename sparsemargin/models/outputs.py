@@ -36,6 +36,9 @@ NO_PROBABILITIES = (
     "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
 )
 
+# By how much a class must be less likely than the predicted one.
+_TRACE = 1e-5
+
 # What is worth another value where a model tells no classes apart.
 _TUNED = ("alpha", "r", "eta0", "a")
 
@@ -99,6 +102,23 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
         frequent = np.argsort(-fitted.rows_by_class[1], kind="stable")
         codes[tied] = frequent[(outputs[tied][:, frequent] == 0).argmax(axis=1)]
     return codes
+
+
+def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
+    """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows, n_classes).
+
+    Where rows have one class, none is more likely than the predicted one: those that would be, by
+    little as the outputs of both are almost equal, are as likely, but for a trace.
+    """
+    told = fitted.probabilities(outputs)
+    if fitted.many or not fitted.tells_probabilities:
+        return told
+    predicted = np.arange(len(told)), codes_of(fitted, outputs)
+    size = np.abs(outputs).max(axis=1, initial=0.0)
+    most = told[predicted]
+    told = np.minimum(told, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
+    told[predicted] = most
+    return told / told.sum(axis=1, keepdims=True)
 
 
 def confidence_of(outputs: np.ndarray) -> np.ndarray:

@@ -18,6 +18,12 @@ _BINS = 256
 # What the sigmoids of all labels together count for in that of each, in rows.
 _PRIOR = 2.0
 
+# Of two classes, outputs over the largest are told apart by so many steps.
+_STEPS = 500
+
+# No sigmoid comes nearer to 0 or 1.
+_LEAST = 1e-15
+
 # Outputs over their largest are multiplied by no less, and hardly ever by more.
 _FACTORS = 1e-3, 1e6
 
@@ -103,7 +109,8 @@ class Sigmoids:
         """Probabilities of outputs of shape (n_rows, n_labels)."""
         scaled = outputs / self.scale
         below, above, constant = self.coefficients.T
-        return _logistic(below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant)
+        logits = below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant
+        return np.clip(_logistic(logits), _LEAST, 1 - _LEAST)
 
 
 def _temperature(window: Window) -> float:
@@ -113,13 +120,18 @@ def _temperature(window: Window) -> float:
     outputs = _of_classes(window.outputs)
     outputs = outputs - outputs[np.arange(len(outputs)), window.codes][:, np.newaxis]
     scale = max(float(np.abs(outputs).max(initial=0.0)), 1e-300)
-    outputs, (least, most) = outputs / scale, _FACTORS
+    outputs, weights, (least, most) = outputs / scale, window.weights, _FACTORS
+    if window.outputs.shape[1] == 1:
+        # What is off by as much, whichever the class, counts together.
+        off, places = np.unique(np.rint(outputs.sum(axis=1) * _STEPS), return_inverse=True)
+        outputs = np.stack([np.zeros_like(off), off / _STEPS], axis=1)
+        weights = np.bincount(places, weights)
 
     def slope(exponent: float) -> Any:
         factor = np.exp(exponent)
         means = (_softmax(factor * outputs) * outputs).sum(axis=1)
         # The prior keeps it finite where no row is told wrongly.
-        return window.weights @ means + factor / most
+        return weights @ means + factor / most
 
     if slope(np.log(least)) >= 0:
         return least / scale
