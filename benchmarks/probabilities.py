@@ -247,7 +247,7 @@ def draw_pictures(folder: Path) -> None:
         with theme(ground):
             figure = Figure(figsize=(4.6, 4.2), layout="constrained")
             axes = figure.subplots()
-            axes.plot([0, 1], [0, 1], color=neutral(), linewidth=1)
+            axes.plot([0, 1], [0, 1], **neutral(axes))
             for name, model in models.items():
                 told = model.predict_proba(X[6000:])[:, 1]
                 share, mean = calibration_curve(y[6000:] == 1, told, n_bins=10)
