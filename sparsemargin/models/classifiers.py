@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from operator import attrgetter
-from typing import Any, Never, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -205,14 +205,61 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             slice_seed = random.randint(LARGEST_SEED)
             return self._learn(X, targets, weights, seed, first, slice_seed)
 
-    @property
-    def predict_proba(self) -> Never:
-        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
+    def _tells_probabilities(self) -> bool:
+        learned = self._learned
+        if self._keeps_outputs if learned is None else learned.progress is not None:
+            return True
         raise AttributeError(
-            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
-            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
-            "decision_function serves for ranking and thresholds."
+            f"{type(self).__name__} has probabilities with a linear kernel and hypothesis='last' "
+            "or 'average' (multi_class='joint': 'last' alone; matrix Perceptrons: not with "
+            "solver='dual'), whose outputs can be kept as rows are learned. Otherwise "
+            "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
         )
+
+    @available_if(_tells_probabilities)
+    @asks
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes of every row.
+
+        They are fitted to what the model said of rows just before it learned them, in the first
+        epoch: of the later half of them, up to 8,192, fewer where there are more than 128 labels.
+        Half of a probability is that of a sigmoid of each label (Platt's [1]_, with a slope of its
+        own for outputs above 0), divided by their sum where a row has one class; the other half is
+        the softmax of the outputs over one temperature. The first call fits them.
+
+        `predict` goes by the outputs, of which the most probable class may be another one where two
+        are almost equal.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1; where rows may have several labels, each is a probability of its own.
+            After fewer than 30 rows, the shares of the classes, with a warning.
+
+        Raises
+        ------
+        ValueError
+            If X can't be used; says where, and what helps.
+        AttributeError
+            If outputs are not kept with these parameters; says what to use.
+
+        References
+        ----------
+        .. [1] J. Platt. Probabilistic outputs for support vector machines and comparisons to
+           regularized likelihood methods. Advances in large margin classifiers, 1999.
+        """
+        outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
+        return self._fitted.probabilities(outputs, self._weight_root)
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of what `predict_proba` gives, shape (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:

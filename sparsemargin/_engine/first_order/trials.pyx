@@ -17,9 +17,10 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.core.labels cimport (
-    FirstOrderRule, Space, answer, next_threshold, refit, scaled_step, settle, tighten, trial_of,
-    unit
+    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, settle, tighten,
+    trial_of, unit
 )
+from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
@@ -101,6 +102,7 @@ cdef class Job:
     cdef const double* weights  # NULL: all 1
     cdef const double* class_weight
     cdef uint8_t* repeats  # of each row; NULL: none
+    cdef Kept kept
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
@@ -128,6 +130,7 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
+        self.kept = kept_of(task.kept)
         if not distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
@@ -207,6 +210,7 @@ cdef class Call:
     cdef uint64_t seed
     # Of the row at hand.
     cdef vector[double] scores, signs, units
+    cdef vector[double] a, b, made  # the hypothesis, where its outputs are kept
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -223,6 +227,9 @@ cdef class Call:
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
+        self.a.resize(job.n_scores)
+        self.b.resize(job.n_scores)
+        self.made.resize(job.n_scores)
 
 
 # ----------------------------------------------------------------------------------- the passes
@@ -270,6 +277,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
+        keep_outputs(job, call, at, row)
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:
