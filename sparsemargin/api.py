@@ -413,8 +413,9 @@ def fit_anndata(
         if before is None:
             raise ValueError("init_model must be a pipeline that fit_anndata has made.")
         params["init_model"], normalizer = first, before[-1]
-    learner, normalizer = learn_cells(
-        adata, label, CellForm(layer, var, match), deepcopy(normalizer), genes=genes, algo=algo,
+    normalizer = deepcopy(normalizer)
+    learner = learn_cells(
+        adata, label, CellForm(layer, var, match), normalizer, genes=genes, algo=algo,
         report=Lines() if verbose else None, **params,
     )  # fmt: skip
     return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])

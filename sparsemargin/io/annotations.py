@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,7 +35,7 @@ def annotate(
     adata: Any,
     *,
     threshold: float = 0.0,
-    output: str | os.PathLike[str] | None = None,
+    output: Any = None,
     layer: str | None = None,
     var: str | None = None,
     match: Match = "exact",
@@ -49,7 +49,7 @@ def annotate(
         As for `fit_anndata`. An AnnData gets the columns `predicted` and `confidence` in `obs`.
     threshold : float, default=0
         Cells of which no type is as likely are "unassigned".
-    output : path, default=None
+    output : path or open binary file, default=None
         A table to write, ``.tsv`` or ``.parquet`` (by pyarrow), of cells, types and confidences:
         for files that no memory holds.
     layer, var, match
@@ -74,12 +74,12 @@ def annotate(
     if before is None or not isinstance(before[-1], CellNormalizer):
         raise ValueError("model must be a pipeline of a CellNormalizer and a classifier.")
     form = CellForm(layer, var, match)
-    cells = form.open(adata)
-    parts = told_types(learner, before[-1], cells, form, threshold)
-    if output is not None:
-        write_types(parts, output)
-        return None
-    columns = zip(*parts, strict=True)
+    with form.open(adata) as cells:
+        parts = told_types(learner, before[-1], cells, form, threshold)
+        if output is not None:
+            write_types(parts, output)
+            return None
+        columns = list(zip(*parts, strict=True))
     types = CellTypes(*(np.concatenate(column) for column in columns))
     if hasattr(adata, "obs_names"):
         adata.obs["predicted"], adata.obs["confidence"] = types.predicted, types.confidence
@@ -91,6 +91,8 @@ def told_types(
 ) -> Iterator[CellTypes]:
     """The types of cells, block by block."""
     check_real("threshold", threshold, 0, 1)
+    learner._tells_probabilities()
+    probabilities = partial(learner._fitted.probabilities, power=learner._weight_root)
     predictor = Predictor(learner, lambda _: corpus_for(cells, how, form))
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
     barcodes = (each.barcodes[i : i + 1024] for each in cells for i in range(0, each.n_cells, 1024))
@@ -99,16 +101,17 @@ def told_types(
         n_rows = block.block.n_rows
         while len(read) < n_rows:
             read = np.concatenate([read, next(barcodes)])
-        confidence = learner._fitted.probabilities(block.outputs).max(axis=1)
+        confidence = probabilities(block.outputs).max(axis=1)
         told = np.where(confidence < threshold, UNASSIGNED, names[block.codes])
         yield CellTypes(read[:n_rows], told, confidence)
         read = read[n_rows:]
 
 
-def write_types(parts: Iterator[CellTypes], path: str | os.PathLike[str]) -> None:
+def write_types(parts: Iterator[CellTypes], path: Any) -> None:
     """Write a table of types, which appears whole or not at all."""
-    writes = _parquet if os.fspath(path).endswith((".parquet", ".pq")) else _tsv
-    with replacing(path) as file, writes(file) as write:
+    is_open = hasattr(path, "write")
+    writes = _parquet if str(path).endswith((".parquet", ".pq")) else _tsv
+    with nullcontext(path) if is_open else replacing(path) as file, writes(file) as write:
         for part in parts:
             write(part)
 

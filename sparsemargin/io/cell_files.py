@@ -79,6 +79,11 @@ class Cells:
         """Values of all cells before one."""
         return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
 
+    def close(self) -> None:
+        """Let go of the file."""
+        if hasattr(self.data, "file"):
+            self.data.file.close()
+
     def read(self, start: int, stop: int, data: np.ndarray, indices: np.ndarray) -> np.ndarray:
         """Fill the beginnings of data and indices with the values of the cells from one to before
         another; how many each has."""
@@ -142,16 +147,21 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
         ) from None
     with _readable(source.name):
         file = h5py.File(source.path, "r")
-        if "obs" in file:
-            return _of_h5ad(source, file, layer, var)
-        group = file.get("matrix")
-        if group is None:
-            group = next((each for each in file.values() if "barcodes" in each), None)
-        if group is not None and layer is None:
-            return _of_10x(source, group, var)
-    raise ValueError(
-        f"{source.name} is neither of AnnData nor of 10x: it has {', '.join(file) or 'nothing'}."
-    )
+        try:
+            return _of_hdf5(source, file, layer, var)
+        except BaseException:
+            # An error's traceback would keep it open.
+            file.close()
+            raise
+
+
+def _of_hdf5(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
+    if "obs" in file:
+        return _of_h5ad(source, file, layer, var)
+    groups = [each for each in file.values() if hasattr(each, "keys") and "barcodes" in each]
+    if len(groups) != 1 or layer is not None:
+        raise ValueError(f"{source.name} is not of AnnData, and 10x has one matrix, and no layer.")
+    return _of_10x(source, groups[0], var)
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
@@ -163,6 +173,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
             raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
         [source] = open_sources(os.fspath(adata.filename))
         cells = open_cells(source, layer, var)
+        # The cells may have got other labels since.
         cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
         return cells
     X, frame = adata.X, adata.var

@@ -8,16 +8,21 @@ import time
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import ceil
 from typing import Any, Literal, get_args
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from sparsemargin._checks import check_choice
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.cells import NO_GENE, UNKNOWN
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.genomes.cells import CellNormalizer, normalised
 from sparsemargin.io.cell_files import Cells, cells_of, open_cells, read_table
 from sparsemargin.io.options import StreamOptions
@@ -26,7 +31,11 @@ from sparsemargin.io.rows import LabelledRows, RowSource, joined
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
 from sparsemargin.models import Learner
+from sparsemargin.models.class_weights import rows_by_class
+from sparsemargin.models.fitted import Beginning
 from sparsemargin.models.labels import LabelTable, label_text, number_of
+from sparsemargin.models.outputs import outputs_of
+from sparsemargin.models.rows import check_rows
 
 #: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
 Match = Literal["exact", "case", "version"]
@@ -55,25 +64,29 @@ class CellForm:
     var: str | None = None
     match: Match = "exact"
 
-    def open(self, what: Any) -> list[Cells]:
+    @contextmanager
+    def open(self, what: Any) -> Iterator[list[Cells]]:
         """The cells of an AnnData, of files, or of a list of either."""
         check_choice("match", self.match, get_args(Match))
-        found = list[Cells]()
-        for each in what if isinstance(what, list | tuple) else [what]:
-            if hasattr(each, "obs_names"):
-                found.append(cells_of(each, self.layer, self.var))
-            else:
-                found += [open_cells(one, self.layer, self.var) for one in open_sources(each)]
-        if not found:
-            raise ValueError("There are no cells: the list of files is empty.")
-        return found
+        with ExitStack() as files:
+            found = list[Cells]()
+            for each in what if isinstance(what, list | tuple) else [what]:
+                is_file = not hasattr(each, "obs_names")
+                for one in open_sources(each) if is_file else [each]:
+                    found.append((open_cells if is_file else cells_of)(one, self.layer, self.var))
+                    files.callback(found[-1].close)
+            if not found:
+                raise ValueError("There are no cells: the list of files is empty.")
+            yield found
 
-    def names_of(self, cells: Cells) -> list[str]:
-        """The genes by what they are compared by, each once."""
-        names = names_by(cells.genes, self.match)
-        genes = names if cells.is_gene is None else np.array(names)[cells.is_gene].tolist()
+    def names_of(self, cells: Cells) -> list[Any]:
+        """The genes by what they are compared by, each once; None for other features."""
+        names: list[Any] = names_by(cells.genes, self.match)
+        if cells.is_gene is not None:
+            names = np.where(cells.is_gene, np.array(names, dtype=object), None).tolist()
+        genes = [name for name in names if name is not None]
         if len(set(genes)) < len(genes):
-            twice = next(name for name in sorted(genes) if genes.count(name) > 1)
+            twice = next(name for name in genes if genes.count(name) > 1)
             raise ValueError(
                 f"{cells.name} has several genes {twice!r}, and genes go by their names. Call "
                 "adata.var_names_make_unique(), or name them by another column: var=."
@@ -92,6 +105,8 @@ def names_by(genes: Iterable[Any], match: Match) -> list[str]:
 def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     """The genes to learn from: those of all files, of any ("union"), or those that are told."""
     named = [dict(zip(form.names_of(each), each.genes, strict=True)) for each in cells]
+    for each in named:
+        each.pop(None, None)
     every: dict[str, Any] = {}
     for each in reversed(named):
         every = each | {key: every[key] for key in every if key not in each}
@@ -302,22 +317,18 @@ class CellCorpus(RowSource):
         places = _Places([each.name for each in self.cells], self.starts, numbers)
         return {"lowest": 0, "highest": len(self.genes) - 1, "origin": places}
 
-    def survey(self) -> CellNormalizer:
-        """Fit the normalizer to some thousand cells, from all over the files; a warning tells where
-        they have logarithms."""
-        self.n_logs = 0
-        first = next(replace(self, seed=self.seed or 0)._groups(), [])
-        rows = self._made(first)
+    def survey(self) -> LabelledRows:
+        """Fit the normalizer to some thousand cells, from all over the files, and give these; a
+        warning tells where they have logarithms."""
+        rows = self._made(next(replace(self, seed=self.seed or 0)._groups(), []))
         if self.n_logs:
             warn_user(
                 f"{self.names}: the values of {self.n_logs:,} of {rows.n_rows:,} cells are not "
                 "whole. They are taken for logarithms of normalised counts, and stay as they are."
             )
-        from scipy.sparse import csr_matrix
-
         shape = rows.n_rows, len(self.genes)
-        X = csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape)
-        return self.how._keep(X, self.genes)
+        self.how._keep(csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape), self.genes)
+        return rows
 
 
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
@@ -369,39 +380,70 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def learn_cells(
     what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None, **given: Any
-) -> tuple[Learner, CellNormalizer]:
-    """`sparsemargin.fit_anndata` without its pipeline: a learner, and the normalizer before it,
-    which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
+) -> Learner:
+    """`sparsemargin.fit_anndata` without its pipeline: a learner, before which the normalizer `how`
+    comes, which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
     for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
         if given.pop(name, None) not in (None, False, "auto"):
             raise SettingsError(f"{name} is not of cells. Leave it out.")
     options = StreamOptions.of(given)
     if options.init_model is not None:
         options, genes = going_on(options), how.feature_names_in_
-    cells = form.open(what)
+    with form.open(what) as cells:
+        return _learn(cells, label, form, how, genes, options, "max_iter" in given)
+
+
+def _learn(
+    cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
+    options: StreamOptions, is_told: bool,
+) -> Learner:  # fmt: skip
     codes, classes = labels_of(cells, label)
     seed = options.params.get("random_state")
     seed = int(seed) if isinstance(seed, int | np.integer) else 0
     if not options.params.get("shuffle", True):
         seed = None
-    known = genes_of(cells, genes, form)
-    corpus = CellCorpus(cells, known, how, form, codes, classes, seed)
+    corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
     sources = [each.source for each in cells if each.source is not None]
+    options = with_cache_path(options, sources) if sources else options
     if options.positive is None:
         options = replace(options, classes=classes)
-    if sources:
-        options = with_cache_path(options, sources)
-    normalizer = corpus.survey()
-    learner = learn_rows(corpus, _settled(options, given, corpus))
-    if learner.class_weight != options.params.get("class_weight"):
+    settled = _settled(options, corpus, is_told)
+    first = corpus.survey()
+    learner = learn_rows(corpus, settled)
+    if settled.params.keys() - options.params.keys():
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    return learner, normalizer
+    if not learner._keeps_outputs and options.positive is None:
+        keep_outputs(learner, first.with_columns(len(corpus.genes)), first.labels)
+    return learner
 
 
-def _settled(options: StreamOptions, given: dict[str, Any], corpus: CellCorpus) -> StreamOptions:
+def keep_outputs(learner: Learner, rows: Csr, codes: np.ndarray) -> None:
+    """Let a model whose outputs are not kept as it learns tell probabilities: by those of one like
+    it, which learns two thirds of some rows, for the others."""
+    classes, n_learned = learner._fitted.classes, 2 * rows.n_rows // 3
+    codes = codes.astype(np.int64)
+    some, rest = (
+        check_rows(rows_at(rows, each)) for each in np.split(np.arange(rows.n_rows), [n_learned])
+    )
+    other = type(learner)(**learner._parameters())
+    counts = np.maximum(1, rows_by_class(codes[:n_learned], len(classes)))
+    other._open_stream(Beginning(some, classes, counts=counts), 0)
+    for _ in range(int(learner.n_iter_)):
+        other._learn_stream(other._task(some, codes[:n_learned], None))
+    n_places = 1 << (min(rest.n_rows, 1 << 13).bit_length() - 1)
+    kept = ProgressiveOutputs(other._space.n_labels, n_places)
+    kept.outputs[:] = outputs_of(other._fitted, rest, other._n_threads())[:n_places]
+    told = codes[n_learned : n_learned + n_places]
+    kept.positive[:] = told[:, np.newaxis] == np.arange(len(classes))[-other._space.n_labels :]
+    # As if twice as many had been tried, of which the later half counts.
+    kept.weights[:], kept.n_trials = 1, 2 * n_places
+    learner._fitted.progress = kept
+
+
+def _settled(options: StreamOptions, corpus: CellCorpus, is_told: bool) -> StreamOptions:
     """The options, with an algorithm and epochs where these are left open."""
     n_cells = sum(int(np.count_nonzero(codes >= 0)) for codes in corpus.codes or ())
-    if "max_iter" not in given and options.init_model is None:
+    if not is_told and options.init_model is None:
         options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
     is_open = options.algo is None and options.init_model is None and options.positive is None
     if not (is_open and _OPEN.issuperset(options.params)):

@@ -92,8 +92,13 @@ def spread(monkeypatch, buffered=2000, span=4):
     monkeypatch.setattr(stream, "_SPAN", span)
 
 
-def rows_of(cells, seed):
+def rows_of(path, seed):
     form = CellForm()
+    with form.open(path) as cells:
+        return rows_in(cells, seed, form)
+
+
+def rows_in(cells, seed, form):
     codes, classes = labels_of(cells, "cell_type")
     genes = genes_of(cells, None, form)
     corpus = CellCorpus(cells, genes, CellNormalizer(normalize=None), form, codes, classes, seed)
@@ -108,13 +113,13 @@ def rows_of(cells, seed):
 
 def test_mixing_is_of_all_cells_and_of_many_spans(adata, path, monkeypatch):
     spread(monkeypatch)
-    lying, _ = rows_of(CellForm().open(path), None)
-    mixed, blocks = rows_of(CellForm().open(path), 5)
+    lying, _ = rows_of(path, None)
+    mixed, blocks = rows_of(path, 5)
     assert [row[0] for row in lying] == [f"{path}, cell {i + 1}: " for i in range(300)]
     assert [row[2] for row in lying] == [adata.X[i].data.tolist() for i in range(300)]
     assert sorted(mixed) == sorted(lying)
     assert mixed != lying
-    assert mixed == rows_of(CellForm().open(path), 5)[0]
+    assert mixed == rows_of(path, 5)[0]
     spans = {int(name.split()[-1].strip(": ")) // 4 for name, *_ in mixed[: blocks[0].n_rows]}
     assert len(spans) > blocks[0].n_rows / 8
 
@@ -132,8 +137,9 @@ def test_sorted_cells_are_learned_as_mixed_ones_are(tmp_path, monkeypatch, order
         for what in (tmp_path / "sorted.h5ad", adata_of(X, types))
     ]
     assert told[0] > told[1] - 0.03
-    with pytest.warns(UserWarning, match="sorted by their labels"):
-        fit_anndata(tmp_path / "sorted.h5ad", "cell_type", max_iter=1, shuffle=False)
+    if order == "type":
+        with pytest.warns(UserWarning, match="sorted by their labels"):
+            fit_anndata(tmp_path / "sorted.h5ad", "cell_type", max_iter=1, shuffle=False)
 
 
 def test_backed_layers_raw_and_parts(adata, path):
@@ -208,7 +214,8 @@ def test_several_files_share_genes(adata, tmp_path):
     with pytest.warns(UserWarning, match="60 of 80 genes are in all of the files"):
         model = fit_anndata(list(paths), "cell_type", **IN_ORDER)
     assert model.feature_names_in_.tolist() == adata.var_names[10:70].tolist()
-    totals = np.concatenate([first.X.sum(axis=1), second.X.sum(axis=1)])
+    totals = np.concatenate([each.X.sum(axis=1).ravel() for each in (first, second)])
+    totals = np.asarray(totals).reshape(-1, 1)
     logs = csr_matrix(np.log1p(adata.X.toarray()[:, 10:70] * (1e4 / totals)).astype(np.float32))
     expected = fit_csr(logs, adata.obs["cell_type"].to_numpy().astype(str), **IN_ORDER)
     assert np.allclose(weights(model), expected.coef_, rtol=1e-4, atol=1e-6)
@@ -339,7 +346,7 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
         assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
     with h5py.File(path, "w") as file:
         file["x"] = 1
-    assert "neither of AnnData nor of 10x" in broken(path, lambda x: fit_anndata(x, "cell_type"))
+    assert "is not of AnnData, and 10x has one matrix" in broken(path, lambda x: fit_anndata(x, "cell_type"))
     for name, change in (
         ("indices", lambda values: np.append(values[:-1], 80)),
         ("indptr", lambda values: values[::-1]),
