@@ -7,7 +7,13 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.files import STANDARD_OUTPUT, cell_form, check_apart, named_sources, text_sources
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    cell_form,
+    check_apart,
+    named_sources,
+    text_sources,
+)
 from sparsemargin.cli.options import FILES, MODEL, PATH, cell_options, make_command
 
 _EXAMPLES = """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -130,14 +130,17 @@ def opened_model(
     return learner, documents_of(learner, before, sources, how, n_threads), before
 
 
-def cells_for(model: str, before: Any, sources: Sequence[Source], form: Any, label: Any) -> OpenCorpus:
+def cells_for(
+    model: str, before: Any, sources: Sequence[Source], form: Any, label: Any
+) -> OpenCorpus:
     """What opens files of cells for the steps of a pipeline."""
     if form is None or not hasattr(before and before[-1], "deviations_"):
         what = "files of cells" if form is None else "a model that has learned from cells"
         raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
     from sparsemargin.io.cells import corpus_for
 
-    cells = ExitStack().enter_context(form.open([source.name for source in sources]))
+    opened = form.open([source.name for source in sources])
+    cells = click.get_current_context().with_resource(opened)
     return lambda _: corpus_for(cells, before[-1], form, label)
 
 

@@ -323,12 +323,12 @@ def _normalizer(settings: dict[str, Any], normalizing: dict[str, Any], *, is_tol
     """What makes rows of cells; settings that are none of theirs are taken out."""
     from sparsemargin.genomes import CellNormalizer
 
-    kind, target = normalizing["cell_values"] or "log1p", normalizing["target_sum"] or 1e4
+    kind: Any = normalizing["cell_values"] or "log1p"
     del settings["dtype"]
     if not is_told and settings.get("init_model") is None:
         del settings["max_iter"]
     return settings.pop("vectorizer", None) or CellNormalizer(
-        normalize=None if kind == "none" else kind, target_sum=target
+        normalize=None if kind == "none" else kind, target_sum=normalizing["target_sum"] or 1e4
     )
 
 

@@ -64,5 +64,6 @@ def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> di
     params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin", "use_raw": False,
               "layer": None, "corr_method": None}  # fmt: skip
     columns = {"names": names, "scores": scores, **dict.fromkeys(_UNKNOWN, nothing)}
-    tables = {key: np.rec.fromarrays(each, names=types) for key, each in columns.items()}
+    kinds = {key: [(name, each[0].dtype) for name in types] for key, each in columns.items()}
+    tables = {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}
     return {"params": params, **tables}

@@ -23,7 +23,7 @@ _KINDS = {None: cells.AS_THEY_ARE, "log1p": cells.WHOLE, "counts": cells.ALL}
 _AS_THEY_ARE = "normalize=None takes values as they are"
 _FAULTS = {
     cells.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another",
-    cells.NEGATIVE: "a value is negative, as of scaled data. Counts may be in a layer, or in raw: "
+    cells.NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in raw: "
     f"layer='raw'. {_AS_THEY_ARE}",
     cells.OUT_OF_RANGE: "a value has no gene. The file is damaged: write it again",
     cells.NEITHER: "values are not whole, as counts are, and too large for logarithms. "
@@ -147,7 +147,9 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         names = getattr(X, "columns", None)
-        if names is not None and not np.array_equal(names, getattr(self, "feature_names_in_", names)):
+        if names is not None and not np.array_equal(
+            names, getattr(self, "feature_names_in_", names)
+        ):
             raise ValueError("X has other genes than those learned, or another order of them.")
         made = self._made(X)
         if made.shape[1] != self.n_features_in_:
@@ -158,7 +160,7 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
         return made
 
     def _made(self, X: Any) -> csr_matrix:
-        X = csr_matrix(check_array(X, accept_sparse="csr", dtype=None, ensure_all_finite=False))
+        X = csr_matrix(check_array(X, accept_sparse="csr", ensure_all_finite=False))
         rows = as_floats(X.data), X.indices, X.indptr.astype(np.int64, copy=False)
         order, columns = np.arange(X.shape[0]), np.arange(X.shape[1], dtype=np.int32)
         made, _ = normalised(rows, order, columns, self, "X, cell {}".format)

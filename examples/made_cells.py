@@ -34,7 +34,9 @@ class Tissue:
         base = random.normal(0, 2.2, self.n_genes)
         n_families = max(2, self.n_types // 6)
         families = [base + self._way(random, 0.02, 1.0) for _ in range(n_families)]
-        types = [families[i % n_families] + self._way(random, 0.01, 1.5) for i in range(self.n_types)]
+        types = [
+            families[i % n_families] + self._way(random, 0.01, 1.5) for i in range(self.n_types)
+        ]
         self.means = self._scaled(np.exp(types))
         self.batches = np.exp(random.normal(0, 0.15, (self.n_batches, self.n_genes)))
         shares = np.exp(-0.12 * np.arange(self.n_types))
@@ -140,12 +142,16 @@ def write_cells(path, n_cells, tissue=None, *, order="shuffled", seed=0, compres
 def _write_frame(file, name, index, columns):
     """A data frame as AnnData has it, of columns of categories."""
     frame = file.create_group(name)
-    frame.attrs.update({"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"})
+    frame.attrs.update(
+        {"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index"}
+    )
     frame.attrs["column-order"] = np.array(list(columns), dtype=object) if columns else np.zeros(0)
     texts = {"_index": index}
     for column, (codes, categories) in columns.items():
         group = frame.create_group(column)
-        group.attrs.update({"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False})
+        group.attrs.update(
+            {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
+        )
         group["codes"] = codes.astype(np.int8)
         group["codes"].attrs.update({"encoding-type": "array", "encoding-version": "0.2.0"})
         texts[f"{column}/categories"] = categories
