@@ -1,8 +1,8 @@
 """Cell types learned from files: `fit_anndata` beside reading alone and beside what else there is.
 
-Cells are generated (`examples/made_cells.py`): by default 100,000 of 20,000 genes, 7 % of the entries
-not 0, and 50 types. Each contestant runs in a process of its own, whose peak of memory is told
-beside what it takes before it begins; seconds are of the wall, and of all processors. `reading` is
+Cells are generated (`examples/made_cells.py`): by default 100,000 of 20,000 genes, 7 % of the
+entries not 0, and 50 types. Each contestant runs in a process of its own, whose peak of memory is
+told beside what it takes before it begins; seconds are of the wall, and of all processors. `reading` is
 h5py alone, block by block. `SGDClassifier` learns by `partial_fit` from blocks of the file, mixed
 beforehand, normalised by scipy. What holds all cells in memory, LinearSVC, gets as many as
 `--in-memory` says. Errors are of 20,000 further cells.
@@ -124,6 +124,7 @@ def measured(name, path, test, in_memory):
     if "in_memory" in settings:
         settings = {"in_memory": in_memory}
     import h5py  # noqa: F401
+
     import sparsemargin.io.cells  # noqa: F401  (what imports take is no part of it)
 
     before = peak()

@@ -129,7 +129,7 @@ _Learn = Callable[..., Learner]
 @SINGLE
 @document_options
 @option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
-        help="What becomes of cells: log1p: those of whole numbers have counts, and are normalised; "
+        help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
         "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
         help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip

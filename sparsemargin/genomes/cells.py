@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -23,8 +23,8 @@ _KINDS = {None: cells.AS_THEY_ARE, "log1p": cells.WHOLE, "counts": cells.ALL}
 _AS_THEY_ARE = "normalize=None takes values as they are"
 _FAULTS = {
     cells.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another",
-    cells.NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in raw: "
-    f"layer='raw'. {_AS_THEY_ARE}",
+    cells.NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in "
+    f"raw: layer='raw'. {_AS_THEY_ARE}",
     cells.OUT_OF_RANGE: "a value has no gene. The file is damaged: write it again",
     cells.NEITHER: "values are not whole, as counts are, and too large for logarithms. "
     f"normalize='counts' takes them as counts, if they are estimates of these; {_AS_THEY_ARE}",
@@ -94,7 +94,7 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
            [0.   , 1.099, 1.099]])
     """
 
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "normalize": [StrOptions({"log1p", "counts"}), None],
         "target_sum": [Interval(Real, 0, None, closed="neither")],
     }  # fmt: skip

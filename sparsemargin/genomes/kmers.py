@@ -6,7 +6,7 @@ import gzip
 import os
 from collections.abc import Iterable, Iterator
 from numbers import Integral
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -46,7 +46,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
     """
 
     dtype = np.float32
-    _parameter_constraints = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "k": [Interval(Integral, 1, 31, closed="both")],
         "canonical": ["boolean"],
         "n_features": [Interval(Integral, 1, 2**31 - 1, closed="both"), None],

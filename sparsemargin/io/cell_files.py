@@ -208,9 +208,8 @@ def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
 
 def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:
     if column is not None and column not in columns:
-        raise ValueError(
-            f"{name} has no column {column!r} in {frame}. There are: {', '.join(columns) or 'none'}."
-        )
+        known = ", ".join(columns) or "none"
+        raise ValueError(f"{name} has no column {column!r} in {frame}. There are: {known}.")
 
 
 def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
@@ -305,7 +304,7 @@ def _of_matrix(source: Source, path: str, var: str | None) -> Cells:
         )
     _check_column(source.name, "features", var, ["id", "name"])
     ids, names = [row[0] for row in features], [row[min(1, len(row) - 1)] for row in features]
-    genes = _named(names, ids) if var is None else {"id": ids, "name": names}[var]
+    genes = _named(names, ids) if var is None else np.array({"id": ids, "name": names}[var])
     is_gene = np.array([len(row) < 3 or row[2] == _OF_GENES for row in features])
     return Cells(
         source.name, genes, np.array(barcodes, dtype=object), X.data, X.indices,

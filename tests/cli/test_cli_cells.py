@@ -10,7 +10,6 @@ pytest.importorskip("anndata", reason="anndata is not installed")
 
 from problems.cells import adata_of, counts_of, pd
 from problems.command_line import run
-
 from sparsemargin import annotate, fit_anndata, load_model
 
 

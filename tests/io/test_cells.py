@@ -198,7 +198,7 @@ def test_genes_go_by_name(adata, path):
     with pytest.warns(UserWarning, match="lacks 1 of the 80 genes of the model.*'GENE7'"):
         annotate(model, less)
     other.var_names = other.var_names.str.lower()
-    with pytest.raises(ValueError, match="has none of the 80 genes.*Pass match='case'"):
+    with pytest.raises(ValueError, match=r"has none of the 80 genes.*Pass match='case'"):
         annotate(model, other)
     assert np.array_equal(annotate(model, other, match="case").predicted, expected)
     by_id = fit_anndata(adata, "cell_type", var="ensembl", **IN_ORDER)
@@ -315,7 +315,7 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
     columns.write_h5ad(tmp_path / "csc.h5ad")
     assert "adata.X = adata.X.tocsr()" in told(tmp_path / "csc.h5ad")
     fit_anndata(columns, "cell_type", max_iter=1)
-    for value, words in ((np.nan, "cell 4: a value is NaN"), (-1, "cell 4: Negative values in data"),
+    for value, words in ((np.nan, "cell 4: a value is NaN"), (-1, "cell 4: Negative values"),
                          (50.5, "cell 4: values are not whole")):  # fmt: skip
         for dense in False, True:
             odd = adata.copy()
