@@ -2,9 +2,9 @@
 
 Cells are generated (`examples/made_cells.py`): by default 100,000 of 20,000 genes, 7 % of the
 entries not 0, and 50 types. Each contestant runs in a process of its own, whose peak of memory is
-told beside what it takes before it begins; seconds are of the wall, and of all processors. `reading` is
-h5py alone, block by block. `SGDClassifier` learns by `partial_fit` from blocks of the file, mixed
-beforehand, normalised by scipy. What holds all cells in memory, LinearSVC, gets as many as
+told beside what it takes before it begins; seconds are of the wall, and of all processors;
+`reading` is h5py alone, block by block. `SGDClassifier` learns by `partial_fit` from blocks,
+mixed beforehand, normalised by scipy. What holds all cells in memory, LinearSVC, gets as many as
 `--in-memory` says. Errors are of 20,000 further cells.
 
     python benchmarks/cells.py [--cells 100000] [--compression gzip] [--order type] [--only fit ...]

@@ -91,7 +91,7 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
     >>> from sparsemargin.genomes import CellNormalizer
     >>> CellNormalizer(target_sum=4).fit_transform([[1, 0, 3], [0, 2, 2]]).toarray().round(3)
     array([[0.693, 0.   , 1.386],
-           [0.   , 1.099, 1.099]])
+           [0.   , 1.099, 1.099]], dtype=float32)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
