@@ -176,10 +176,22 @@ PATH = click.Path()
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 MODEL = click.argument("model", metavar="MODEL", type=PATH)
+
+
+class _Threshold(click.ParamType):
+    """A number, or f1."""
+
+    name = "threshold"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == "f1" else click.FLOAT.convert(value, param, ctx)
+
+
 THRESHOLD = click.option(
-    "--threshold", type=float, metavar="X",
-    help="What the score of a label must reach, by a model of many labels.  [default: 0, or "
-    "anything with --top-k]",
+    "--threshold", type=_Threshold(), metavar="X",
+    help="What the score of a label must reach, by a model of many labels, or that of the second "
+    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
+    "--top-k]",
 )  # fmt: skip
 TOP_K = click.option(
     "--top-k", type=click.IntRange(min=1), metavar="K",

@@ -19,6 +19,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
@@ -37,7 +38,6 @@ from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
 from sparsemargin.io.options import FitOptions
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
@@ -275,8 +275,9 @@ class Rounds:
         fitted = self.mixture.fitted
         counted = [fitted.rows_by_class, *(each.rows_by_class for each in updates)]
         fitted.rows_by_class = np.sum(counted, 0)
-        if epoch == 1 and fitted.progress is not None:
-            fitted.progress = ProgressiveOutputs.merged([each.progress for each in updates])
+        kept = [each.progress for each in updates if each.progress is not None]
+        if epoch == 1 and kept:
+            fitted.progress = ProgressiveOutputs.merged(kept)
         self.done = epoch
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

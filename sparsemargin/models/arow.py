@@ -96,8 +96,8 @@ class AROW(FirstOrderLearner):
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
-    # Of r. By the weight itself rare topics are found more often, and dense rows of the others taken
-    # for rare ones.
+    # Of r. By the weight itself rare topics are found more often, and dense rows of the others
+    # taken for rare ones.
     _weight_root = 2
 
     def _ends_by_itself(self) -> bool:

@@ -214,7 +214,7 @@ class Learner(SharedParameters, Attributes):
         space, progress = self._new_space(first), None
         if self._keeps_outputs:
             n_places = count_places(space.n_labels, self._hypothesis == "average")
-            progress = ProgressiveOutputs(space.n_labels, n_places)
+            progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         self._learned = Fitted(
             first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,

@@ -41,7 +41,15 @@ from sparsemargin.models.labels import (
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
-from sparsemargin.models.outputs import choice_of, codes_of, finite_outputs, predicted, ranked
+from sparsemargin.models.outputs import (
+    NO_PROBABILITIES,
+    choice_of,
+    codes_of,
+    finite_outputs,
+    predicted,
+    probabilities_of,
+    ranked,
+)
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
@@ -209,12 +217,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         learned = self._learned
         if self._keeps_outputs if learned is None else learned.progress is not None:
             return True
-        raise AttributeError(
-            f"{type(self).__name__} has probabilities with a linear kernel and hypothesis='last' "
-            "or 'average' (multi_class='joint': 'last' alone; matrix Perceptrons: not with "
-            "solver='dual'), whose outputs can be kept as rows are learned. Otherwise "
-            "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
-        )
+        raise AttributeError(NO_PROBABILITIES.format(type(self).__name__))
 
     @available_if(_tells_probabilities)
     @asks
@@ -227,8 +230,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         own for outputs above 0), divided by their sum where a row has one class; the other half is
         the softmax of the outputs over one temperature. The first call fits them.
 
-        `predict` goes by the outputs, of which the most probable class may be another one where two
-        are almost equal.
+        Where rows have one class, none is more probable than that of `predict`, which goes by the
+        outputs.
 
         Parameters
         ----------
@@ -253,7 +256,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
            regularized likelihood methods. Advances in large margin classifiers, 1999.
         """
         outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
-        return self._fitted.probabilities(outputs, self._weight_root)
+        return probabilities_of(self._fitted, outputs)
 
     @available_if(_tells_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -425,9 +428,11 @@ where rows may have several
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        threshold : float or array-like of shape (n_labels,), default=None
+        threshold : float, "f1", or array-like of shape (n_labels,), default=None
             What the output of a label must reach. None: as for `predict`, or anything where `top_k`
-            is given.
+            is given. "f1": for each label what gives the largest F1 to be expected by its
+            probabilities, of the rows that these are fitted to: more labels are found that few rows
+            have. Of two classes the second is told where its output reaches it.
         top_k : int, default=None
             Only so many labels, of largest output; of equal ones those that come first. Lists have
             them in this order, the largest first; without `top_k` in that of `classes_`.
@@ -436,21 +441,25 @@ where rows may have several
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
             In the form in which y was given to `fit`. Where rows have one class each: ndarray of
-            shape (n_samples, top_k) of classes, that of largest output first, which `predict`
-            gives; fewer columns where there are fewer classes.
+            shape (n_samples,), of two classes with a `threshold`, or (n_samples, top_k) of classes,
+            that of largest output first, which `predict` gives; fewer columns where there are fewer
+            classes.
 
         Raises
         ------
         ValueError
-            If an argument can't be used; where rows have one class each, if `threshold` is given,
-            or `top_k` is not.
+            If an argument can't be used; where rows have one class each, if `threshold` is given
+            with more than two, or with `top_k`, or neither is.
         """
         fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
         if form is None:
+            if len(fitted.classes) == 2 and top_k is None and threshold is not None:
+                return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
-                    "top_k best, whatever their outputs. Pass top_k alone, or call predict."
+                    "top_k best, whatever their outputs. Pass top_k alone, or call predict; a "
+                    "threshold is for two classes, or several labels a row."
                 )
             return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))

@@ -138,28 +138,49 @@ class Fitted:
 
     # ------------------------------------------------------------------------------ probabilities
 
-    def window(self, power: int) -> Window:
-        """Outputs of rows not yet learned from; steps grow with that root of rows' weights."""
-        assert self.progress is not None
-        return Window.of(self.progress, power)
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether enough is known of what the model said of rows before it learned them."""
+        return self.progress is not None and self.progress.n_trials >= LEAST_TRIALS
 
-    def probabilities(self, outputs: np.ndarray, power: int) -> np.ndarray:
+    def window(self) -> Window:
+        """What the model said of rows lately, before it learned them."""
+        assert self.progress is not None
+        return Window.of(self.progress)
+
+    def calibrated(self) -> Calibration:
+        """What makes probabilities of outputs."""
+        n_trials, calibration = 0 if self.progress is None else self.progress.n_trials, None
+        if self.calibration[0] == n_trials:
+            calibration = self.calibration[1]
+        if calibration is None:
+            calibration = Calibration(self.window(), exclusive=not self.many)
+            self.calibration = n_trials, calibration
+        return calibration
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
         n_classes). A warning where too few rows have been learned to tell."""
-        assert self.progress is not None
-        n_trials, calibration = self.progress.n_trials, self.calibration[1]
-        if n_trials < LEAST_TRIALS:
-            warn_user(
-                f"The model has learned from {n_trials} rows, of which {LEAST_TRIALS} are needed "
-                "to tell probabilities: they are the shares of the classes, for every row."
+        if self.tells_probabilities:
+            return self.calibrated()(outputs)
+        warn_user(
+            f"The model has learned from {self.space.trials} rows; to tell probabilities takes "
+            f"{LEAST_TRIALS}. They are the shares of the classes, for every row."
+        )
+        without, having = self.rows_by_class
+        shares = (having + 1) / (having + without + 2)
+        return np.tile(shares if self.many else shares / shares.sum(), (len(outputs), 1))
+
+    def f1_thresholds(self) -> np.ndarray:
+        """What the output of each label must reach for the largest F1 to be expected, shape
+        (n_labels,)."""
+        if not self.tells_probabilities or len(self.classes) != self.space.n_labels + 1 - self.many:
+            raise ValueError(
+                "threshold='f1' is for two classes, or several labels a row, once "
+                f"{LEAST_TRIALS} rows have been learned by a model that has predict_proba. Pass a "
+                "number."
             )
-            without, having = self.rows_by_class
-            return np.tile((having + 1) / (having + without + 2), (len(outputs), 1))
-        if calibration is None or self.calibration[0] != n_trials:
-            calibration = Calibration(self.window(power), exclusive=not self.many)
-            self.calibration = n_trials, calibration
-        told = calibration(outputs)
-        return told if told.shape[1] == len(self.classes) else np.hstack([1 - told, told])
+        return self.calibrated().sigmoids.f1_thresholds(self.window())
 
     # -------------------------------------------------------------------------------- the vectors
 

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
-from sparsemargin._engine.messages import warn_user
 
 #: Fewer trials tell nothing of probabilities.
 LEAST_TRIALS = 30
@@ -19,10 +18,18 @@ _BINS = 256
 # What the sigmoids of all labels together count for in that of each, in rows.
 _PRIOR = 2.0
 
-# Outputs over their largest are hardly ever multiplied by more.
-_FLATTEST = 1e3
+# Of two classes, outputs over the largest are told apart by so many steps.
+_STEPS = 500
 
-_NEWTON_STEPS, _HALVINGS, _CONVERGED = 50, 30, 1e-10
+# No sigmoid comes nearer to 0 or 1.
+_LEAST = 1e-15
+
+# Outputs over their largest are multiplied by no less, and hardly ever by more.
+_FACTORS = 1e-3, 1e6
+
+_NEWTON_STEPS, _HALVINGS = 50, 30
+# Of the loss, which is of one row or more.
+_CONVERGED = 1e-9
 
 
 @dataclass(frozen=True)
@@ -35,24 +42,21 @@ class Window:
     weights: np.ndarray
 
     @classmethod
-    def of(cls, progress: ProgressiveOutputs, power: int) -> Window:
-        """The later half of those kept, in order; weights of rows were made steps by the root of
-        that power."""
+    def of(cls, progress: ProgressiveOutputs) -> Window:
+        """Those of the later half of all trials, in order."""
         trials, n = progress.trials(), progress.n_trials
         recent = np.flatnonzero(trials >= n // 2)
         recent = recent[np.argsort(trials[recent])]
         return cls(
             progress.outputs[recent], progress.positive[recent].astype(bool),
-            progress.weights[recent] ** power,
+            progress.steps[recent] ** progress.weight_root,
         )  # fmt: skip
-
-    def __getitem__(self, rows: slice) -> Window:
-        return Window(self.outputs[rows], self.positive[rows], self.weights[rows])
 
     @property
     def codes(self) -> np.ndarray:
         """The class of each row, where it has one."""
-        return self.positive[:, 0] if self.positive.shape[1] == 1 else self.positive.argmax(axis=1)
+        lone = self.positive.shape[1] == 1
+        return self.positive[:, 0].astype(np.intp) if lone else self.positive.argmax(axis=1)
 
 
 class Sigmoids:
@@ -83,33 +87,60 @@ class Sigmoids:
             common = _newton(binned, np.repeat(common, len(rows), axis=0), _PRIOR / size**2)
         self.coefficients = common
 
+    def f1_thresholds(self, window: Window) -> np.ndarray:
+        """What the output of each label must reach, for F1 to be largest if the rows had it with
+        these probabilities. That is where the probability is half of the F1 reached (Lipton,
+        Elkan and Naryanaswamy, ECML 2014), and the error less than if rare labels' rows, few as
+        they are, were counted."""
+        told = self(window.outputs)
+        order = np.argsort(-told, axis=0)
+        told = np.take_along_axis(told, order, axis=0)
+        weights = window.weights[order]
+        right = np.cumsum(told * weights, axis=0)
+        f1 = 2 * right / np.maximum(np.cumsum(weights, axis=0) + right[-1], 1e-300)
+        least = f1.max(axis=0) / 2
+        below, above, constant = self.coefficients.T
+        logit = np.log(least / (1 - least)) - constant
+        slope = np.maximum(np.where(logit < 0, below, above), 1e-300)
+        thresholds: np.ndarray = logit / slope * self.scale
+        return thresholds
+
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities of outputs of shape (n_rows, n_labels)."""
         scaled = outputs / self.scale
         below, above, constant = self.coefficients.T
-        return _logistic(below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant)
+        logits = below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant
+        return np.clip(_logistic(logits), _LEAST, 1 - _LEAST)
 
 
-def _temperature(window: Window, exclusive: bool) -> float:
-    """What outputs are multiplied by for their softmax, or each label's logistic function, to have
-    the least log loss."""
-    outputs, having = window.outputs, window.positive
+def _temperature(window: Window) -> float:
+    """What outputs are multiplied by for their softmax to have the least log loss."""
+    from scipy.optimize import brentq
+
+    outputs = _of_classes(window.outputs)
+    outputs = outputs - outputs[np.arange(len(outputs)), window.codes][:, np.newaxis]
     scale = max(float(np.abs(outputs).max(initial=0.0)), 1e-300)
-    outputs, weights, at = outputs / scale, window.weights[:, np.newaxis], 1.0
-    for _ in range(_NEWTON_STEPS):
-        told = _softmax(at * outputs) if exclusive else _logistic(at * outputs)
-        if exclusive:
-            mean = (told * outputs).sum(axis=1, keepdims=True)
-            curve = weights * told * (outputs - mean) ** 2
-        else:
-            curve = weights * told * (1 - told) * outputs**2
+    outputs, weights, (least, most) = outputs / scale, window.weights, _FACTORS
+    if window.outputs.shape[1] == 1:
+        # What is off by as much, whichever the class, counts together.
+        off, places = np.unique(np.rint(outputs.sum(axis=1) * _STEPS), return_inverse=True)
+        outputs = np.stack([np.zeros_like(off), off / _STEPS], axis=1)
+        weights = np.bincount(places, weights)
+
+    def slope(exponent: float) -> Any:
+        factor = np.exp(exponent)
+        means = (_softmax(factor * outputs) * outputs).sum(axis=1)
         # The prior keeps it finite where no row is told wrongly.
-        gradient = (weights * (told - having) * outputs).sum() + at / _FLATTEST**2
-        step = gradient / (curve.sum() + 1 / _FLATTEST**2)
-        at = max(at / 10, min(10 * at, at - step))
-        if abs(step) < _CONVERGED * at:
-            break
-    return at / scale
+        return weights @ means + factor / most
+
+    if slope(np.log(least)) >= 0:
+        return least / scale
+    return float(np.exp(brentq(slope, np.log(least), np.log(most**2), xtol=1e-6))) / scale
+
+
+def _of_classes(outputs: np.ndarray) -> np.ndarray:
+    """An output for each class, where two have one."""
+    return np.hstack([np.zeros_like(outputs), outputs]) if outputs.shape[1] == 1 else outputs
 
 
 def _logistic(logits: np.ndarray) -> np.ndarray:
@@ -127,12 +158,12 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Calibration:
-    """Probabilities of a model's outputs: the mean of two that are fitted to outputs of rows not
-    yet learned from.
+    """Probabilities of a model's outputs, by outputs of rows not yet learned from.
 
-    One are the labels' `Sigmoids`, divided by their sum where a row has one class each; the other
-    is the softmax of all outputs over one temperature, of each label the logistic function where
-    rows may have several.
+    Where rows may have several labels they are those of the `Sigmoids`. Where rows have one class,
+    they are the mean of these, divided by their sum, and of the softmax of the outputs over one
+    temperature. The first are best where classes are few or rare, the second where they have few
+    rows, and the mean is as good as the better one or better.
 
     Parameters
     ----------
@@ -142,19 +173,20 @@ class Calibration:
     """
 
     def __init__(self, window: Window, exclusive: bool) -> None:
-        self.exclusive = exclusive and window.outputs.shape[1] > 1
         self.sigmoids = Sigmoids(window)
-        self.factor = _temperature(window, self.exclusive)
+        self.factor = _temperature(window) if exclusive else None
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities of the labels for outputs of shape (n_rows, n_labels)."""
+        """Probabilities of the classes for outputs of shape (n_rows, n_labels)."""
         alone = self.sigmoids(outputs)
-        if not self.exclusive:
-            return (alone + _logistic(self.factor * outputs)) / 2
+        if self.factor is None:
+            return alone
+        if outputs.shape[1] == 1:
+            alone = np.hstack([1 - alone, alone])
         total = alone.sum(axis=1, keepdims=True)
         alone = np.divide(alone, total, out=np.full_like(alone, 1 / alone.shape[1]),
                           where=total > 0)  # fmt: skip
-        return (alone + _softmax(self.factor * outputs)) / 2
+        return (alone + _softmax(self.factor * _of_classes(outputs))) / 2
 
 
 def _binned(window: Window, scale: float) -> np.ndarray:
@@ -180,39 +212,37 @@ def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndar
     """Coefficients of each label's sigmoid, shape (n_labels, 3), the slopes at least 0: of least
     log loss plus ``pull * (coefficients - centre)**2 / 2``."""
     rows, *sums, targets = binned
-    features = np.stack([*np.divide(sums, rows, out=np.zeros_like(sums), where=rows > 0),
-                         np.ones_like(rows)], axis=-1)  # fmt: skip
-    pull = np.broadcast_to(pull, centre.shape).copy()
-    centre = centre.copy()
+    means = np.divide(sums, rows, out=np.zeros_like(sums), where=rows > 0)
+    features = np.stack([*means, np.ones_like(rows)])
+    at, centre, pull = centre, centre.copy(), np.broadcast_to(pull, centre.shape).copy()
 
-    def loss(at: np.ndarray) -> Any:
-        logits = (features @ at[:, :, np.newaxis])[:, :, 0]
+    def loss(at: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        logits = (at.T[:, :, np.newaxis] * features).sum(axis=0)
         pulled = (pull * (at - centre) ** 2).sum(axis=1) / 2
         return logits, (rows * np.logaddexp(0, logits) - targets * logits).sum(axis=1) + pulled
 
-    at = centre.copy()
     logits, now = loss(at)
     for _ in range(_NEWTON_STEPS):
         told = _logistic(logits)
-        gradient = ((rows * told - targets)[:, :, np.newaxis] * features).sum(axis=1)
-        gradient += pull * (at - centre)
-        curved = (rows * told * (1 - told))[:, :, np.newaxis] * features
-        curve = np.swapaxes(curved, 1, 2) @ features + pull[:, :, np.newaxis] * np.eye(3)
+        gradient = (features * (rows * told - targets)).sum(axis=2).T + pull * (at - centre)
+        curved = np.moveaxis(features * (rows * told * (1 - told)), 0, 1)
+        curve = curved @ np.moveaxis(features, 0, 2) + pull[:, :, np.newaxis] * np.eye(3)
         step = np.linalg.solve(curve, gradient[:, :, np.newaxis])[:, :, 0]
-        if ((step * gradient).sum(axis=1) < _CONVERGED * (1 + now)).all():
-            falling = at[:, :2] < 0
+        # A probability that falls as the output grows tells of chance alone.
+        falling = at[:, :2] < 0
+        if (step * gradient).sum(axis=1).max() < _CONVERGED:
             if not falling.any():
                 break
-            # A probability that falls as the output grows tells of chance alone.
             centre[:, :2][falling], pull[:, :2][falling] = 0.0, 1e12
-            at[:, :2][falling] = 0.0
+            at = np.where(np.pad(falling, [(0, 0), (0, 1)]), 0.0, at)
             logits, now = loss(at)
             continue
         size = np.ones((len(at), 1))
         for _ in range(_HALVINGS):
             logits, new = loss(at - size * step)
-            if (new <= now).all():
+            worse = new > now + _CONVERGED
+            if not worse.any():
                 break
-            size[new > now] /= 2
+            size[worse] /= 2
         at, now = at - size * step, new
     return at

@@ -6,7 +6,7 @@ from libc.stdint cimport int64_t, uint8_t
 cdef struct Kept:
     double* outputs  # n_places x step, of labels
     uint8_t* positive  # likewise
-    double* weights  # n_places, of the rows
+    double* steps  # n_places, what multiplies those of the rows
     Py_ssize_t step
     int64_t n_places  # a power of two; 0: nothing is kept
     int64_t ahead  # trials that the space has made beside those that are counted here
@@ -31,12 +31,12 @@ cdef inline Kept kept_of(outputs) except *:
     cdef Kept kept
     cdef double[:, :] numbers
     cdef uint8_t[:, :] positive
-    cdef double[::1] weights
+    cdef double[::1] steps
     kept.n_places = 0
     if outputs is None:
         return kept
-    numbers, positive, weights = outputs.outputs, outputs.positive, outputs.weights
-    kept.outputs, kept.positive, kept.weights = &numbers[0, 0], &positive[0, 0], &weights[0]
+    numbers, positive, steps = outputs.outputs, outputs.positive, outputs.steps
+    kept.outputs, kept.positive, kept.steps = &numbers[0, 0], &positive[0, 0], &steps[0]
     kept.step, kept.n_places = numbers.strides[0] // sizeof(double), numbers.shape[0]
     kept.ahead, kept.stop = outputs.ahead, outputs.stop
     return kept

@@ -183,7 +183,7 @@ cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at
         if first <= j < last:
             positive[j] = True
     if first == 0:
-        job.kept.weights[place] = 1.0 if job.weights == NULL else job.weights[call.row]
+        job.kept.steps[place] = 1.0 if job.weights == NULL else job.weights[call.row]
 
 
 cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,

@@ -49,6 +49,8 @@ class ProgressiveOutputs:
     Parameters
     ----------
     n_labels, n_places : int
+    weight_root : int
+        Steps grow with that root of a row's weight.
 
     Attributes
     ----------
@@ -56,16 +58,16 @@ class ProgressiveOutputs:
         Of the hypothesis that predicts, as `decision_function` gives them.
     positive : ndarray of shape (n_places, n_labels), uint8
         Whether the row has the label.
-    weights : ndarray of shape (n_places,)
-        What multiplied the row's steps.
+    steps : ndarray of shape (n_places,)
+        What multiplied those of the row.
     n_trials : int
         Of rows not yet learned from.
     """
 
-    def __init__(self, n_labels: int, n_places: int) -> None:
+    def __init__(self, n_labels: int, n_places: int, weight_root: int) -> None:
         self.outputs = np.zeros((n_places, n_labels))
         self.positive = np.zeros((n_places, n_labels), np.uint8)
-        self.weights = np.zeros(n_places)
+        self.steps, self.weight_root = np.zeros(n_places), weight_root
         self.n_trials = self.ahead = self.stop = 0
 
     @property
@@ -78,15 +80,16 @@ class ProgressiveOutputs:
         trial counts for as late as it came in its own."""
         if len(parts) == 1:
             return parts[0]
-        whole = cls(parts[0].n_labels, len(parts[0].weights))
+        first = parts[0]
+        whole = cls(first.n_labels, len(first.steps), first.weight_root)
         whole.n_trials = sum(part.n_trials for part in parts)
         late = np.concatenate([part.trials() / max(1, part.n_trials) for part in parts])
         chosen = np.argsort(late, kind="stable")
-        if whole.n_trials > len(whole.weights):
+        if whole.n_trials > len(whole.steps):
             chosen = chosen[late[chosen] >= 0.5]
         chosen = chosen[np.arange(whole.n_kept) * len(chosen) // max(1, whole.n_kept)]
         places = np.argsort(whole.trials())
-        for name in ("outputs", "positive", "weights"):
+        for name in ("outputs", "positive", "steps"):
             kept = np.concatenate([getattr(part, name)[: part.n_kept] for part in parts])
             getattr(whole, name)[places] = kept[chosen]
         return whole
@@ -101,11 +104,11 @@ class ProgressiveOutputs:
     @property
     def n_kept(self) -> int:
         """Places that are filled."""
-        return min(self.n_trials, len(self.weights))
+        return min(self.n_trials, len(self.steps))
 
     def trials(self) -> np.ndarray:
         """The trial of each place that is filled, counted from 0."""
-        n_places, last = len(self.weights), self.n_trials - 1
+        n_places, last = len(self.steps), self.n_trials - 1
         places = np.arange(self.n_kept)
         if self.n_trials <= n_places:
             return places
@@ -121,8 +124,9 @@ class ProgressiveOutputs:
     def __getstate__(self) -> dict[str, Any]:
         n = self.n_kept
         return {
-            "n_trials": self.n_trials, "n_places": len(self.weights),
-            "outputs": self.outputs[:n], "positive": self.positive[:n], "weights": self.weights[:n],
+            "n_trials": self.n_trials, "n_places": len(self.steps),
+            "weight_root": self.weight_root, "outputs": self.outputs[:n],
+            "positive": self.positive[:n], "steps": self.steps[:n],
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -132,7 +136,8 @@ class ProgressiveOutputs:
         n = min(n_trials, n_places)
         outputs = array_of(state, "outputs", np.float64, (n, None))
         positive = array_of(state, "positive", np.uint8, outputs.shape, 0, 1)
-        weights = array_of(state, "weights", np.float64, (n,), 0.0, np.inf)
-        ProgressiveOutputs.__init__(self, outputs.shape[1], n_places)
+        steps = array_of(state, "steps", np.float64, (n,), 0.0, np.inf)
+        root = integer(state, "weight_root", 1, 3)
+        ProgressiveOutputs.__init__(self, outputs.shape[1], n_places, root)
         self.n_trials = n_trials
-        self.outputs[:n], self.positive[:n], self.weights[:n] = outputs, positive, weights
+        self.outputs[:n], self.positive[:n], self.steps[:n] = outputs, positive, steps

@@ -456,7 +456,7 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         if place >= 0:
             kept.outputs[place * kept.step] = predict(space, row, output)
             kept.positive[place * kept.step] = copysign(1.0, steps[i]) > 0.0
-            kept.weights[place] = 1.0
+            kept.steps[place] = 1.0
         if steps[i] != 0.0 and (
                 measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
                 else meet(space, row, steps[i], output, &scale)):
@@ -468,7 +468,7 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
-               const int64_t[::1] numbers, *, kept=None, bint mistaken=False):
+               const int64_t[::1] numbers, kept=None, *, bint mistaken=False):
     """Trials over checked rows, one after the other.
 
     Parameters

@@ -125,7 +125,7 @@ class FeatureLoop(MatrixLoop):
             space = self.space.spaces[label]
             kept = self.task.kept
             of_label = None if kept is None else kept.of_labels(label, label + 1)
-            return learn_rows(space, self.task.rows, which, steps, numbers, kept=of_label)
+            return learn_rows(space, self.task.rows, which, steps, numbers, of_label)
 
         if self.space.n_labels == 1:
             return learn_label(0)  # Ctrl-C is heard within
