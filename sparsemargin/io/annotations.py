@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -92,7 +91,6 @@ def told_types(
     """The types of cells, block by block."""
     check_real("threshold", threshold, 0, 1)
     learner._tells_probabilities()
-    probabilities = partial(learner._fitted.probabilities, power=learner._weight_root)
     predictor = Predictor(learner, lambda _: corpus_for(cells, how, form))
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
     barcodes = (each.barcodes[i : i + 1024] for each in cells for i in range(0, each.n_cells, 1024))
@@ -101,7 +99,7 @@ def told_types(
         n_rows = block.block.n_rows
         while len(read) < n_rows:
             read = np.concatenate([read, next(barcodes)])
-        confidence = probabilities(block.outputs).max(axis=1)
+        confidence = learner._fitted.probabilities(block.outputs).max(axis=1)
         told = np.where(confidence < threshold, UNASSIGNED, names[block.codes])
         yield CellTypes(read[:n_rows], told, confidence)
         read = read[n_rows:]

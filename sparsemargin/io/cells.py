@@ -452,12 +452,12 @@ def keep_outputs(learner: Learner, rows: Csr, codes: np.ndarray) -> None:
     for _ in range(int(learner.n_iter_)):
         other._learn_stream(other._task(some, codes[:n_learned], None))
     n_places = 1 << (min(rest.n_rows, 1 << 13).bit_length() - 1)
-    kept = ProgressiveOutputs(other._space.n_labels, n_places)
+    kept = ProgressiveOutputs(other._space.n_labels, n_places, 1)
     kept.outputs[:] = outputs_of(other._fitted, rest, other._n_threads())[:n_places]
     told = codes[n_learned : n_learned + n_places]
     kept.positive[:] = told[:, np.newaxis] == np.arange(len(classes))[-other._space.n_labels :]
     # As if twice as many had been tried, of which the later half counts.
-    kept.weights[:], kept.n_trials = 1, 2 * n_places
+    kept.steps[:], kept.n_trials = 1, 2 * n_places
     learner._fitted.progress = kept
 
 
