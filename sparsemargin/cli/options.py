@@ -253,6 +253,24 @@ N_JOBS = option(
 )  # fmt: skip
 
 
+#: Options of files of cells, by name.
+CELL_OPTIONS = "layer", "var", "match"
+
+
+def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how files of cells are read."""
+    for each in reversed((
+        option(READING, "--layer", metavar="NAME", help="Layer of cells in place of X; raw, too."),
+        option(READING, "--var", metavar="COLUMN", help="Column that names the genes of cells."),
+        option(
+            READING, "--match", type=click.Choice(["exact", "case", "version"]),
+            help="Compare names of genes as they are, in capitals, or without Ensembl's versions.",
+        ),
+    )):  # fmt: skip
+        function = each(function)
+    return function
+
+
 def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how files of texts are read."""
     for each in reversed((
@@ -266,8 +284,8 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--label", default="label", show_default=True, metavar="COLUMN",
-            help="Column that holds the labels.",
+            help="Column that holds the labels; of cells, that of obs, or a table of barcodes.",
         ),
     )):  # fmt: skip
         function = each(function)
-    return function
+    return cell_options(function)

@@ -26,6 +26,7 @@ from sparsemargin.cli.display import (
     some,
 )
 from sparsemargin.cli.files import (
+    cell_form,
     check_apart,
     check_dictionary,
     check_output,
@@ -77,6 +78,7 @@ sparsemargin train train.svm -o news.model
 sparsemargin train reviews.tsv -o reviews.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
+sparsemargin train cells.h5ad --label cell_type -o types.model
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
 sparsemargin train more.svm -o news.model --init news.model
@@ -85,7 +87,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "format",
+    "hash_bits", "positive", "multilabel", "cache", "format", "label",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -122,6 +124,11 @@ _Learn = Callable[..., Learner]
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
 @document_options
+@option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
+        help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
+        "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
+@option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
+        help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
 @option(READING, "--cache", metavar="PATH", type=PATH,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
@@ -144,10 +151,10 @@ def command(
     """Learn from files, once through for each epoch.
 
     Files are svmlight text, or texts: .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv,
-    .jsonl and .parquet, whose words and pairs of words are hashed. FILE may be compressed, a
-    pattern in quotes, or - for standard input. While it goes on, the error tells how many rows were
-    predicted wrongly just before they were learned from. Ctrl-C or SIGTERM ends it and saves what
-    has been learned.
+    .jsonl and .parquet, whose words and pairs of words are hashed; or cells: .h5ad, 10x's .h5 and
+    .mtx. FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on,
+    the error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
+    or SIGTERM ends it and saves what has been learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -157,9 +164,17 @@ def command(
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    how = document_form(sources, *(options.pop(name) for name in ("format", "text", "label")))
+    cells, named = (
+        cell_form(sources, options),
+        [options.pop(n) for n in ("format", "text", "label")],
+    )
+    how = document_form(sources, *named) if cells is None else None
+    normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)
-    vectorizer = _vectorizer(settings, how, init)
+    if cells is None:
+        vectorizer = _vectorizer(settings, how, init)
+    else:
+        vectorizer = _normalizer(settings, normalizing, is_told=is_told)
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     first = settings.get("init_model")
@@ -168,6 +183,12 @@ def command(
     learn: _Learn = partial(learn_svmlight, files, **resuming, **settings)
     if how is not None:
         learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
+    if cells is not None:
+        from sparsemargin.io.cells import learn_cells
+
+        learn = partial(
+            learn_cells, list(files), named[-1], cells, vectorizer, **resuming, **settings
+        )
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
@@ -296,6 +317,19 @@ def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | 
     return vectorizer
 
 
+def _normalizer(settings: dict[str, Any], normalizing: dict[str, Any], *, is_told: bool) -> Any:
+    """What makes rows of cells; settings that are none of theirs are taken out."""
+    from sparsemargin.genomes import CellNormalizer
+
+    kind: Any = normalizing["cell_values"] or "log1p"
+    del settings["dtype"]
+    if not is_told and settings.get("init_model") is None:
+        del settings["max_iter"]
+    return settings.pop("vectorizer", None) or CellNormalizer(
+        normalize=None if kind == "none" else kind, target_sum=normalizing["target_sum"] or 1e4
+    )
+
+
 def _with_steps(learner: Learner, vectorizer: Any) -> Any:
     """What is saved: a pipeline, where there is a vectorizer."""
     if vectorizer is None:
@@ -304,7 +338,8 @@ def _with_steps(learner: Learner, vectorizer: Any) -> Any:
 
     from sparsemargin.models.classifiers import as_classifier
 
-    return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
+    name = "normalizer" if hasattr(vectorizer, "deviations_") else "vectorizer"
+    return Pipeline([(name, vectorizer), ("classifier", as_classifier(learner))])
 
 
 def _going_on(

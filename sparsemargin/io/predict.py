@@ -14,7 +14,7 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.documents import DocumentCorpus
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.reading import Corpus, Reading, columns_of
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
@@ -50,7 +50,7 @@ class PredictedBlock(NamedTuple):
 
 
 #: Opens files, whose rows have any number of labels or not, to be predicted.
-OpenCorpus = Callable[[bool], Corpus]
+OpenCorpus = Callable[[bool], RowSource]
 
 
 def svmlight_of(
@@ -167,7 +167,7 @@ class Predictor:
         return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
 
 
-def check_form(block: LabelledRows, corpus: Corpus) -> None:
+def check_form(block: LabelledRows, corpus: RowSource) -> None:
     """Refuse a file whose first rows have several labels each, but no features."""
     if not len(block.data) and len(block.labels) > block.n_rows:
         raise ValueError(

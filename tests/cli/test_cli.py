@@ -13,7 +13,7 @@ from sparsemargin.cli.options import Size
 from sparsemargin.cli.parameters import ALL_PARAMETERS, option_name, parameters_of
 from sparsemargin.models import ALGORITHMS
 
-COMMANDS = ["train", "predict", "evaluate", "inspect", "info"]
+COMMANDS = ["train", "predict", "annotate", "evaluate", "inspect", "info"]
 
 
 def test_help_lists_the_commands_whose_examples_use_their_options():
