@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import joblib
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.feature_extraction import text as theirs
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
@@ -29,6 +29,9 @@ from sparsemargin.text.vocabulary import Vocabulary
 
 #: Entries of a matrix that are worked on at once.
 ENTRIES = 1 << 18
+
+#: Hashed columns, each of which has a count of its own; of more, scikit-learn's code makes rows.
+MOST_HASHED = 1 << 26
 
 try:
     from sklearn.utils._sparse import _align_api_if_sparse as as_configured
@@ -66,6 +69,15 @@ def normalized(X: Any, norm: str | None) -> Any:
         return normalize(X, norm=norm, copy=False)
     {"l1": inplace_csr_row_normalize_l1, "l2": inplace_csr_row_normalize_l2}[norm](X)
     return X
+
+
+def n_texts_of(X: Any) -> np.ndarray:
+    """How many rows each column is in: as `numpy.bincount`, which makes 64 bits of all indices."""
+    n_columns = X.shape[1]
+    counts = np.zeros(n_columns, np.int64)
+    for part in shares(X.nnz, max(ENTRIES, n_columns)):
+        counts += np.bincount(X.indices[part], minlength=n_columns)
+    return counts
 
 
 def counted_as(dtype: Any) -> np.dtype:
@@ -233,7 +245,7 @@ class _Counting(_Scanning):
             return super()._limit_features(X, vocabulary, high, low, limit)  # type: ignore[misc]
         if low <= 1 and high >= X.shape[0] and limit is None:
             return X
-        n_documents = np.bincount(X.indices, minlength=X.shape[1])
+        n_documents = n_texts_of(X)
         kept = (n_documents <= high) & (n_documents >= low)
         if limit is not None and kept.sum() > limit:
             # Of terms that are as frequent, the other library's sorting says which are kept.
@@ -291,7 +303,9 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
             sublinear_tf=self.sublinear_tf,
         )  # fmt: skip
         X = super(self._base, self).fit_transform(raw_documents)
-        self._tfidf.fit(X)
+        # By columns, of which `fit` asks no more than where they end; rows' numbers are not true.
+        ends = np.append(0, n_texts_of(X).cumsum()).astype(X.indices.dtype)
+        self._tfidf.fit(csc_matrix((X.data, X.indices, ends), shape=X.shape))
         return self._weighed(X)
 
     def transform(self, raw_documents: Any) -> Any:
@@ -393,8 +407,10 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         -------
         csr_matrix of shape (n_texts, n_features)
         """
-        plan = self._plan_of(n_hashed=self.n_features, signs=self.alternate_sign)
-        if plan is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
+        fits = np.dtype(self.dtype) in counting.TYPES and self.n_features <= MOST_HASHED
+        given = {"n_hashed": self.n_features, "signs": self.alternate_sign}
+        plan = self._plan_of(**given) if fits and not isinstance(X, str) else None
+        if plan is None:
             return super().transform(X)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)

@@ -118,7 +118,6 @@ class Lowered {
 
     const char *bytes() const { return bytes_.data(); }
     size_t size() const { return size_; }
-    bool ascii() const { return ascii_; }
 
     // A lone one cannot be written as UTF-8 proper.
     bool has_surrogate() const { return has_surrogate_; }
@@ -133,7 +132,6 @@ class Lowered {
         bit_at_ = bits_.data();
         pending_ = 0;
         n_pending_ = 0;
-        ascii_ = true;
         has_surrogate_ = false;
         switch (text.width) {
             case 0: read_bytes<true>(static_cast<const char *>(text.data), text); break;
@@ -180,11 +178,7 @@ class Lowered {
 
     void add(Written c) {
         const int size = size_of(c);
-        const uint32_t bytes = static_cast<uint32_t>(c);
-        std::memcpy(at_, &bytes, 4);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        for (int i = 0; i < 4; ++i) at_[i] = static_cast<char>(bytes >> 8 * i);
-#endif
+        store_word(at_, c);
         at_ += size;
         const bool is_part = by_spaces_ ? !(c & SPACE) : (c & WORD) != 0;
         add_bits(is_part ? (1u << size) - 1 : 0, size);
@@ -213,7 +207,6 @@ class Lowered {
                 p += n;
                 continue;
             }
-            ascii_ = false;
             for (const char *end = p + n; p < end;) {
                 add(characters[UTF8 ? decoded(p, stop) : static_cast<unsigned char>(*p++)]);
             }
@@ -232,7 +225,6 @@ class Lowered {
     template <class Char>
     void read_wide(const Char *p, const Document &text) {
         Characters &characters = text.lower ? as_lower_ : as_written_;
-        ascii_ = false;
         Written all = 0;
         for (const Char *stop = p + text.length; p < stop; ++p) {
             // No string has others, and none reads beyond the pages.
@@ -252,7 +244,6 @@ class Lowered {
     uint64_t *bit_at_ = nullptr;
     uint64_t pending_ = 0;
     int n_pending_ = 0;
-    bool ascii_ = true;
     bool has_surrogate_ = false;
 };
 
