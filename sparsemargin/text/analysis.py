@@ -143,8 +143,10 @@ class Preparation:
             return text, False
         except Exception as error:
             if type(error) in (AttributeError, TypeError, ValueError):
-                shown = "is None" if document is None else f"is {type(document).__name__}"
-                raise type(error)(f"{error} (texts[{i}] {shown})") from None
+                shown = "None" if document is None else type(document).__name__
+                raise type(error)(
+                    f"{error} (texts[{i}] is {shown}: leave it out, or '' in its place)"
+                ) from None
             error.add_note(f"It is texts[{i}].")
             raise
 
