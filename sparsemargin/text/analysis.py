@@ -206,10 +206,10 @@ class Plan:
     def scanner(self, dtype: np.dtype) -> Scanner:
         if self.known is None:
             return Scanner(dtype, **self.settings)
-        lexicon, columns = self.known.lexicon, self.known.columns_and_none
         return Scanner(
-            dtype, lexicon=lexicon, columns=columns, n_columns=len(self.known), **self.settings
-        )
+            dtype, lexicon=self.known.lexicon, columns=self.known.columns,
+            n_columns=len(self.known), **self.settings,
+        )  # fmt: skip
 
     def n_entries(self, texts: list[Any]) -> int:
         """About as many as the rows of these texts have, or more."""

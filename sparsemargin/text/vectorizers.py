@@ -80,12 +80,6 @@ def n_texts_of(X: Any) -> np.ndarray:
     return counts
 
 
-def counted_as(dtype: Any) -> np.dtype:
-    """What counts are kept in until the matrix is made."""
-    dtype = np.dtype(dtype)
-    return dtype if dtype in counting.TYPES else np.dtype(np.int32)
-
-
 # What the docstrings of all vectorizers end with.
 _SHARED_DOC = """
     A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
@@ -144,6 +138,8 @@ class _Scanning:
         return plan
 
     def __getstate__(self) -> dict[str, Any]:
+        if "_terms" in vars(self):
+            self.vocabulary_  # type: ignore[attr-defined] # noqa: B018
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name not in ("_terms", "_plan")}
 
@@ -180,22 +176,15 @@ class _Counting(_Scanning):
         terms = self.__dict__.get("_terms")
         return None if terms is None or "vocabulary_" in self.__dict__ else terms
 
-    def __getstate__(self) -> dict[str, Any]:
-        if "_terms" in self.__dict__:
-            self.vocabulary_  # noqa: B018
-        return super().__getstate__()
-
     def _check_vocabulary(self) -> None:
         if not self.__dict__.get("_terms"):
             super()._check_vocabulary()  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Terms by column, an array of str objects."""
-        self._check_vocabulary()
-        terms = self.__dict__.get("_terms")
-        if not terms or "vocabulary_" in self.__dict__:
+        if not self.compiled_vocabulary:
             return super().get_feature_names_out(input_features)  # type: ignore[misc]
-        return np.array(terms.terms(), dtype=object)
+        return np.array(self.compiled_vocabulary.terms(), dtype=object)
 
     def _vocabulary_of_fit(self, as_words: bool) -> Vocabulary:
         """The terms and their columns as they are now."""
@@ -213,7 +202,9 @@ class _Counting(_Scanning):
         if plan is None:
             return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        scanner, rows = scan(plan, counted_as(self.dtype), raw_documents, n_jobs)
+        dtype = np.dtype(self.dtype)
+        counted = dtype if dtype in counting.TYPES else np.dtype(np.int32)
+        scanner, rows = scan(plan, counted, raw_documents, n_jobs)
         if plan.known is not None:
             return plan.known, matrix_of(rows, len(plan.known), self.dtype)
         lengths = scanner.lexicon.lengths()
@@ -285,23 +276,9 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     _base = theirs.TfidfVectorizer
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn terms and their idf, and weigh the terms of the same texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str, bytes, file names or file objects
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_terms)
-        """
         self._check_params()
-        self._tfidf = theirs.TfidfTransformer(
-            norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf,
-            sublinear_tf=self.sublinear_tf,
-        )  # fmt: skip
+        names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
+        self._tfidf = theirs.TfidfTransformer(**{name: getattr(self, name) for name in names})
         X = super(self._base, self).fit_transform(raw_documents)
         # By columns, of which `fit` asks no more than where they end; rows' numbers are not true.
         ends = np.append(0, n_texts_of(X).cumsum()).astype(X.indices.dtype)
@@ -309,16 +286,6 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         return self._weighed(X)
 
     def transform(self, raw_documents: Any) -> Any:
-        """Weigh the terms of texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str, bytes, file names or file objects
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_terms)
-        """
         if "_tfidf" not in vars(self):
             check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
         return self._weighed(super(self._base, self).transform(raw_documents))
@@ -397,16 +364,6 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         return _HashedNames(self.n_features, self.terms_)
 
     def transform(self, X: Any) -> Any:
-        """Hash the features of texts.
-
-        Parameters
-        ----------
-        X : iterable of str, bytes, file names or file objects
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_features)
-        """
         fits = np.dtype(self.dtype) in counting.TYPES and self.n_features <= MOST_HASHED
         given = {"n_hashed": self.n_features, "signs": self.alternate_sign}
         plan = self._plan_of(**given) if fits and not isinstance(X, str) else None
