@@ -328,7 +328,8 @@ class _HashedNames(Sequence[str]):
 
 @with_threads
 class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit."""
+    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit; above
+    67 million features (2**26) by its own code."""
 
     _base = theirs.HashingVectorizer
 

@@ -192,15 +192,16 @@ class Lowered {
     template <bool UTF8>
     Writer read_bytes(const char *p, const Document &text, Writer to) {
         const char *stop = p + text.length;
-        Characters &characters = text.lower ? as_lower_ : as_written_;
+        const bool by_spaces = by_spaces_, lower = text.lower;
+        Characters &characters = lower ? as_lower_ : as_written_;
         while (p < stop) {
             const int n = static_cast<int>(std::min<int64_t>(stop - p, 8));
             char last[8] = {};
             if (n < 8) std::memcpy(last, p, n);
             const uint64_t word = load_word(n < 8 ? last : p);
             if (!(word & HIGH)) {
-                const uint64_t parts = by_spaces_ ? ~space_bytes(word) & HIGH : word_bytes(word);
-                const uint64_t small = text.lower ? between(word, 'A', 'Z') >> 2 : 0;
+                const uint64_t parts = by_spaces ? ~space_bytes(word) & HIGH : word_bytes(word);
+                const uint64_t small = lower ? between(word, 'A', 'Z') >> 2 : 0;
                 to.add(word | small, gather(parts) & ((1u << n) - 1), n);
                 p += n;
                 continue;
