@@ -328,8 +328,10 @@ class _HashedNames(Sequence[str]):
 
 @with_threads
 class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit; above
-    67 million features (2**26) by its own code."""
+    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
+
+    Of more than 67 million features (2**26) its own code makes the rows.
+    """
 
     _base = theirs.HashingVectorizer
 
