@@ -36,19 +36,30 @@ _REMEDIES = {
     errno.EACCES: "Change its permissions, or name another.",
 }
 
-_EXAMPLES = """\b
+_FIRST_STEPS = """\
+Classify texts, cells and other sparse data, from files of any length.
+Three first things to do, with texts in lines "LABEL<tab>text":
+  sparsemargin train reviews.tsv -o reviews.model      learn from them
+  sparsemargin evaluate reviews.model test.tsv         see how well, on others
+  sparsemargin predict reviews.model new.tsv           ask for labels
+
+svmlight files, such as news.svm or news.svm.gz, go the same way.
+sparsemargin --help lists the commands, sparsemargin train --help the options.
+"""
+
+_NOTES = """\b
 Examples:
-  sparsemargin train train.svm -o news.model
+  sparsemargin train reviews.tsv -o reviews.model
   sparsemargin evaluate news.model test.svm
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
-Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C;
-143 ended by SIGTERM.
+Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage;
+130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 
 \b
-The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
+The Tab key completes commands, options and files, in bash (zsh, fish likewise):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
@@ -183,8 +194,13 @@ def _forget_output() -> None:
 
 
 @click.group(
-    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
-)
+    cls=_Commands, epilog=_NOTES, invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.version_option(package_name="sparsemargin", prog_name="sparsemargin")
-def main() -> None:
-    """Large-margin online learning from svmlight files, at the speed of the text."""
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Classify texts, cells and other sparse data, from files of any length."""
+    if ctx.invoked_subcommand is None:
+        click.echo(_FIRST_STEPS, nl=False)

@@ -26,6 +26,7 @@ from sparsemargin.cli.options import (
     FILES,
     MODEL,
     N_JOBS,
+    OUTPUT,
     PATH,
     THRESHOLD,
     TOP_K,
@@ -33,6 +34,7 @@ from sparsemargin.cli.options import (
     dictionary_option,
     document_options,
     make_command,
+    option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.predict import PredictedBlock, Predictor
@@ -42,31 +44,35 @@ from sparsemargin.models.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
-sparsemargin predict news.model test.svm -o labels.txt
+sparsemargin predict reviews.model new.tsv -o labels.txt
+sparsemargin predict reviews.model new.tsv --explain 5
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
-sparsemargin predict reviews.model new.tsv
 """
+
+# What --help lists; the rest is left to --help-all.
+_BRIEF = {"output", "scores", "n_explained", "top_k", "form"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
-@make_command("predict", _EXAMPLES)
+@make_command("predict", _EXAMPLES, _BRIEF)
 @MODEL
 @FILES
-@click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
-              help="Instead of standard output.")  # fmt: skip
-@click.option("--scores", is_flag=True,
-              help="Print decision values beside the labels, separated by tabs, below a line with "
-              "the classes they speak for.")  # fmt: skip
-@click.option("--explain", "n_explained", type=click.IntRange(min=1), is_flag=False, flag_value=10,
-              metavar="[K]", help="Tell why: print lines of row, label, feature and what it adds "
-              "to the label's output, separated by tabs, for the K features that add most (10), "
-              "beside the output, the intercept and the other features together.")  # fmt: skip
-@dictionary_option("General")
+@option(OUTPUT, "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
+        help="Instead of standard output.")  # fmt: skip
+@option(OUTPUT, "--scores", is_flag=True,
+        help="Print decision values beside the labels; separated by tabs, below a line with the "
+        "classes they speak for.")  # fmt: skip
+@option(OUTPUT, "--explain", "n_explained", type=click.IntRange(min=1), is_flag=False,
+        flag_value=10, metavar="[K]",
+        help="Tell why, by the K features that add most (10): print lines of row, label, feature "
+        "and what it adds to the label's output, separated by tabs, beside the output, the "
+        "intercept and the other features together.")  # fmt: skip
+@dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
