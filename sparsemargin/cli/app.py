@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
@@ -68,10 +69,23 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came, in a command that heeds it as Ctrl-C."""
 
 
+class _Failure(click.ClickException):
+    def show(self, file: Any = None) -> None:
+        click.echo(_fitted_to_terminal(f"Error: {self.format_message()}"), file=file, err=True)
+
+
+def _fitted_to_terminal(text: str) -> str:
+    """The text in lines that end between words, where a terminal shows it; else in one line."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return click.wrap_text(text, width, subsequent_indent="  ")
+
+
 def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
     """What to tell of an error in a command, in one line, its notes included."""
     text = " ".join([_told(error), *getattr(error, "__notes__", ())])
-    return click.ClickException(shown(_in_options(text, command)))
+    return _Failure(shown(_in_options(text, command)))
 
 
 def _in_options(text: str, command: click.Command | None) -> str:
@@ -150,7 +164,8 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
             told = _in_options(str(message), _invoked(ctx))
             # What the command is at is worth more; that it could not be told is found in the end.
             with suppress(OSError):
-                click.echo(f"Warning: {shown(told)}", err=True)
+                # Not by click, which would write into a line of progress.
+                print(_fitted_to_terminal(f"Warning: {shown(told)}"), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -11,7 +11,7 @@ from sparsemargin.models.pipelines import taken
 
 
 def as_scikit_learn(model: Any) -> Any:
-    """Give a linear model as scikit-learn's LinearSVC, for ONNX converters, SHAP and other tools.
+    """Give a linear model as scikit-learn's SGDClassifier, for tools such as ONNX and SHAP.
 
     Its `coef_`, `intercept_` and `classes_` are the model's, and so are its outputs, but for
     rounding, and what it predicts. Only a row whose output is exactly 0 may differ: scikit-learn
@@ -25,10 +25,10 @@ def as_scikit_learn(model: Any) -> Any:
 
     Returns
     -------
-    sklearn.svm.LinearSVC or sklearn.pipeline.Pipeline
+    sklearn.linear_model.SGDClassifier or sklearn.pipeline.Pipeline
         Fitted. Of a pipeline the last step is converted, this library's vectorizers become
         scikit-learn's, and all other steps are the same objects as before. To fit it again is to
-        learn by LinearSVC, with its default parameters.
+        learn by SGDClassifier, with its default parameters.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def as_scikit_learn(model: Any) -> Any:
     Pipeline(steps=[('vectorizer',
                      TfidfVectorizer(dtype=<class 'numpy.float32'>,
                                      ngram_range=(1, 2), sublinear_tf=True)),
-                    ('classifier', LinearSVC())])
+                    ('classifier', SGDClassifier())])
     >>> theirs.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
@@ -56,14 +56,14 @@ def as_scikit_learn(model: Any) -> Any:
 
     model = taken(model)
     if not hasattr(model, "steps"):
-        return _linear_svc(model)
+        return _linear_classifier(model)
     *before, (name, last) = model.steps
     steps = [(each, _vectorizer(step)) for each, step in before]
-    return Pipeline([*steps, (name, _linear_svc(taken(last)))])
+    return Pipeline([*steps, (name, _linear_classifier(taken(last)))])
 
 
-def _linear_svc(model: Any) -> Any:
-    from sklearn.svm import LinearSVC
+def _linear_classifier(model: Any) -> Any:
+    from sklearn.linear_model import SGDClassifier
     from sklearn.utils.validation import check_is_fitted
 
     from sparsemargin.models.classifiers import Classifier
@@ -74,14 +74,14 @@ def _linear_svc(model: Any) -> Any:
     fitted = model._fitted
     if fitted.many:
         raise ValueError(
-            "The model's rows may have several labels, and a LinearSVC predicts one class. Fit a "
-            "model for each label."
+            "The model's rows may have several labels, and an SGDClassifier predicts one class. "
+            "Fit a model for each label."
         )
     try:
         coef = model.coef_
     except AttributeError as error:
-        raise ValueError(f"No LinearSVC has the outputs of this model: {error}") from None
-    made = LinearSVC(fit_intercept=model.fit_intercept)
+        raise ValueError(f"No SGDClassifier has the outputs of this model: {error}") from None
+    made = SGDClassifier(fit_intercept=model.fit_intercept)
     made.classes_, made.coef_, made.intercept_ = model.classes_, coef, model.intercept_
     for name in ("n_features_in_", "feature_names_in_"):
         if hasattr(model, name):

@@ -286,7 +286,7 @@ def on_terminal(*args):
 
 def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, tmp_path):
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
-    for words in "MB/s, error", "%", "\x1b[", "one-step-ahead error":
+    for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
         assert words in shown
     # No lines as elsewhere.
     assert "rows  epoch" not in shown

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from sklearn.feature_extraction import text as theirs
+from sklearn.linear_model import SGDClassifier
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
-from sklearn.svm import LinearSVC
 
 from problems.models import JOINT, MODELS, VECTORS, fit, make_problem, widened
 from sparsemargin import (
@@ -40,7 +40,7 @@ def test_weights_outputs_and_classes_are_the_same(name, n_classes, hypothesis):
     make = LINEAR.get(name, AROWClassifier)
     model = fit(make(hypothesis=hypothesis, random_state=0), X, y)
     other = as_scikit_learn(model)
-    assert type(other) is LinearSVC
+    assert type(other) is SGDClassifier
     for attribute in ("coef_", "intercept_", "classes_"):
         assert np.array_equal(getattr(other, attribute), getattr(model, attribute))
     assert_same_answers(model, other, X)
@@ -70,7 +70,7 @@ def test_pipelines_of_texts_become_scikit_learn_s_from_end_to_end(name):
     model = make_pipeline(vectorizer, MaxAbsScaler(), AROWClassifier()).fit(TEXTS, LABELS)
     other = as_scikit_learn(model)
     vectorizer, scaler, last = [step for _, step in other.steps]
-    assert (type(vectorizer), type(last)) == (getattr(theirs, name), LinearSVC)
+    assert (type(vectorizer), type(last)) == (getattr(theirs, name), SGDClassifier)
     assert scaler is model[1]
     assert list(other.named_steps) == list(model.named_steps)
     if name != "HashingVectorizer":
@@ -94,7 +94,7 @@ X, Y = make_problem()
         (ALMAClassifier(kernel="rbf").fit(X, Y), "kernel has no coef_"),
         (ALMAClassifier(hypothesis="vote").fit(X, Y), "'vote' has no single weight vector"),
         (AROWClassifier().fit(X, [["a"], ["a", "b"]] * 40), "may have several labels"),
-        (LinearSVC().fit(X, Y), "no classifier of sparsemargin"),
+        (SGDClassifier().fit(X, Y), "no classifier of sparsemargin"),
         (AROWClassifier(), "not fitted"),
         (AutoClassifier(), "not fitted"),
     ],
