@@ -548,11 +548,15 @@ def render(chosen: dict[str, Entry]) -> dict[str, str]:
     """Return the tables of these figures, in Markdown, each with its machine."""
     rendered = {}
     for name, told in chosen.items():
-        on = told["machine"]
-        packages = ", ".join(f"{package} {on[package]}" for package in PACKAGES)
-        measured = f"*Measured on {on['cpu']}, {on['cpus']} processors; {packages}.*"
+        measured = measured_on(told["machine"])
         rendered[name] = f"{TABLES[name].render(told['entries'])}\n\n{measured}"
     return rendered
+
+
+def measured_on(machine: Entry) -> str:
+    """Return the line below a table that tells the machine."""
+    packages = ", ".join(f"{package} {machine[package]}" for package in PACKAGES)
+    return f"*Measured on {machine['cpu']}, {machine['cpus']} processors; {packages}.*"
 
 
 def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
@@ -566,7 +570,7 @@ def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
     of_errors = "claims", "classes", "rare", "genomes", "dense"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
-        PERFORMANCE: of_speed, README: {name: tables[name] for name in ("claims", "text")},
+        PERFORMANCE: of_speed, README: {"claims": tables["claims"]},
         TEXT_GUIDE: {name: tables[name] for name in ("claims-apart", "rare")},
         MANY: {"classes": tables["classes"]},
         GENOMES: {name: tables[name] for name in ("genomes", "logs")},
