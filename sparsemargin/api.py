@@ -285,9 +285,9 @@ def fit_text(
     ['spam']
     """
     from sklearn.base import clone
-    from sklearn.pipeline import Pipeline
 
     from sparsemargin.text import TfidfVectorizer
+    from sparsemargin.text.pipeline import Pipeline
 
     if y is None:
         if sample_weight is not None:
