@@ -501,15 +501,24 @@ TABLES = {
     ),
     "logs": Table(
         "dense", "Test errors % on logarithms of intensities", lambda report: report["logs"],
-        pivot([("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")]),
+        pivot(
+            [("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")],
+            lambda e: e["values"] != "standardised",
+        ),
     ),
     "few": Table(
         "dense", "Test errors % on few features", lambda report: report["few"],
-        pivot([("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")]),
+        pivot(
+            [("", "`{contestant}`"), ("values", "{values}")], "of", [("{of}", "{error:.1f}")],
+            lambda e: e["values"] != "centred",
+        ),
     ),
     "genomes": Table(
         "genomes", "Test errors % on microarrays", _select_genomes,
-        pivot([("", "{contestant}")], "of", [("{of}", _genome_error)]),
+        pivot(
+            [("", "{contestant}")], "of", [("{of}", _genome_error)],
+            lambda e: "NearestCentroid" not in e["contestant"],
+        ),
     ),
 }  # fmt: skip
 
