@@ -39,7 +39,7 @@ _MOST_CONFUSIONS = 20
 
 
 # What --help lists; the rest is left to --help-all.
-_BRIEF = {"positive", "threshold", "top_k", "form", "as_json"}
+_BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 
 
 @make_command("evaluate", _EXAMPLES, _BRIEF)

@@ -53,7 +53,7 @@ sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
 # What --help lists; the rest is left to --help-all.
-_BRIEF = {"output", "scores", "n_explained", "top_k", "form"}
+_BRIEF = {"output", "scores", "n_explained", "top_k", "format"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 _OUTPUT, _OTHERS = "(output)", "(others)"

@@ -61,12 +61,8 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
-from sparsemargin.io.documents import (
-    HASHED_BITS,
-    DocumentForm,
-    hashed_pairs,
-    learn_documents,
-)
+from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
@@ -89,7 +85,7 @@ sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache to
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "form",
+    "hash_bits", "positive", "multilabel", "cache", "format",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -161,7 +157,7 @@ def command(
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    how = document_form(sources, *(options.pop(name) for name in ("form", "text", "label")))
+    how = document_form(sources, *(options.pop(name) for name in ("format", "text", "label")))
     init, settings = options["init_model"], _settings(options)
     vectorizer = _vectorizer(settings, how, init)
     checkpoint = _checkpoint_of(output, sources, resume)

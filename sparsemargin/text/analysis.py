@@ -97,8 +97,11 @@ class Preparation:
 
     def takes(self, text: bytes) -> bool:
         """Whether the scanner can read UTF-8 as it lies there."""
-        special = self.lower and any(each.encode() in text for each in SPECIAL)
-        return self.as_they_come and not self.strips and not special
+        if not self.as_they_come or self.strips:
+            return False
+        if not self.lower or text.isascii():
+            return True
+        return not any(each.encode() in text for each in SPECIAL)
 
     def blocks(
         self, raw_documents: Iterable[Any], first: int = 0
