@@ -221,10 +221,11 @@ def _select_claims(report: Any) -> list[Entry]:
 
 
 def _claims(digits: int, *, errors: bool) -> Callable[[Iterable[Entry]], str]:
-    """Test errors, the least in bold, with their standard errors or without; and times."""
+    """Test errors, the least in bold, and times; with the standard errors and what was tuned, or
+    without both."""
 
     def render(entries: Iterable[Entry]) -> str:
-        rows = list(entries)
+        rows = [each for each in entries if errors or "tuned" not in each["contestant"]]
 
         def told(data: str) -> Cell:
             least = min(each[data]["error"] for each in rows if each[data])
