@@ -31,13 +31,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from tables import README, fill_page, markdown_table, measured_on
+from tables import README, TEXT_GUIDE, fill_page, markdown_table, measured_on
 from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 
@@ -224,6 +225,18 @@ def table(figures):
     )
 
 
+def whole_table(figures):
+    """Error and seconds of each contestant on each set, files included."""
+    columns = {LARGE: "sources", **SMALL}
+    names = dict.fromkeys(name for of in columns for name in figures[of])
+    rows = [
+        [name, *("{:.2f}; {:.2f}".format(*figures[of][name]) if name in figures[of]
+                 else "" for of in columns)]
+        for name in names
+    ]  # fmt: skip
+    return markdown_table(["error, %; seconds", *columns.values()], rows)
+
+
 def draw(figures):
     """The chart: error against seconds, with the names beside the marks."""
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
@@ -255,10 +268,13 @@ def show(kept):
     """Draw the chart, and fill in the README's table."""
     for ground in ("light", "dark"):
         path = PICTURES / f"texts-{ground}.svg"
-        with theme(ground):
+        # The same figures make the same bytes.
+        with theme(ground), rc_context({"svg.hashsalt": path.stem}):
             draw(kept["sets"]).savefig(path, metadata={"Date": None})
         print(f"written: {path.name}, {path.stat().st_size / 1000:.0f} KB")
-    fill_page(README, {"texts": f"{table(kept['sets'])}\n\n{measured_on(kept['machine'])}"})
+    measured = measured_on(kept["machine"])
+    fill_page(README, {"texts": f"{table(kept['sets'])}\n\n{measured}"})
+    fill_page(TEXT_GUIDE, {"texts-apart": f"{whole_table(kept['sets'])}\n\n{measured}"})
 
 
 def main():

@@ -93,11 +93,13 @@ def test_the_headline_claims_what_its_figures_say():
 def test_chart_and_table_of_texts_are_those_of_the_figures(tmp_path, monkeypatch):
     kept = json.loads(texts.FIGURES.read_text())
     monkeypatch.setattr(texts, "PICTURES", tmp_path)
-    page = tmp_path / "README.md"
-    page.write_text("<!-- table texts -->\n<!-- end of table texts -->\n")
-    monkeypatch.setattr(texts, "README", page)
+    for name, table in {"README": "texts", "TEXT_GUIDE": "texts-apart"}.items():
+        page = tmp_path / name
+        page.write_text(f"<!-- table {table} -->\n<!-- end of table {table} -->\n")
+        monkeypatch.setattr(texts, name, page)
     texts.show(kept)
-    assert page.read_text().strip() in tables.README.read_text()
+    for name in "README", "TEXT_GUIDE":
+        assert (tmp_path / name).read_text().strip() in getattr(tables, name).read_text()
     for ground in ("light", "dark"):
         name = f"texts-{ground}.svg"
         assert f"docs/_static/{name}" in tables.README.read_text()
