@@ -282,8 +282,8 @@ class AdaptiveEpoch(VectorEpoch):
     def __init__(self, learner: Learner, start: DualVectors) -> None:
         super().__init__(learner, start)
         assert start.gains is not None
-        self.gains = start.gains.array()
-        self.space.of_labels(self.space.gain)[...] = self.gains
+        self.space.set_gain(start.gains.array())
+        self.gains = self.space.of_labels(self.space.gain)
 
     def learned(self) -> DualVectors:
         added = self.space.of_labels(self.space.gain) - self.gains
@@ -309,7 +309,7 @@ class AdaptiveMixer(VectorMixer):
         steps = changed(zeros, times, [each.theta for each in learned])
         added = changed(zeros, times, [each.gains for each in learned])
         weight = (gain == 0.0) + added
-        gain[...] = _held(gain + added / len(learned), gain.dtype)
+        self.mixture.space.set_gain(gain + added / len(learned))
         return theta + np.divide(steps, weight, out=zeros, where=weight > 0.0)
 
 

@@ -146,7 +146,8 @@ def sample_of(
     if not len(chosen):
         return None
     chosen = chosen if counted is None else counted[chosen]
-    return check_rows(rows_at(rows, chosen)), targets[chosen]
+    # For outputs, which a column that stands twice does no harm to.
+    return check_rows(rows_at(rows, chosen), repeats_allowed=True), targets[chosen]
 
 
 def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:

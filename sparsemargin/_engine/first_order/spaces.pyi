@@ -18,6 +18,7 @@ class LinearState(FirstOrderSpace):
     g: np.ndarray
     acc: np.ndarray
     synced: np.ndarray
+    variances: np.ndarray
     gain: np.ndarray
     pending: np.ndarray
     width: int
@@ -29,6 +30,7 @@ class LinearState(FirstOrderSpace):
         self, n_features: int, n_labels: int, p: float, dtype: Any, *, bias: float, slack: float,
         averaged: bool, normalized: bool, log: Any, adaptive: bool = False,
     ) -> None: ...  # fmt: skip
+    def set_gain(self, gain: np.ndarray) -> None: ...
     def of_labels(self, numbers: np.ndarray) -> np.ndarray: ...
     def resize(self, n_features: int, first: int = 0) -> None: ...
     def like(self, n_labels: int, bias: float, look: Callable[[Any], Any]) -> LinearState: ...

@@ -5,7 +5,9 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
     cdef double bound
     if not job.normed:
         return 1.0
-    bound = bound_of_norm(row, job.bias, job.space.c.slack)
+    bound = call.scale.norm * (1.0 + 1e-12)
+    if not bound > 0.0:
+        bound = bound_of_norm(row, job.bias, job.space.c.slack)
     if job.is_joint:
         bound *= job.stretch
     if job.repeats != NULL and read_shared(job.repeats + call.row) != NONE:
@@ -163,7 +165,8 @@ cdef inline bint find_repeats(Job job, Call call,
     """See whether a column of the row stands twice, if that is not yet known."""
     if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
-    write_shared(job.repeats + call.row, SOME if has_repeats(row, call.work.marks) else NONE)
+    write_shared(job.repeats + call.row, SOME if has_repeats(row, job.rows.n_features,
+                                                             call.work.marks) else NONE)
     return True
 
 
@@ -171,7 +174,9 @@ cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& 
                                Instance* x) except -1 nogil:
     """The row as a correction takes it; False where it is zero."""
     cdef Space* c = &job.space.c
-    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
+    cdef RowScale* known = &call.scale
+    if c.scales != NULL:
+        known = c.scales + call.row
     cdef bint repeats = job.repeats != NULL and read_shared(job.repeats + call.row) == SOME
     x.bias, x.slack = job.bias, c.slack
     x.bias_column = job.rows.n_features
@@ -197,13 +202,13 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     return OK
 
 
-cdef inline double scaled_score(const state_t* g, Py_ssize_t width,
+cdef inline double scaled_score(const state_t* g, Py_ssize_t stride,
                                 const Instance* x) noexcept nogil:
     """The score of the row times its factor, its soft-margin coordinate left out."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(x.n):
-        total += x.values[j] * g[x.columns[j] * width]
+        total += x.values[j] * g[x.columns[j] * stride]
     return total
 
 
@@ -223,7 +228,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
     if x.scale.exponent and fabs(score) < LOSSY:
-        score = scaled_score(<const state_t*> at.g + l, at.width, x)
+        score = scaled_score(<const state_t*> at.g + l, at.stride, x)
         if x.slack_t != NULL:
             score += link(&c.link, x.slack_t[l]) * x.slack
         if rule.scaling == BY_ROW:
