@@ -230,10 +230,21 @@ def dictionary_option(section: str) -> Decorator:
 
 READING, OUTPUT = "Reading", "Output"
 
+
+class _Threshold(click.ParamType):
+    """A number, or f1."""
+
+    name = "threshold"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == "f1" else click.FLOAT.convert(value, param, ctx)
+
+
 THRESHOLD = option(
-    OUTPUT, "--threshold", type=float, metavar="X",
-    help="What the score of a label must reach, by a model of many labels.  [default: 0, or "
-    "anything with --top-k]",
+    OUTPUT, "--threshold", type=_Threshold(), metavar="X",
+    help="What the score of a label must reach, by a model of many labels, or that of the second "
+    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
+    "--top-k]",
 )  # fmt: skip
 TOP_K = option(
     OUTPUT, "--top-k", type=click.IntRange(min=1), metavar="K",

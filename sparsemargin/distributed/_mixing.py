@@ -27,6 +27,7 @@ from typing import Any, Literal, Self
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.csr import Csr
@@ -52,6 +53,7 @@ class Update:
     mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
     label_order: LabelOrder  # of the rows, as far as they were not shuffled
+    progress: ProgressiveOutputs | None  # what was said of the rows before they were learned
 
 
 class SingleEpoch:

@@ -19,6 +19,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
@@ -82,15 +83,17 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
     label_order = LabelOrder()
     for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
         label_order.add(targets, order)
-        task = learner._task(rows, targets, None, first_row=first_row)
+        kept = learner._fitted.progress if number == 1 else None
+        task = learner._task(rows, targets, None, first_row=first_row, kept=kept)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, learner._learn_stream(task, order))
         epoch.note(task)
     made = space.per_label("corrections") - corrections
     trials = space.trials - trials
     return Update(
-        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order
-    )
+        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order,
+        learner._fitted.progress,
+    )  # fmt: skip
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -272,6 +275,9 @@ class Rounds:
         fitted = self.mixture.fitted
         counted = [fitted.rows_by_class, *(each.rows_by_class for each in updates)]
         fitted.rows_by_class = np.sum(counted, 0)
+        kept = [each.progress for each in updates if each.progress is not None]
+        if epoch == 1 and kept:
+            fitted.progress = ProgressiveOutputs.merged(kept)
         self.done = epoch
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

@@ -204,5 +204,5 @@ class Mixture:
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         fitted, earlier = self.fitted, found._fitted
         fitted.space, fitted.slice_seed = earlier.space, earlier.slice_seed
-        fitted.rows_by_class = earlier.rows_by_class
+        fitted.rows_by_class, fitted.progress = earlier.rows_by_class, earlier.progress
         self.seed = seed

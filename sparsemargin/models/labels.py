@@ -544,7 +544,7 @@ class Choice:
             sound = False
         if not sound or np.isnan(least).any():
             raise ValueError(
-                f"threshold must be a number, or one for each of the {n_labels} labels, got "
+                f"threshold must be a number, one for each of the {n_labels} labels, or 'f1', got "
                 f"{threshold!r}."
             )
         self.threshold = least
@@ -559,6 +559,10 @@ class Choice:
         above, equal = outputs > least, outputs == least
         room = self.top_k - above.sum(axis=1, keepdims=True)
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+    def lone_codes(self, outputs: np.ndarray) -> np.ndarray:
+        """The class of each row, of two: the second where the only output reaches the threshold."""
+        return self.of(outputs)[:, 0].astype(np.intp)
 
     def labels(self, outputs: np.ndarray) -> Positives:
         """The labels of each row: in their own order, or, with `top_k`, by falling output."""

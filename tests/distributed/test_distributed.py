@@ -425,3 +425,24 @@ def test_a_file_that_changes_between_epochs_is_told(tmp_path):
 
     with pytest.raises(ValueError, match=r"1\.svm: these 10 rows are not those that learning"):
         fit_distributed(paths, algo="alma", on_round=change)
+
+
+def test_shards_put_together_what_they_said_of_rows_before_learning_them():
+    X, y = make_zipf_text(12_000, 2000, random_state=0)
+    how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
+    few = fit_distributed(cut(X[:900], y[:900], 3), **how)._fitted.progress
+    alone = [
+        sparsemargin.AROWClassifier(shuffle=False, intercept_scaling=0.3).fit(*shard)
+        for shard in cut(X[:900], y[:900], 3)
+    ]
+    expected = np.sort(np.concatenate([each._fitted.progress.outputs[:300] for each in alone]), 0)
+    assert few.n_trials == 900
+    np.testing.assert_allclose(np.sort(few.outputs[:900], axis=0), expected, rtol=1e-12)
+    many = fit_distributed(cut(X, y, 3), **how)
+    kept = many._fitted.progress
+    assert kept.n_trials == 12_000
+    assert kept.n_kept == len(kept.steps)
+    assert kept.positive.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
+    told = many.predict_proba(X)[:, 1]
+    assert np.mean((told > 0.5) == (y == 1)) > 0.9
+    assert told.mean() == pytest.approx(np.mean(y == 1), abs=0.02)

@@ -110,7 +110,8 @@ def task_of(task, rows, first, last):
     mine = (first <= labels) & (labels < last)
     positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
     weights = np.ascontiguousarray(task.class_weight[:, first:last])
-    return replace(task, rows=rows, positives=positives, class_weight=weights)
+    kept = None if task.kept is None else task.kept.of_labels(first, last)
+    return replace(task, rows=rows, positives=positives, class_weight=weights, kept=kept)
 
 
 class BlockOutputs:

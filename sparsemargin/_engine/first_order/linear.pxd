@@ -39,12 +39,12 @@ cdef struct Move:  # what a step came to
 
 
 cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
-                       Py_ssize_t i, Py_ssize_t n_labels, const double* a,
+                       Py_ssize_t i, Py_ssize_t first, Py_ssize_t last, const double* a,
                        const double* b) noexcept nogil:
-    """The weights of a coordinate whose first number is the i-th."""
+    """The weights of some labels at a coordinate whose first number is the i-th."""
     cdef Py_ssize_t l
     cdef double g, acc
-    for l in range(n_labels):
+    for l in range(first, last):
         g = at.g[i + l]
         if not c.averaged:
             made[l] = <state_t> (g * a[l])

@@ -97,7 +97,7 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
     cdef Py_ssize_t j, i, K = c.n_labels
     for j in range(row.nnz + (1 if c.bias else 0)):
         i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.stride
-        weigh(made + j * K, c, at, i, K, &of.a[0], &of.b[0])
+        weigh(made + j * K, c, at, i, 0, K, &of.a[0], &of.b[0])
     return made + row.nnz * K
 
 

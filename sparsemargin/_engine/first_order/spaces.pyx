@@ -407,7 +407,8 @@ cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made)
     with nogil:
         for i in range(0, space.c.n_coordinates):
             if flushed:
-                weigh(made + i * width, &space.c, at, i * stride, space.c.n_labels, &a[0], &b[0])
+                weigh(made + i * width, &space.c, at, i * stride, 0, space.c.n_labels, &a[0],
+                      &b[0])
                 for l in range(space.c.n_labels, width):
                     made[i * width + l] = 0
             elif averaged:

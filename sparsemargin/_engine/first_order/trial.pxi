@@ -158,6 +158,54 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     return correct(job, call, at, 0, lead, 1.0, share, &x)
 
 
+# ---------------------------------------------------------------------- outputs that are kept
+
+cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at,
+                              const Row[value_t, index_t]& row) noexcept nogil:
+    """Keep what the hypothesis says of the row, as it is before the trial."""
+    cdef int64_t j, place = place_of(&job.kept, call.trials)
+    cdef Py_ssize_t l, first = call.first, last = job.n_scores if job.is_joint else call.last
+    cdef double* outputs
+    cdef uint8_t* positive
+    if place < 0:
+        return
+    outputs = job.kept.outputs + place * job.kept.step
+    positive = job.kept.positive + place * job.kept.step
+    for l in range(first, last):
+        mix(&job.space.c, 0 if job.is_joint else l, call.trials, &call.a[l], &call.b[l])
+        outputs[l], positive[l] = call.a[l] * call.scores[l], False
+    if job.space.c.averaged:
+        average_outputs(job, call, at, row, outputs)
+    if job.starts != NULL:
+        for j in range(job.starts[call.row], job.starts[call.row + 1]):
+            if first <= job.labels[j] < last:
+                positive[job.labels[j]] = True
+    else:
+        j = job.codes[call.row] - (1 if job.n_scores == 1 else 0)
+        if first <= j < last:
+            positive[j] = True
+    if first == 0:
+        job.kept.steps[place] = 1.0 if job.weights == NULL else job.weights[call.row]
+
+
+cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,
+                                 const Row[value_t, index_t]& row, double* outputs) noexcept nogil:
+    """Let labels' outputs be those of their averages, weighed entry by entry."""
+    cdef Py_ssize_t l, i, j
+    cdef double value
+    cdef state_t* made = <state_t*> call.made.data()
+    for l in range(call.first, call.last):
+        outputs[l] = 0.0
+    for j in range(row.nnz + (1 if job.bias else 0)):
+        i, value = job.rows.n_features, job.bias
+        if j < row.nnz:
+            i, value = row.columns[j], row.values[j]
+        weigh(made, &job.space.c, at, i * at.stride, call.first, call.last, call.a.data(),
+              call.b.data())
+        for l in range(call.first, call.last):
+            outputs[l] += value * made[l]
+
+
 # -------------------------------------------------------------------------------- the correction
 
 cdef inline bint find_repeats(Job job, Call call,

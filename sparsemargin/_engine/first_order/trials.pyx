@@ -17,9 +17,10 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.core.labels cimport (
-    FirstOrderRule, Space, answer, next_threshold, refit, scaled_step, settle, tighten, trial_of,
-    unit
+    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, settle, tighten,
+    trial_of, unit
 )
+from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
@@ -103,6 +104,7 @@ cdef class Job:
     cdef const double* weights  # NULL: all 1
     cdef const double* class_weight
     cdef uint8_t* repeats  # of each row; NULL: none, or they do no harm
+    cdef Kept kept
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
@@ -131,6 +133,7 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
+        self.kept = kept_of(task.kept)
         merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
                   or space.log is not None or self.is_joint)
         if merges and not distinct:
@@ -213,6 +216,7 @@ cdef class Call:
     # Of the row at hand.
     cdef vector[double] scores, signs, units
     cdef RowScale scale  # norm 0: not measured yet
+    cdef vector[double] a, b, made  # the hypothesis, where its outputs are kept
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -229,6 +233,9 @@ cdef class Call:
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
+        self.a.resize(job.n_scores)
+        self.b.resize(job.n_scores)
+        self.made.resize(job.n_scores)
 
 
 # ----------------------------------------------------------------------------------- the passes
@@ -276,6 +283,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
+        keep_outputs(job, call, at, row)
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:
