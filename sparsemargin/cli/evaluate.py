@@ -19,6 +19,7 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    cell_options,
     document_options,
     make_command,
 )
@@ -52,6 +53,7 @@ _MOST_CONFUSIONS = 20
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
+@cell_options
 @N_JOBS
 @JSON
 def command(

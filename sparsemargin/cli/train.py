@@ -48,6 +48,7 @@ from sparsemargin.cli.options import (
     SINGLE,
     ZERO_BASED,
     Size,
+    cell_options,
     dictionary_option,
     document_options,
     is_quiet,
@@ -124,6 +125,7 @@ _Learn = Callable[..., Learner]
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
 @document_options
+@cell_options
 @option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
         help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
         "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
@@ -151,8 +153,8 @@ def command(
     """Learn from files, once through for each epoch.
 
     Files are svmlight text, or texts: .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv,
-    .jsonl and .parquet, whose words and pairs of words are hashed; or cells: .h5ad, 10x's .h5 and
-    .mtx. FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on,
+    .jsonl and .parquet, whose words and pairs of words are hashed; or cells: .h5ad and 10x's
+    .h5. FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on,
     the error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
     or SIGTERM ends it and saves what has been learned.
     """
@@ -164,10 +166,8 @@ def command(
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    cells, named = (
-        cell_form(sources, options),
-        [options.pop(n) for n in ("format", "text", "label")],
-    )
+    cells = cell_form(sources, options)
+    named = [options.pop(name) for name in ("format", "text", "label")]
     how = document_form(sources, *named) if cells is None else None
     normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)

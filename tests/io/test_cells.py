@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_mtx
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
@@ -165,20 +165,17 @@ def test_files_of_10x(adata, tmp_path):
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
     genes[5] = genes[4]
     write_10x(tmp_path / "cells.h5", X, genes, barcodes)
-    write_mtx(tmp_path, X, genes, barcodes)
     lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes[:200], types, strict=False)]
     (tmp_path / "types.tsv").write_text("barcode\ttype\n" + "".join(lines))
     rows = X[:200, :-1]  # the last feature is no gene
     expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
-    for name in "cells.h5", "matrix.mtx.gz":
-        model = fit_anndata(tmp_path / name, tmp_path / "types.tsv", **IN_ORDER)
-        known = model.feature_names_in_.tolist()
-        assert known[3:7] == ["GENE3", "ENSG4", "ENSG5", "GENE6"]
-        assert np.array_equal(weights(model), expected.coef_)
-        by_id = fit_anndata(
-            tmp_path / name, dict(zip(barcodes, types, strict=True)), var="id", **IN_ORDER
-        )
-        assert by_id.feature_names_in_[1] == "ENSG1"
+    model = fit_anndata(tmp_path / "cells.h5", tmp_path / "types.tsv", **IN_ORDER)
+    known = model.feature_names_in_.tolist()
+    assert known[3:7] == ["GENE3", "ENSG4", "ENSG5", "GENE6"]
+    assert np.array_equal(weights(model), expected.coef_)
+    told = dict(zip(barcodes, types, strict=True))
+    by_id = fit_anndata(tmp_path / "cells.h5", told, var="id", **IN_ORDER)
+    assert by_id.feature_names_in_[1] == "ENSG1"
     told = annotate(model, tmp_path / "cells.h5")
     assert told.cells.tolist() == barcodes
     assert np.array_equal(
@@ -270,19 +267,13 @@ def test_labels_keep_their_kind(adata):
     assert fit_anndata(adata, "text", max_iter=1).classes_.tolist() == ["A", "B", "C"]
 
 
-@pytest.mark.parametrize("output", ["told.tsv", "told.parquet"])
-def test_tables_of_types(adata, path, tmp_path, output, monkeypatch):
-    if output.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+def test_tables_of_types(adata, path, tmp_path, monkeypatch):
     model = fit_anndata(path, "cell_type", max_iter=2)
     spread(monkeypatch, buffered=1000)
     types = annotate(model, path)
     sure = float(np.median(types.confidence))
-    assert annotate(model, path, threshold=sure, output=tmp_path / output) is None
-    read = (
-        pd.read_parquet if output.endswith("parquet") else lambda file: pd.read_csv(file, sep="\t")
-    )
-    table = read(tmp_path / output)
+    assert annotate(model, path, threshold=sure, output=tmp_path / "told.tsv") is None
+    table = pd.read_csv(tmp_path / "told.tsv", sep="\t")
     assert table["cells"].tolist() == adata.obs_names.tolist()
     unsure = types.confidence < sure
     assert 100 < unsure.sum() < 200
@@ -381,5 +372,5 @@ def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
         weights(fit_anndata(adata, "cell_type", **IN_ORDER)),
     )
     X.indices[1] = X.indices[0]
-    with pytest.raises(ValueError, match="cell 1: a gene has two values"):
+    with pytest.raises(ValueError, match=r"cell .*: a gene has two values"):
         fit_anndata(unsorted, "cell_type")
