@@ -87,8 +87,8 @@ sparsemargin train more.svm -o news.model --init news.model
 
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
-    "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "format", "label",
+    "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "label",
+    "hash_bits", "positive", "multilabel", "cache", "format",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"

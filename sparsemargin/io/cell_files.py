@@ -53,6 +53,9 @@ class Cells:
                 f"{len(self.genes):,} genes."
             )
 
+        if not self.n_cells or not self.n_genes:
+            raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
+
     @property
     def n_cells(self) -> int:
         return len(self.data if self.indptr is None else self.indptr) - (self.indptr is not None)
@@ -207,10 +210,6 @@ def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> C
     if matrix is None:
         raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
     obs = file["obs"]
-    if not hasattr(obs, "keys") or not hasattr(frame, "keys"):
-        raise ValueError(
-            f"{source.name} was written by anndata before 0.7. Read it by that, and write it again."
-        )
     names = [each for each in frame if each != "__categories"]
     _check_column(source.name, "var", var, names)
     codes, genes = _column_of(frame, frame.attrs["_index"] if var is None else var)

@@ -40,7 +40,7 @@ Match = Literal["exact", "case", "version"]
 _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 
 # Values that are in memory together while cells are mixed, and cells that are read together.
-_BUFFERED, _SPAN = 3 << 20, 64
+_BUFFERED, _SPAN = 2 << 20, 64
 
 # A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
 _CHUNKS = 2
@@ -111,8 +111,8 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     for each in named:
         each.pop(None, None)
     every: dict[str, Any] = {}
-    for each in reversed(named):
-        every = each | {key: every[key] for key in every if key not in each}
+    for each in named:
+        every |= {key: gene for key, gene in each.items() if key not in every}
     shared = [key for key in every if all(key in each for each in named)]
     if wanted is not None and not isinstance(wanted, str):
         genes = np.array(list(wanted), dtype=object)
@@ -323,7 +323,7 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
     """Codes of the labels of each file's cells, -1 for those left out, and the classes: by a column
     of obs, or by a table, or a mapping, of barcodes."""
     found = [_labels_of(each, label) for each in cells]
-    numeric = all(values.dtype.kind in "biuf" for _, values in found)
+    numeric = all(values.dtype.kind in "iuf" for _, values in found)
     texts = [list(map(label_text, values.tolist())) for _, values in found]
     numbers = [np.bincount(codes[codes >= 0], minlength=len(of)) for (codes, _), of in
                zip(found, texts, strict=True)]  # fmt: skip

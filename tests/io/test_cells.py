@@ -263,6 +263,8 @@ def test_labels_keep_their_kind(adata):
     assert fit_anndata(adata, "leiden", max_iter=1).classes_.tolist() == ["0", "1", "10"]
     adata.obs["number"] = [3, 1, 20] * 100
     assert fit_anndata(adata, "number", max_iter=1).classes_.tolist() == [1, 3, 20]
+    adata.obs["sick"] = [True, False, True] * 100
+    assert fit_anndata(adata, "sick", max_iter=1).classes_.tolist() == ["False", "True"]
     adata.obs["text"] = adata.obs["cell_type"].astype(str)
     assert fit_anndata(adata, "text", max_iter=1).classes_.tolist() == ["A", "B", "C"]
 
@@ -319,6 +321,8 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
     twice = adata.copy()
     twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
     assert "several genes 'GENE0'" in told(twice)
+    assert "has no cells" in told(adata[:0].copy())
+    assert "has no genes" in told(adata[:, :0].copy())
     other = adata.copy()
     other.var_names = [f"other{j}" for j in range(80)]
     assert "share no gene" in told([adata, other])
