@@ -378,3 +378,14 @@ def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
     X.indices[1] = X.indices[0]
     with pytest.raises(ValueError, match=r"cell .*: a gene has two values"):
         fit_anndata(unsorted, "cell_type")
+
+
+def test_confidence_is_near_the_share_that_is_right():
+    X, types = counts_of(1500, 5, 4)
+    model = fit_anndata(adata_of(X[:1000], types[:1000]), "cell_type")
+    told = annotate(model, adata_of(X[1000:], types[1000:]))
+    right = told.predicted == types[1000:]
+    assert 0.5 < right.mean() < 0.95
+    assert abs(told.confidence.mean() - right.mean()) < 0.12
+    sure = told.confidence > np.median(told.confidence)
+    assert right[sure].mean() > right[~sure].mean() + 0.1
