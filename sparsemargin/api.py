@@ -364,10 +364,9 @@ def fit_anndata(
     Parameters
     ----------
     adata : AnnData, path, or list of these
-        In memory or backed; files are ``.h5ad`` with cells as rows (CSR or dense), 10x's ``.h5``,
-        or its ``matrix.mtx`` or ``.mtx.gz`` beside the tables of features and barcodes. Of the last
-        all is in memory at once; h5py, which ``pip install "sparsemargin[cells]"`` brings, reads
-        the others block by block.
+        In memory or backed; files are ``.h5ad`` with cells as rows (CSR or dense), or 10x's ``.h5``
+        of Cell Ranger 3 or later. h5py reads them block by block:
+        ``pip install "sparsemargin[cells]"``.
     label : str, path or mapping
         The column of `obs` with the types. For 10x, whose files have none, a table (``.tsv``,
         ``.csv``) of barcodes and labels, or a dict; cells that it has not are left out.

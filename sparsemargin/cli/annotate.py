@@ -18,7 +18,7 @@ from sparsemargin.cli.options import FILES, MODEL, PATH, cell_options, make_comm
 
 _EXAMPLES = """
 sparsemargin annotate types.model cells.h5ad -o types.tsv
-sparsemargin annotate types.model 'run-*/matrix.mtx.gz' --threshold 0.5 -o types.parquet
+sparsemargin annotate types.model 'run-*/filtered.h5' --threshold 0.5 -o types.tsv
 """
 
 
@@ -26,7 +26,7 @@ sparsemargin annotate types.model 'run-*/matrix.mtx.gz' --threshold 0.5 -o types
 @MODEL
 @FILES
 @click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
-              help="Instead of standard output; a .parquet is written by pyarrow.")  # fmt: skip
+              help="Instead of standard output.")  # fmt: skip
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
               help="Cells of which no type is as likely are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
@@ -35,14 +35,13 @@ def command(
 ) -> None:  # fmt: skip
     """Print a table of cells, their types and how likely these are.
 
-    Files are .h5ad, 10x's .h5 and .mtx, with counts or their logarithms. Genes are found by their
-    names.
+    Files are .h5ad and 10x's .h5, with counts or their logarithms. Genes are found by their names.
     """
     sources = text_sources(files)
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     form = cell_form(sources, how)
     if form is None:
-        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .h5, .mtx.")
+        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .h5.")
     from sparsemargin.io.annotations import annotate
     from sparsemargin.io.model_files import load_model
 

@@ -19,6 +19,7 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    cell_options,
     document_options,
     make_command,
 )
@@ -55,6 +56,7 @@ _BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
+@cell_options
 @N_JOBS
 @JSON
 def command(

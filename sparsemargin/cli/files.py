@@ -97,7 +97,7 @@ def cell_form(sources: Sequence[Source], options: dict[str, Any]) -> Any:
     if True not in kinds:
         told = [option_name(name) for name, value in given.items() if value is not None]
         if told:
-            raise click.UsageError(f"{told[0]} is for files of cells: .h5ad, .h5, .mtx.")
+            raise click.UsageError(f"{told[0]} is for files of cells: .h5ad, .h5.")
         return None
     from sparsemargin.io.cells import CellForm
 

@@ -329,4 +329,4 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
     )):  # fmt: skip
         function = each(function)
-    return cell_options(function)
+    return function

@@ -32,6 +32,7 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    cell_options,
     dictionary_option,
     document_options,
     make_command,
@@ -87,6 +88,7 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
+@cell_options
 @N_JOBS
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,

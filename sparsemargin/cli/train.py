@@ -48,6 +48,7 @@ from sparsemargin.cli.options import (
     SINGLE,
     ZERO_BASED,
     Size,
+    cell_options,
     dictionary_option,
     document_options,
     is_quiet,
@@ -124,6 +125,7 @@ _Learn = Callable[..., Learner]
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
 @document_options
+@cell_options
 @option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
         help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
         "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
@@ -151,7 +153,7 @@ def command(
     """Learn from files, once through for each epoch.
 
     Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
-    .parquet, of which words and pairs of words are learned; cells, in .h5ad or 10x's .h5 and .mtx;
+    .parquet, of which words and pairs of words are learned; cells, in .h5ad or 10x's .h5;
     all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard
     input. The error that is shown counts rows that were predicted wrongly just before they were
     learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
@@ -164,10 +166,8 @@ def command(
     mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    cells, named = (
-        cell_form(sources, options),
-        [options.pop(n) for n in ("format", "text", "label")],
-    )
+    cells = cell_form(sources, options)
+    named = [options.pop(name) for name in ("format", "text", "label")]
     how = document_form(sources, *named) if cells is None else None
     normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)

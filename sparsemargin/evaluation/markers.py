@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.numerics.norms import vectors_of
-from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.evaluation.weights import coef_of
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
@@ -42,7 +42,7 @@ def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> di
     See Also
     --------
     top_features : The same of any linear model, by weights as they are.
-    sparsemargin.plotting.StrongestFeaturesDisplay.from_markers : As a picture.
+    sparsemargin.plotting.StrongestFeaturesDisplay.from_estimator : As a picture.
     """
     before, learner = parts_of(model)
     if not hasattr(before and before[-1], "deviations_"):
@@ -54,10 +54,7 @@ def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> di
     names, scores = list[Any](), list[np.ndarray]()
     for vector in vectors:
         score = vector * deviations
-        at = strongest_features(np.maximum(score, 0), top)
-        # Columns of records have one length: what is left over speaks against the type, if it does.
-        rest = np.argsort(-score, kind="stable")
-        at = np.concatenate([at, rest[~np.isin(rest, at)]])[:top]
+        at = np.argsort(-score, kind="stable")[:top]
         names.append(genes[at])
         scores.append(score[at].astype(np.float32))
     nothing = [np.full(len(each), np.nan, np.float32) for each in scores]

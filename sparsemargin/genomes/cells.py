@@ -8,64 +8,70 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.sparsefuncs import mean_variance_axis
-from sklearn.utils.validation import check_array, check_is_fitted
-
-from sparsemargin._engine.rows import cells
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_array,
+    check_is_fitted,
+)
 
 #: What becomes of values: see `CellNormalizer`.
 Normalize = Literal["log1p", "counts"] | None
 
-_KINDS = {None: cells.AS_THEY_ARE, "log1p": cells.WHOLE, "counts": cells.ALL}
+# No logarithm of a count is as large: that is of 4.8e8.
+_LARGEST_LOG = 20
 
 _AS_THEY_ARE = "normalize=None takes values as they are"
-_FAULTS = {
-    cells.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another",
-    cells.NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in "
-    f"raw: layer='raw'. {_AS_THEY_ARE}",
-    cells.OUT_OF_RANGE: "a value has no gene. The file is damaged: write it again",
-    cells.NEITHER: "values are not whole, as counts are, and too large for logarithms. "
-    f"normalize='counts' takes them as counts, if they are estimates of these; {_AS_THEY_ARE}",
-}
-
-Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def normalised(
-    rows: Arrays, order: np.ndarray, columns: np.ndarray, how: CellNormalizer,
-    place_of: Callable[[int], str],
-) -> tuple[Arrays, int]:  # fmt: skip
-    """Rows of these numbers, normalised, and how many of them were taken for logarithms.
+    X: csr_matrix, columns: np.ndarray, how: CellNormalizer, place_of: Callable[[int], str]
+) -> tuple[csr_matrix, int]:
+    """Cells normalised, and how many of them were taken for logarithms.
 
-    `rows` are data, indices and pointers (int64), `columns` (int32) the column of each gene, as the
-    engine's `made_rows` takes it; `place_of` tells where a row comes from, for errors.
+    `columns` has the column of each gene, -1 where there is none, which counts for the total all
+    the same; `place_of` tells where a cell comes from, for errors.
     """
     how._validate_params()
-    status, row, n_logs, is_sorted, made = cells.made_rows(
-        *rows, order, columns, how.target_sum, _KINDS[how.normalize]
-    )
-    if status:
-        raise ValueError(f"{place_of(row)}: {_FAULTS[status]}.")
-    if not is_sorted:
-        made = _sorted(made, len(columns), lambda i: place_of(int(order[i])))
-    return made, n_logs
+    data, lengths, is_log = X.data, np.diff(X.indptr), np.zeros(X.shape[0], dtype=bool)
+
+    def refuse(bad: np.ndarray, fault: str) -> None:
+        if bad.any():
+            row = int(np.searchsorted(X.indptr, bad.argmax(), side="right")) - 1
+            raise ValueError(f"{place_of(row)}: {fault}.")
+
+    refuse(~np.isfinite(data), "a value is NaN or infinite. Drop the cell, or give it another")
+    if how.normalize is not None:
+        refuse(data < 0, "Negative values in data, as scaled ones have. Counts may be in a layer, "
+               f"or in raw: layer='raw'. {_AS_THEY_ARE}")  # fmt: skip
+        parts = data != np.floor(data)
+        if how.normalize == "log1p" and parts.any():
+            is_log[np.repeat(np.arange(len(is_log)), lengths)[parts]] = True
+            refuse(np.repeat(is_log, lengths) & (data > _LARGEST_LOG), "values are not whole, as "
+                   "counts are, and too large for logarithms. normalize='counts' takes them as "
+                   f"counts, if they are estimates of these; {_AS_THEY_ARE}")  # fmt: skip
+        totals = X @ np.ones(X.shape[1])
+        scales = np.divide(how.target_sum, totals, out=np.ones_like(totals), where=totals > 0)
+        logs = np.log1p(data * np.repeat(scales.astype(data.dtype), lengths))
+        data = np.where(np.repeat(is_log, lengths), data, logs) if is_log.any() else logs
+    indices, indptr = columns.take(X.indices), X.indptr
+    kept = indices >= 0
+    if not kept.all():
+        data, indices, indptr = data[kept], indices[kept], np.append(0, np.cumsum(kept))[indptr]
+    made = csr_matrix((data, indices, indptr), shape=(X.shape[0], columns.max(initial=-1) + 1))
+    made = made if made.has_sorted_indices else made.sorted_indices()
+    if not made.has_canonical_format:
+        raise ValueError(
+            f"{place_of(0)}, or one after it: a gene has two values. Call sum_duplicates() of the "
+            "matrix."
+        )
+    return made, int(is_log.sum())
 
 
-def _sorted(rows: Arrays, n_columns: int, place_of: Callable[[int], str]) -> Arrays:
-    """The rows with rising columns."""
-    X = csr_matrix(rows, shape=(len(rows[2]) - 1, n_columns))
-    X.sort_indices()
-    twice = np.flatnonzero(np.diff(X.indices) == 0) + 1
-    # Where a row ends, the next may begin with the same gene.
-    for at in twice[~np.isin(twice, X.indptr)][:1]:
-        place = place_of(int(np.searchsorted(X.indptr, at, side="right")) - 1)
-        raise ValueError(f"{place}: a gene has two values. Call sum_duplicates() of the matrix.")
-    return X.data, X.indices, X.indptr
-
-
-class CellNormalizer(TransformerMixin, BaseEstimator):
+class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Counts of genes brought to the same total in each cell, and their logarithms: what scanpy's
     ``normalize_total(target_sum=1e4)`` and ``log1p`` make of them.
 
@@ -116,14 +122,12 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        return self._keep(self._made(X), getattr(X, "columns", None))
+        return self._keep(self._made(X, reset=True))
 
-    def _keep(self, X: csr_matrix, genes: Any = None) -> Self:
+    def _keep(self, X: csr_matrix) -> Self:
         """Learn from cells that are normalised."""
         self.n_features_in_ = X.shape[1]
         self.deviations_ = np.sqrt(mean_variance_axis(X, axis=0)[1]).astype(np.float64)
-        if genes is not None:
-            self.feature_names_in_ = np.asarray(genes, dtype=object)
         return self
 
     def transform(self, X: Any) -> csr_matrix:
@@ -146,35 +150,16 @@ class CellNormalizer(TransformerMixin, BaseEstimator):
             says; names the first cell.
         """
         check_is_fitted(self)
-        names = getattr(X, "columns", None)
-        if names is not None and not np.array_equal(
-            names, getattr(self, "feature_names_in_", names)
-        ):
-            raise ValueError("X has other genes than those learned, or another order of them.")
-        made = self._made(X)
-        if made.shape[1] != self.n_features_in_:
-            raise ValueError(
-                f"X has {made.shape[1]} features, but CellNormalizer is expecting "
-                f"{self.n_features_in_} features as input."
-            )
-        return made
+        return self._made(X, reset=False)
 
-    def _made(self, X: Any) -> csr_matrix:
+    def _made(self, X: Any, reset: bool) -> csr_matrix:
+        if hasattr(X, "columns"):  # AnnData's matrices have no names, and need no warning
+            _check_feature_names(self, X, reset=reset)
         X = csr_matrix(check_array(X, accept_sparse="csr", ensure_all_finite=False))
-        rows = as_floats(X.data), X.indices, X.indptr.astype(np.int64, copy=False)
-        order, columns = np.arange(X.shape[0]), np.arange(X.shape[1], dtype=np.int32)
-        made, _ = normalised(rows, order, columns, self, "X, cell {}".format)
-        return csr_matrix(made, shape=X.shape)
-
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """The genes.
-
-        Raises
-        ------
-        AttributeError
-            If they have no names.
-        """
-        return self.feature_names_in_
+        _check_n_features(self, X, reset=reset)
+        X = csr_matrix((as_floats(X.data), X.indices, X.indptr), shape=X.shape)
+        columns = np.arange(X.shape[1], dtype=np.int32)
+        return normalised(X, columns, self, "X, cell {}".format)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

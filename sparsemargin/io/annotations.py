@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,8 +49,8 @@ def annotate(
     threshold : float, default=0
         Cells of which no type is as likely are "unassigned".
     output : path or open binary file, default=None
-        A table to write, ``.tsv`` or ``.parquet`` (by pyarrow), of cells, types and confidences:
-        for files that no memory holds.
+        A table to write, parted by tabs, of cells, types and confidences: for files that no memory
+        holds.
     layer, var, match
         As for `fit_anndata`.
 
@@ -107,33 +107,8 @@ def told_types(
 
 def write_types(parts: Iterator[CellTypes], path: Any) -> None:
     """Write a table of types, which appears whole or not at all."""
-    is_open = hasattr(path, "write")
-    writes = _parquet if str(path).endswith((".parquet", ".pq")) else _tsv
-    with nullcontext(path) if is_open else replacing(path) as file, writes(file) as write:
+    with nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
+        file.write("\t".join(CellTypes._fields).encode() + b"\n")
         for part in parts:
-            write(part)
-
-
-@contextmanager
-def _tsv(file: Any) -> Iterator[Callable[[CellTypes], None]]:
-    file.write("\t".join(CellTypes._fields).encode() + b"\n")
-
-    def write(part: CellTypes) -> None:
-        lines = zip(*map(np.ndarray.tolist, part), strict=True)
-        file.write("".join(f"{cell}\t{told}\t{sure:.6g}\n" for cell, told, sure in lines).encode())
-
-    yield write
-
-
-@contextmanager
-def _parquet(file: Any) -> Iterator[Callable[[CellTypes], None]]:
-    try:
-        import pyarrow as pa
-        from pyarrow.parquet import ParquetWriter
-    except ImportError:
-        raise ModuleNotFoundError(
-            "Tables of parquet are written by pyarrow. Install it: pip install 'sparsemargin[text]'"
-        ) from None
-    schema = pa.schema({"cells": pa.string(), "predicted": pa.string(), "confidence": pa.float64()})
-    with ParquetWriter(file, schema) as writer:
-        yield lambda part: writer.write_table(pa.table(part._asdict(), schema))
+            lines = zip(*map(np.ndarray.tolist, part), strict=True)
+            file.write("".join(f"{cell}\t{told}\t{p:.6g}\n" for cell, told, p in lines).encode())

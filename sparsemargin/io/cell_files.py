@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -10,15 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.rows.csr import bad_pointer
+from sparsemargin.genomes.cells import as_floats
 from sparsemargin.io.sources import Source
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
-
-_MATRIX = "matrix.mtx"
-_OF_GENES = "Gene Expression"
 
 
 @dataclass
@@ -55,6 +53,9 @@ class Cells:
                 f"{len(self.genes):,} genes."
             )
 
+        if not self.n_cells or not self.n_genes:
+            raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
+
     @property
     def n_cells(self) -> int:
         return len(self.data if self.indptr is None else self.indptr) - (self.indptr is not None)
@@ -84,24 +85,19 @@ class Cells:
         if hasattr(self.data, "file"):
             self.data.file.close()
 
-    def read(self, start: int, stop: int, data: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        """Fill the beginnings of data and indices with the values of the cells from one to before
-        another; how many each has."""
+    def read(self, start: int, stop: int) -> csr_matrix:
+        """The cells from one to before another, as floats."""
         with _readable(self.name):
             if self.indptr is None:
-                from scipy.sparse import csr_matrix
-
-                rows = csr_matrix(self.data[start:stop])
-                data[: rows.nnz], indices[: rows.nnz] = rows.data, rows.indices
-                return np.diff(rows.indptr)
-            indptr = self.indptr[start : stop + 1]
-            first, end = int(indptr[0]), int(indptr[-1])
-            for values, room in (self.data, data), (self.indices, indices):
-                if end > first and hasattr(values, "read_direct"):
-                    values.read_direct(room, np.s_[first:end], np.s_[: end - first])
-                else:
-                    room[: end - first] = values[first:end]
-            return np.diff(indptr)
+                return csr_matrix(as_floats(self.data[start:stop]))
+            indptr = self.indptr[start : stop + 1].astype(np.int64)
+            entries = slice(indptr[0], indptr[-1])
+            arrays = as_floats(self.data[entries]), self.indices[entries], indptr - indptr[0]
+            X = csr_matrix(arrays, shape=(stop - start, self.n_genes))
+            X.check_format()  # no gene is beyond the last
+        if self.is_gene is not None:
+            X.data[~self.is_gene[X.indices]] = 0
+        return X
 
 
 @contextmanager
@@ -109,7 +105,7 @@ def _readable(name: str) -> Iterator[None]:
     """Let errors of h5py name the file."""
     try:
         yield
-    except (OSError, RuntimeError, KeyError) as error:
+    except (OSError, RuntimeError, KeyError, ValueError) as error:
         if isinstance(error, FileNotFoundError | PermissionError):
             raise
         raise ValueError(
@@ -119,25 +115,17 @@ def _readable(name: str) -> Iterator[None]:
 
 
 def is_cells(source: Source) -> bool:
-    """Whether a file is of HDF5, or a matrix of 10x by its name."""
+    """Whether a file is of HDF5."""
     if source.path is None or not source.rereadable:
         return False
     with open(source.path, "rb") as file:
-        return file.read(len(HDF5_MARK)) == HDF5_MARK or _is_matrix(source.path)
-
-
-def _is_matrix(path: str) -> bool:
-    return os.path.basename(path).removesuffix(".gz").endswith(".mtx")
+        return file.read(len(HDF5_MARK)) == HDF5_MARK
 
 
 def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
     """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
     if source.path is None:
         raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
-    if _is_matrix(source.path):
-        if layer is not None:
-            raise ValueError(f"{source.name} has one matrix: leave layer={layer!r} out.")
-        return _of_matrix(source, source.path, var)
     try:
         import h5py
     except ImportError:
@@ -158,10 +146,9 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
 def _of_hdf5(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
     if "obs" in file:
         return _of_h5ad(source, file, layer, var)
-    groups = [each for each in file.values() if hasattr(each, "keys") and "barcodes" in each]
-    if len(groups) != 1 or layer is not None:
+    if "features" not in file.get("matrix", ()) or layer is not None:
         raise ValueError(f"{source.name} is not of AnnData, and 10x has one matrix, and no layer.")
-    return _of_10x(source, groups[0], var)
+    return _of_10x(source, file["matrix"], var)
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
@@ -223,10 +210,6 @@ def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> C
     if matrix is None:
         raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
     obs = file["obs"]
-    if not hasattr(obs, "keys") or not hasattr(frame, "keys"):
-        raise ValueError(
-            f"{source.name} was written by anndata before 0.7. Read it by that, and write it again."
-        )
     names = [each for each in frame if each != "__categories"]
     _check_column(source.name, "var", var, names)
     codes, genes = _column_of(frame, frame.attrs["_index"] if var is None else var)
@@ -272,72 +255,15 @@ def _column_of(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.where(missing, -1, codes), values
 
 
-def _of_10x(source: Source, group: Any, var: str | None) -> Cells:
-    features = group.get("features", group)
-    names = [each for each in features if each in ("id", "name", "genes", "gene_names")]
-    _check_column(source.name, "features", var, names)
-    named = [features[each].asstr()[:] for each in names]
-    # Ids come first by the alphabet, in both versions: genes and gene_names, id and name.
-    genes = _named(*named[::-1]) if var is None else named[names.index(var)]
-    kinds = features.get("feature_type")
-    return Cells(
-        source.name, genes, group["barcodes"].asstr(),
-        group["data"], group["indices"], group["indptr"][:], [], _no_obs,
-        None if kinds is None else kinds.asstr()[:] == _OF_GENES, source,
-    )  # fmt: skip
-
-
-def _of_matrix(source: Source, path: str, var: str | None) -> Cells:
-    """Cells of a matrix.mtx, which has them as columns, with the two tables beside it."""
-    from scipy.io import mmread
-
-    features = _table_beside(path, "features.tsv", "genes.tsv")
-    barcodes = [row[0] for row in _table_beside(path, "barcodes.tsv")]
-    try:
-        X = mmread(path).T.tocsr()
-    except (ValueError, OverflowError, EOFError, OSError) as error:
-        raise ValueError(f"{source.name} is no sound matrix: {error}") from None
-    if X.shape != (len(barcodes), len(features)):
-        raise ValueError(
-            f"{source.name} has {X.shape[1]:,} rows and {X.shape[0]:,} columns, where the tables "
-            f"beside it have {len(features):,} features and {len(barcodes):,} barcodes."
-        )
+def _of_10x(source: Source, matrix: Any, var: str | None) -> Cells:
+    features = {name: values.asstr()[:] for name, values in matrix["features"].items()}
     _check_column(source.name, "features", var, ["id", "name"])
-    ids, names = [row[0] for row in features], [row[min(1, len(row) - 1)] for row in features]
-    genes = _named(names, ids) if var is None else np.array({"id": ids, "name": names}[var])
-    is_gene = np.array([len(row) < 3 or row[2] == _OF_GENES for row in features])
+    genes = features[var or "name"]
+    if var is None:  # where several have one name, they go by their ids
+        _, at, counts = np.unique(genes, return_inverse=True, return_counts=True)
+        genes = np.where(counts[at] > 1, features["id"], genes)
     return Cells(
-        source.name, genes, np.array(barcodes, dtype=object), X.data, X.indices,
-        X.indptr, [], _no_obs, is_gene, source,
+        source.name, genes, matrix["barcodes"].asstr(), matrix["data"], matrix["indices"],
+        matrix["indptr"][:], [], dict[str, Any]().__getitem__,
+        features["feature_type"] == "Gene Expression", source,
     )  # fmt: skip
-
-
-def _no_obs(name: str) -> Any:
-    raise KeyError(name)
-
-
-def _table_beside(path: str, *names: str) -> list[list[str]]:
-    folder, own = os.path.split(path)
-    before = own.removesuffix(".gz").removesuffix(_MATRIX)
-    for name in names:
-        for end in "", ".gz":
-            beside = os.path.join(folder, f"{before}{name}{end}")
-            if os.path.exists(beside):
-                return list(read_table(beside))
-    raise FileNotFoundError(f"{path}: there is no {before}{names[0]}, or {names[0]}.gz, beside it.")
-
-
-def read_table(path: str) -> Iterator[list[str]]:
-    """Rows of a table whose cells tabs part, or commas where it is called .csv."""
-    mark = "," if path.removesuffix(".gz").endswith(".csv") else "\t"
-    opened = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        for line in file:
-            yield line.rstrip("\r\n").split(mark)
-
-
-def _named(names: Any, ids: Any) -> np.ndarray:
-    """Names of genes; where several have one, their ids."""
-    names, ids = np.asarray(names, dtype=object), np.asarray(ids, dtype=object)
-    _, at, counts = np.unique(names, return_inverse=True, return_counts=True)
-    return np.where(counts[at] > 1, ids, names)

@@ -2,40 +2,37 @@
 
 from __future__ import annotations
 
+import csv
 import os
 import re
 import time
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from itertools import chain, islice, pairwise
+from itertools import islice, pairwise
 from math import ceil
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, vstack
+from sklearn.model_selection import KFold
+from sklearn.utils.class_weight import compute_sample_weight
 
 from sparsemargin._checks import check_choice
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.cells import NO_GENE, UNKNOWN
-from sparsemargin._engine.rows.csr import Csr
-from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.genomes.cells import CellNormalizer, normalised
-from sparsemargin.io.cell_files import Cells, cells_of, open_cells, read_table
+from sparsemargin.io.cell_files import Cells, cells_of, open_cells
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Reading, SettingsError
-from sparsemargin.io.rows import LabelledRows, RowSource, joined
+from sparsemargin.io.rows import LabelledRows, RowSource
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
 from sparsemargin.models import Learner
-from sparsemargin.models.class_weights import rows_by_class
-from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.classifiers import CLASSIFIERS
 from sparsemargin.models.labels import LabelTable, label_text, number_of
-from sparsemargin.models.outputs import outputs_of
-from sparsemargin.models.rows import check_rows
 
 #: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
 Match = Literal["exact", "case", "version"]
@@ -43,7 +40,7 @@ Match = Literal["exact", "case", "version"]
 _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 
 # Values that are in memory together while cells are mixed, and cells that are read together.
-_BUFFERED, _SPAN = 3 << 20, 64
+_BUFFERED, _SPAN = 2 << 20, 64
 
 # A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
 _CHUNKS = 2
@@ -53,6 +50,9 @@ _RUN = 16
 
 # Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
 _EPOCHS, _TRIALS = 10, 1_000_000
+
+# Probabilities of the joint machine are by so many of its like, of parts of cells.
+_FOLDS = 3
 
 # What leaves the algorithm open.
 _OPEN = frozenset({"fit_intercept", "random_state", "shuffle", "n_jobs", "verbose"})
@@ -111,8 +111,8 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     for each in named:
         each.pop(None, None)
     every: dict[str, Any] = {}
-    for each in reversed(named):
-        every = each | {key: every[key] for key in every if key not in each}
+    for each in named:
+        every |= {key: gene for key, gene in each.items() if key not in every}
     shared = [key for key in every if all(key in each for each in named)]
     if wanted is not None and not isinstance(wanted, str):
         genes = np.array(list(wanted), dtype=object)
@@ -142,9 +142,7 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
     no gene of these."""
     at = {name: i for i, name in enumerate(names_by(genes, form.match))}
     names = form.names_of(cells)
-    columns = np.array([at.get(name, UNKNOWN) for name in names], dtype=np.int32)
-    if cells.is_gene is not None:
-        columns[~cells.is_gene] = NO_GENE
+    columns = np.array([at.get(name, -1) for name in names], dtype=np.int32)
     if (columns < 0).all():
         ways = [
             way for way in get_args(Match)
@@ -162,14 +160,14 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
 class _Places:
     """Cells of files by their numbers, which go on from one file to the next."""
 
-    names: list[str]
+    cells: list[Cells]
     starts: np.ndarray
     numbers: np.ndarray
 
     def place_of(self, row: int) -> str:
         number = int(self.numbers[row])
         i = int(np.searchsorted(self.starts, number, side="right")) - 1
-        return f"{self.names[i]}, cell {number - int(self.starts[i]) + 1}"
+        return f"{self.cells[i].name}, cell {number - int(self.starts[i]) + 1}"
 
     def copied(self) -> _Places:
         return self
@@ -201,7 +199,6 @@ class CellCorpus(RowSource):
         self.columns = [columns_in(each, self.genes, self.cell_form) for each in self.cells]
         self.starts = np.cumsum([0, *(each.n_cells for each in self.cells)])
         self.n_logs = 0
-        self.rooms = np.empty(0, self.reading.dtype), np.empty(0, np.int32)
 
     @property
     def names(self) -> str:
@@ -230,17 +227,15 @@ class CellCorpus(RowSource):
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
         ids = table.take(texts, map(number_of, texts))
-        made, n_done = list[Future[LabelledRows]](), 0
+        n_done, blocks = 0, map(self._made, self._groups())
         with ThreadPoolExecutor(1) as pool:
-            for spans in chain(self._groups(), [None]):
-                if spans is not None:
-                    made.append(pool.submit(self._made, spans))
-                if len(made) > 1 or (made and spans is None):
-                    rows = made.pop(0).result()
-                    n_done += rows.n_rows
-                    labels = ids[rows.labels] if self.codes is not None else rows.labels
-                    consumed = self.size * n_done // max(1, int(self.starts[-1]))
-                    yield replace(rows, labels=labels, consumed=consumed)
+            ahead = pool.submit(next, blocks, None)
+            while (rows := ahead.result()) is not None:
+                ahead = pool.submit(next, blocks, None)
+                n_done += rows.n_rows
+                labels = ids[rows.labels] if self.codes is not None else rows.labels
+                consumed = self.size * n_done // max(1, int(self.starts[-1]))
+                yield replace(rows, labels=labels, consumed=consumed)
         for each in self.cells:
             if each.source is not None:
                 each.source.check_unchanged()
@@ -284,61 +279,33 @@ class CellCorpus(RowSource):
 
     def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
         """The cells of spans, mixed where there is a seed."""
-        random = None if self.seed is None else np.random.RandomState([self.seed, *spans[0]])
-        files = dict.fromkeys(i for i, *_ in spans)
-        blocks = [
-            self._of_file(i, [span[1:] for span in spans if span[0] == i], random) for i in files
-        ]
-        if len(blocks) == 1:
-            return blocks[0]
-        numbers = np.concatenate([cast(_Places, block.origin).numbers for block in blocks])
-        order = np.arange(len(numbers)) if random is None else random.permutation(len(numbers))
-        return replace(joined(blocks).taken(order), **self._of_cells(numbers[order]))
-
-    def _of_file(self, i: int, spans: list[tuple[int, int]], random: Any) -> LabelledRows:
-        cells = self.cells[i]
-        room = sum(
-            cells.entries_before(stop) - cells.entries_before(start) for start, stop in spans
-        )
-        data, indices = self._rooms(room)
-        lengths, n = list[np.ndarray](), 0
-        for span in spans:
-            lengths.append(cells.read(*span, data[n:], indices[n:]))
-            n += int(lengths[-1].sum())
-        indptr = np.cumsum([0, *np.concatenate(lengths)])
-        numbers = np.concatenate([np.arange(*span) for span in spans])
-        codes = np.zeros(0, np.int32) if self.codes is None else self.codes[i][numbers]
-        kept = np.arange(len(numbers)) if self.codes is None else np.flatnonzero(codes >= 0)
-        order = kept if random is None else random.permutation(kept)
-        places = self._places(self.starts[i] + numbers)
-        arrays, n_logs = normalised(
-            (data, indices, indptr), order, self.columns[i], self.how,
-            places.place_of,
+        blocks, numbers, codes = list[Any](), list[np.ndarray](), list[np.ndarray]()
+        for i in dict.fromkeys(i for i, *_ in spans):
+            of_file = [span[1:] for span in spans if span[0] == i]
+            at = np.concatenate([np.arange(*span) for span in of_file])
+            X = vstack([self.cells[i].read(*span) for span in of_file], format="csr")
+            if self.codes is not None and (self.codes[i][at] < 0).any():
+                kept = self.codes[i][at] >= 0
+                at, X = at[kept], X[kept]
+            numbers.append(self.starts[i] + at)
+            codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
+            places = _Places(self.cells, self.starts, numbers[-1])
+            made, n_logs = normalised(X, self.columns[i], self.how, places.place_of)
+            self.n_logs += n_logs
+            blocks.append(made)
+        for each in blocks:
+            each.resize(each.shape[0], len(self.genes))
+        X, of, labels = vstack(blocks, format="csr"), np.concatenate(numbers), np.concatenate(codes)
+        if self.seed is not None:
+            random = np.random.RandomState([self.seed, *spans[0]])
+            order = random.permutation(len(of))
+            X, of, labels = X[order], of[order], labels[order] if len(labels) else labels
+        return LabelledRows(
+            X.data.astype(self.reading.dtype, copy=False), X.indices, X.indptr, labels, lowest=0,
+            highest=len(self.genes) - 1, origin=_Places(self.cells, self.starts, of),
         )  # fmt: skip
-        self.n_logs += n_logs
-        labels = codes if self.codes is None else codes[order]
-        return LabelledRows(*arrays, labels, **self._of_cells(places.numbers[order]))
 
-    def _rooms(self, n_entries: int) -> tuple[np.ndarray, np.ndarray]:
-        """Arrays for values and their genes, which are used again: the one thread that reads is
-        done with them once it has made rows."""
-        if len(self.rooms[0]) < n_entries:
-            wide = any(
-                each.indices.dtype.itemsize > 4 for each in self.cells if each.indices is not None
-            )
-            index_type = np.int64 if wide else np.int32
-            n_entries += n_entries // 4
-            self.rooms = np.empty(n_entries, self.reading.dtype), np.empty(n_entries, index_type)
-        return self.rooms
-
-    def _places(self, numbers: np.ndarray) -> _Places:
-        return _Places([each.name for each in self.cells], self.starts, numbers)
-
-    def _of_cells(self, numbers: np.ndarray) -> dict[str, Any]:
-        """What rows have beside their arrays, by the numbers of their cells."""
-        return {"lowest": 0, "highest": len(self.genes) - 1, "origin": self._places(numbers)}
-
-    def survey(self) -> LabelledRows:
+    def survey(self) -> tuple[csr_matrix, np.ndarray]:
         """Fit the normalizer to some thousand cells, from all over the files, and give these; a
         warning tells where they have logarithms."""
         rows = self._made(next(replace(self, seed=self.seed or 0)._groups(), []))
@@ -347,16 +314,16 @@ class CellCorpus(RowSource):
                 f"{self.names}: the values of {self.n_logs:,} of {rows.n_rows:,} cells are not "
                 "whole. They are taken for logarithms of normalised counts, and stay as they are."
             )
-        shape = rows.n_rows, len(self.genes)
-        self.how._keep(csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape), self.genes)
-        return rows
+        X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
+        self.how._keep(X).feature_names_in_ = self.genes
+        return X, rows.labels
 
 
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
     """Codes of the labels of each file's cells, -1 for those left out, and the classes: by a column
     of obs, or by a table, or a mapping, of barcodes."""
     found = [_labels_of(each, label) for each in cells]
-    numeric = all(values.dtype.kind in "biuf" for _, values in found)
+    numeric = all(values.dtype.kind in "iuf" for _, values in found)
     texts = [list(map(label_text, values.tolist())) for _, values in found]
     numbers = [np.bincount(codes[codes >= 0], minlength=len(of)) for (codes, _), of in
                zip(found, texts, strict=True)]  # fmt: skip
@@ -386,7 +353,9 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
         if cells.columns or not os.path.exists(label):
             told = ", ".join(cells.columns) or "none, so name a table of barcodes and labels"
             raise ValueError(f"{cells.name} has no column {label!r} in obs. There are: {told}.")
-        table = {row[0]: row[1] for row in read_table(os.fspath(label)) if len(row) > 1}
+        with open(label, encoding="utf-8") as file:
+            rows = csv.reader(file, delimiter="," if str(label).endswith(".csv") else "\t")
+            table = {row[0]: row[1] for row in rows if len(row) > 1}
     values = np.array(sorted(set(table.values())))
     code = {value: i for i, value in enumerate(values.tolist())}
     barcodes = map(str, cells.barcodes[:])
@@ -429,35 +398,33 @@ def _learn(
     if options.positive is None:
         options = replace(options, classes=classes)
     settled = _settled(options, corpus, is_told)
-    first = corpus.survey()
+    X, labels = corpus.survey()
     learner = learn_rows(corpus, settled)
     if settled.params.keys() - options.params.keys():
         learner.class_weight = "balanced"  # as the counts of all labels make them
     if not learner._keeps_outputs and options.positive is None:
-        keep_outputs(learner, first.with_columns(len(corpus.genes)), first.labels)
+        keep_outputs(learner, X, labels)
     return learner
 
 
-def keep_outputs(learner: Learner, rows: Csr, codes: np.ndarray) -> None:
-    """Let a model whose outputs are not kept as it learns tell probabilities: by those of one like
-    it, which learns two thirds of some rows, for the others."""
-    classes, n_learned = learner._fitted.classes, 2 * rows.n_rows // 3
-    codes = codes.astype(np.int64)
-    some, rest = (
-        check_rows(rows_at(rows, each)) for each in np.split(np.arange(rows.n_rows), [n_learned])
-    )
-    other = type(learner)(**learner._parameters())
-    counts = np.maximum(1, rows_by_class(codes[:n_learned], len(classes)))
-    other._open_stream(Beginning(some, classes, counts=counts), 0)
-    for _ in range(int(learner.n_iter_)):
-        other._learn_stream(other._task(some, codes[:n_learned], None))
-    n_places = 1 << (min(rest.n_rows, 1 << 13).bit_length() - 1)
-    kept = ProgressiveOutputs(other._space.n_labels, n_places, 1)
-    kept.outputs[:] = outputs_of(other._fitted, rest, other._n_threads())[:n_places]
-    told = codes[n_learned : n_learned + n_places]
-    kept.positive[:] = told[:, np.newaxis] == np.arange(len(classes))[-other._space.n_labels :]
+def keep_outputs(learner: Learner, X: csr_matrix, codes: np.ndarray) -> None:
+    """Let a model whose outputs are not kept as it learns tell probabilities: by the outputs for
+    some cells of models like it that have learned others, as CalibratedClassifierCV does."""
+    params, classes = learner._parameters(), learner._fitted.classes
+    class_weight, y = params.pop("class_weight"), classes[codes]
+    outputs = np.zeros((len(y), 1 if len(classes) == 2 else len(classes)))
+    for some, rest in KFold(min(_FOLDS, len(y))).split(X):
+        like = CLASSIFIERS[learner.classifier](**params)
+        weights = compute_sample_weight(class_weight, y[some])
+        for _ in range(max(1, ceil(learner.n_iter_))):
+            like.partial_fit(X[some], y[some], classes=classes, sample_weight=weights)
+        outputs[rest] = like.decision_function(X[rest]).reshape(len(rest), -1)
+    n = 1 << (len(y).bit_length() - 1)
+    kept = ProgressiveOutputs(outputs.shape[1], n, 1)
+    kept.outputs[:], kept.steps[:] = outputs[:n], 1
+    kept.positive[:] = codes[:n, np.newaxis] == np.arange(len(classes))[-outputs.shape[1] :]
     # As if twice as many had been tried, of which the later half counts.
-    kept.steps[:], kept.n_trials = 1, 2 * n_places
+    kept.n_trials = 2 * n
     learner._fitted.progress = kept
 
 

@@ -32,7 +32,7 @@ def test_frames_keep_the_names_of_genes():
     frame = pd.DataFrame([[1, 2], [3, 0]], columns=["g", "h"])
     normalizer = CellNormalizer().fit(frame)
     assert normalizer.get_feature_names_out().tolist() == ["g", "h"]
-    with pytest.raises(ValueError, match="another order"):
+    with pytest.raises(ValueError, match="same order"):
         normalizer.transform(frame[["h", "g"]])
 
 
@@ -45,4 +45,8 @@ def test_what_is_given_stays_as_it_is():
     for array in X.data, X.indices, X.indptr:
         array.flags.writeable = False
     CellNormalizer().fit_transform(X)
+    unsorted = csr_matrix(([1.5, 2.5], [2, 0], [0, 2]), shape=(1, 3))
+    made = CellNormalizer(normalize=None).fit_transform(unsorted)
+    assert made.toarray().tolist() == [[2.5, 0, 1.5]]
+    assert unsorted.data.tolist() == [1.5, 2.5]
     assert KmerVectorizer().fit().transform([]).shape == (0, 4096)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_mtx
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
@@ -165,20 +165,17 @@ def test_files_of_10x(adata, tmp_path):
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
     genes[5] = genes[4]
     write_10x(tmp_path / "cells.h5", X, genes, barcodes)
-    write_mtx(tmp_path, X, genes, barcodes)
     lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes[:200], types, strict=False)]
     (tmp_path / "types.tsv").write_text("barcode\ttype\n" + "".join(lines))
     rows = X[:200, :-1]  # the last feature is no gene
     expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
-    for name in "cells.h5", "matrix.mtx.gz":
-        model = fit_anndata(tmp_path / name, tmp_path / "types.tsv", **IN_ORDER)
-        known = model.feature_names_in_.tolist()
-        assert known[3:7] == ["GENE3", "ENSG4", "ENSG5", "GENE6"]
-        assert np.array_equal(weights(model), expected.coef_)
-        by_id = fit_anndata(
-            tmp_path / name, dict(zip(barcodes, types, strict=True)), var="id", **IN_ORDER
-        )
-        assert by_id.feature_names_in_[1] == "ENSG1"
+    model = fit_anndata(tmp_path / "cells.h5", tmp_path / "types.tsv", **IN_ORDER)
+    known = model.feature_names_in_.tolist()
+    assert known[3:7] == ["GENE3", "ENSG4", "ENSG5", "GENE6"]
+    assert np.array_equal(weights(model), expected.coef_)
+    told = dict(zip(barcodes, types, strict=True))
+    by_id = fit_anndata(tmp_path / "cells.h5", told, var="id", **IN_ORDER)
+    assert by_id.feature_names_in_[1] == "ENSG1"
     told = annotate(model, tmp_path / "cells.h5")
     assert told.cells.tolist() == barcodes
     assert np.array_equal(
@@ -266,23 +263,19 @@ def test_labels_keep_their_kind(adata):
     assert fit_anndata(adata, "leiden", max_iter=1).classes_.tolist() == ["0", "1", "10"]
     adata.obs["number"] = [3, 1, 20] * 100
     assert fit_anndata(adata, "number", max_iter=1).classes_.tolist() == [1, 3, 20]
+    adata.obs["sick"] = [True, False, True] * 100
+    assert fit_anndata(adata, "sick", max_iter=1).classes_.tolist() == ["False", "True"]
     adata.obs["text"] = adata.obs["cell_type"].astype(str)
     assert fit_anndata(adata, "text", max_iter=1).classes_.tolist() == ["A", "B", "C"]
 
 
-@pytest.mark.parametrize("output", ["told.tsv", "told.parquet"])
-def test_tables_of_types(adata, path, tmp_path, output, monkeypatch):
-    if output.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+def test_tables_of_types(adata, path, tmp_path, monkeypatch):
     model = fit_anndata(path, "cell_type", max_iter=2)
     spread(monkeypatch, buffered=1000)
     types = annotate(model, path)
     sure = float(np.median(types.confidence))
-    assert annotate(model, path, threshold=sure, output=tmp_path / output) is None
-    read = (
-        pd.read_parquet if output.endswith("parquet") else lambda file: pd.read_csv(file, sep="\t")
-    )
-    table = read(tmp_path / output)
+    assert annotate(model, path, threshold=sure, output=tmp_path / "told.tsv") is None
+    table = pd.read_csv(tmp_path / "told.tsv", sep="\t")
     assert table["cells"].tolist() == adata.obs_names.tolist()
     unsure = types.confidence < sure
     assert 100 < unsure.sum() < 200
@@ -328,6 +321,8 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
     twice = adata.copy()
     twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
     assert "several genes 'GENE0'" in told(twice)
+    assert "has no cells" in told(adata[:0].copy())
+    assert "has no genes" in told(adata[:, :0].copy())
     other = adata.copy()
     other.var_names = [f"other{j}" for j in range(80)]
     assert "share no gene" in told([adata, other])
@@ -381,5 +376,16 @@ def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
         weights(fit_anndata(adata, "cell_type", **IN_ORDER)),
     )
     X.indices[1] = X.indices[0]
-    with pytest.raises(ValueError, match="cell 1: a gene has two values"):
+    with pytest.raises(ValueError, match=r"cell .*: a gene has two values"):
         fit_anndata(unsorted, "cell_type")
+
+
+def test_confidence_is_near_the_share_that_is_right():
+    X, types = counts_of(1500, 5, 4)
+    model = fit_anndata(adata_of(X[:1000], types[:1000]), "cell_type")
+    told = annotate(model, adata_of(X[1000:], types[1000:]))
+    right = told.predicted == types[1000:]
+    assert 0.5 < right.mean() < 0.95
+    assert abs(told.confidence.mean() - right.mean()) < 0.12
+    sure = told.confidence > np.median(told.confidence)
+    assert right[sure].mean() > right[~sure].mean() + 0.1

@@ -1,10 +1,8 @@
 """Small tables of cells, as AnnData and in the files of 10x."""
 
-import gzip
-
 import numpy as np
 import pytest
-from scipy.sparse import csc_matrix, csr_matrix
+from scipy.sparse import csr_matrix
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
 h5py = pytest.importorskip("h5py", reason="h5py is not installed")
@@ -39,19 +37,3 @@ def write_10x(path, X, genes, barcodes):
         features["name"] = np.array(genes, dtype="S")
         kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]
         features["feature_type"] = np.array(kinds, dtype="S")
-
-
-def write_mtx(folder, X, genes, barcodes):
-    """The three files of a folder."""
-    from scipy.io import mmwrite
-
-    mmwrite(folder / "matrix.mtx", csc_matrix(X.T.astype(np.int32)))
-    plain = (folder / "matrix.mtx").read_bytes()
-    (folder / "matrix.mtx").unlink()
-    (folder / "matrix.mtx.gz").write_bytes(gzip.compress(plain))
-    features = [
-        f"ENSG{j}\t{gene}\t{'Gene Expression' if j < len(genes) - 1 else 'Antibody Capture'}\n"
-        for j, gene in enumerate(genes)
-    ]
-    (folder / "features.tsv.gz").write_bytes(gzip.compress("".join(features).encode()))
-    (folder / "barcodes.tsv").write_text("".join(f"{each}\n" for each in barcodes))
