@@ -114,11 +114,12 @@ def select(
     """What rows like these are learned by.
 
     It is AROW unless another candidate errs less by two standard errors of the difference, by
-    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts a stretch of rows
-    with what it has learned of those before, and then learns them. Of sparse rows AROW learns
-    1,000 first, and where it errs on no more than a tenth of these it is AROW. Fewer than 500 rows
-    tell nothing: there it is the Second-order Perceptron where rows are dense and have few features
-    or almost one direction, else AROW; which it is, too, where rows may have several labels.
+    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts every row with what
+    it has learned of those before, and then learns it. On sparse rows the Second-order Perceptron
+    is no candidate, and none is where AROW errs on no more than a tenth of the first 1,000. Fewer
+    than 500 rows tell nothing: there it is the Second-order Perceptron where rows are dense and
+    have few features or almost one direction, else AROW; which it is, too, where rows may have
+    several labels.
 
     Parameters
     ----------
