@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from math import ceil, inf, log, sqrt
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
 from sparsemargin.models.class_weights import Targets, named_weights, rows_by_class
 from sparsemargin.models.fitted import Beginning
-from sparsemargin.models.outputs import codes_of, outputs_of
+from sparsemargin.models.outputs import codes_of
 from sparsemargin.models.rows import Rows, check_rows
 
 #: From fewer rows errors tell nothing; more are not tried.
@@ -31,12 +33,17 @@ OPEN_PARAMETERS = frozenset({
 # with the square of the rows, as their weights add up.
 _AHEAD, _BEHIND = 2.0, -2.0
 
-# If AROW errs on no larger share of the rows, no more labels are wrong.
+# If AROW errs on no larger share of the rows, no more labels are wrong, and its setting for these
+# is not for them.
 _MANY_WRONG = 0.1
 
-# The rows before the first look, and how many there are by the end of each further stretch for one
-# before it.
-_FIRST, _GROWTH = 100, 1.5
+# The sparse rows before the first look, and how many there are by the end of each further stretch
+# for one before it.
+_FIRST, _GROWTH = 1000, 1.5
+
+# Sparse rows have a smaller share of entries that are not 0. Text: less than 0.003; logarithms of
+# cells, of which the Second-order Perceptron learns more: 0.1.
+_SPARSE = 0.02
 
 # Rows point one way if their mean, each divided by its length, is so long (squared; raw
 # microarrays: 0.02 to 0.88, their logarithms 0.97 to 1).
@@ -80,17 +87,16 @@ _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 _ALMA = Candidate("alma", {}, 2, 1000)
 
 
-def candidates(n_features: int) -> list[Candidate]:
-    """The default, and what may take its place."""
+def others(n_features: int, sparse: bool) -> list[Candidate]:
+    """What may take the place of the default."""
     log_p = float(max(2.0, 2 * log(max(2, n_features))))
     return [
-        _AROW,
         # Where many labels are wrong, or can't be told apart.
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
-        # Where features are correlated.
-        _SECOND_ORDER,
         # Where few of very many features tell anything.
         Candidate("pnorm", {"p": log_p}, 5, 3000),
+        # Where features are correlated, which it costs most to see.
+        *([] if sparse else [_SECOND_ORDER]),
     ]
 
 
@@ -108,10 +114,12 @@ def select(
     """What rows like these are learned by.
 
     It is AROW unless another candidate errs less by two standard errors of the difference, by
-    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts a stretch of rows
-    with what it has learned of those before, and then learns them. Fewer than 500 rows tell
-    nothing: there it is the Second-order Perceptron where rows are dense and have few features or
-    almost one direction, else AROW; which it is, too, where rows may have several labels.
+    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts every row with what
+    it has learned of those before, and then learns it. On sparse rows the Second-order Perceptron
+    is no candidate, and none is where AROW errs on no more than a tenth of the first 1,000, and on
+    fewer than the commonest class alone would. Fewer than 500 rows tell nothing: there it is the
+    Second-order Perceptron where rows are dense and have few features or almost one direction, else
+    AROW; which it is, too, where rows may have several labels.
 
     Parameters
     ----------
@@ -133,50 +141,65 @@ def select(
     # Of a class that comes later there are no rows yet, and its weight is not asked for.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
-    of_race = {"max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
-    running = [
-        _Entrant(each, {**params, **of_race}, len(order)) for each in candidates(rows.n_features)
-    ]
+    sparse = len(rows.data) < _SPARSE * rows.n_rows * rows.n_features
+    of_race = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
     share = np.arange(len(order)) * (1.0 if weights is None else weights)
-    for where in _stretches(len(order)):
+    running: list[_Entrant] = []
+    for where in _stretches(_FIRST if sparse else LEAST_ROWS, len(order)):
         some = check_rows(rows_at(rows, order[where]), numbers=order[where])
         if not where.start:
-            for each in running:
-                each.learner._open_stream(Beginning(some, classes, counts=counts), 0)
             share = share * _class_weights(params, codes, classes, counts)
-        running = [each for each in running if each.read(some, codes, weights, where)]
-        if not running or running[0].candidate is not _AROW:
+            first = Beginning(some, classes, counts=counts)
+            enter = partial(_Entrant, params=of_race, first=first, n_rows=len(order))
+            running = [enter(_AROW)]
+        if not running[0].read(some, codes, weights, where):
             return _AROW  # of which the fit tells that it can't learn such rows
-        if where.stop >= LEAST_ROWS:
-            leads = [each.lead(running[0], share[: where.stop]) for each in running]
-            best = running[int(np.argmax(leads))]
-            running = _left_in(running, best, share[: where.stop], where.stop / len(order))
-            if len(running) == 1:
-                break
+        if not where.start:
+            if sparse and running[0].has_learned(codes[where]):
+                return _AROW
+            running += map(enter, others(rows.n_features, sparse))
+        running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
+        leads = [each.lead(running[0], share[: where.stop]) for each in running]
+        best = running[int(np.argmax(leads))]
+        running = _left_in(running, best, share[: where.stop], where.stop / len(order))
+        if len(running) == 1:
+            break
     return best.candidate
 
 
 class _Entrant:
     """A candidate in a race, and which rows it has predicted wrongly."""
 
-    def __init__(self, candidate: Candidate, params: dict[str, Any], n_rows: int) -> None:
+    def __init__(
+        self, candidate: Candidate, params: dict[str, Any], first: Beginning, n_rows: int
+    ) -> None:
         self.candidate, self.learner = candidate, candidate.learner(params)
         self.wrong = np.zeros(n_rows, dtype=bool)
+        self.learner._open_stream(first, 0)
 
     def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
-        """Predict the rows of this stretch, but for the first, and learn them; False: they are too
-        large, or too small, for it."""
+        """Predict the rows of this stretch, and learn them; False: they are too large, or too
+        small, for it."""
+        learner, fitted = self.learner, self.learner._fitted
+        n_places = 1 << (rows.n_rows - 1).bit_length()
+        kept = ProgressiveOutputs(fitted.space.n_labels, n_places, learner._weight_root)
+        some = None if weights is None else weights[where]
         try:
-            if where.start:
-                fitted = self.learner._fitted
-                outputs = outputs_of(fitted, rows, self.learner._n_threads())
-                self.wrong[where] = codes_of(fitted, outputs) != codes[where]
-            some = None if weights is None else weights[where]
-            task = self.learner._task(rows, codes[where], some, kept=None)
-            self.learner._learn_stream(task)
+            learner._learn_stream(learner._task(rows, codes[where], some, kept=kept))
         except BadRow:
             return False
+        self.wrong[where] = codes_of(fitted, kept.outputs[: rows.n_rows]) != codes[where]
         return True
+
+    def errs_much(self, n_rows: int) -> bool:
+        """Whether it was wrong of many of the first rows."""
+        return bool(self.wrong[:n_rows].mean() > _MANY_WRONG)
+
+    def has_learned(self, codes: np.ndarray) -> bool:
+        """Whether it errs on few of the first rows, and on fewer than the commonest class alone."""
+        n_rows = len(codes)
+        of_others = n_rows - np.bincount(codes).max()
+        return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)
 
     def lead(self, first: _Entrant, share: np.ndarray) -> float:
         """By how many standard errors its errors are fewer than those of the first; of that itself
@@ -193,20 +216,19 @@ def _left_in(
     running: list[_Entrant], best: _Entrant, share: np.ndarray, part: float
 ) -> list[_Entrant]:
     """The first, and those that may still turn out better, after this part of all rows."""
-    first, *others = running
-    # AROW's other setting is for wrong labels, and comes from behind there.
-    errs_much = first.wrong[: len(share)].mean() > _MANY_WRONG
-    least = {"arow": -inf if errs_much else 0.0}
+    first, *rivals = running
+    # AROW's other setting comes from behind where many labels are wrong.
+    least = {"arow": -inf if first.errs_much(len(share)) else inf}
     of_others = _BEHIND + part**2 * (_AHEAD - _BEHIND)
     return [first] + [
-        each for each in others
+        each for each in rivals
         if each is best or each.lead(best, share) > least.get(each.candidate.algorithm, of_others)
     ]  # fmt: skip
 
 
-def _stretches(n_rows: int) -> Iterator[slice]:
+def _stretches(first: int, n_rows: int) -> Iterator[slice]:
     """All rows, in stretches that grow with those before them."""
-    where = slice(0, _FIRST)
+    where = slice(0, min(n_rows, first))
     while where.start < n_rows:
         yield where
         where = slice(where.stop, min(n_rows, int(_GROWTH * where.stop)))

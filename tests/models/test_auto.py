@@ -30,10 +30,10 @@ DIGITS = load_digits(return_X_y=True)
 TEXT = make_zipf_text(1500, 4000, random_state=0)
 
 
-def few_of_many(n_rows=1500, n_features=4000, random_state=0):
+def few_of_many(n_rows=1500, n_features=4000, random_state=0, share=0.3):
     """Rows of 0, 1 and 2, where ten features of very many tell the label."""
     random = np.random.RandomState(random_state)
-    X = random.binomial(2, 0.3, (n_rows, n_features)).astype(float)
+    X = random.binomial(2, share, (n_rows, n_features)).astype(float)
     score = X[:, :10].sum(axis=1)
     return sp.csr_matrix(X), score > np.median(score)
 
@@ -46,6 +46,7 @@ def wrong_labels():
 @pytest.mark.parametrize(("problem", "taken"), [
     (TEXT, AROWClassifier()), (DIGITS, SecondOrderPerceptron()),
     (few_of_many(), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
+    (few_of_many(share=0.009), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
     (wrong_labels(), AROWClassifier(r=1.0, max_loss=0.5)),
 ])  # fmt: skip
 def test_what_errs_less_one_step_ahead_is_taken(problem, taken):
@@ -92,9 +93,8 @@ def test_the_estimator_is_the_call(problem, params, tmp_path):
 
 def test_rows_and_classes_count_for_their_weights():
     X, y = DIGITS
-    text, labels = TEXT
-    text = sp.csr_matrix((text.data, text.indices, text.indptr), shape=(text.shape[0], 4000))
-    both = sp.vstack([sp.csr_matrix((len(y), 4000)), text]).tolil()
+    text, labels = make_zipf_text(1500, 2000, random_state=0)
+    both = sp.vstack([sp.csr_matrix((len(y), 2000)), text]).tolil()
     both[: len(y), :64] = X
     both, y = both.tocsr(), np.r_[y % 2, labels > 0]
     of_digits = np.arange(len(y)) < len(DIGITS[1])
@@ -126,6 +126,18 @@ def test_rows_that_were_not_learned_are_learned_for_longer():
     assert fit_csr(X, y, max_iter=3, random_state=0).max_iter == 3
 
 
+@pytest.mark.parametrize(("problem", "tried"), [
+    (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 1), (DIGITS, 4),
+])  # fmt: skip
+def test_of_sparse_rows_arow_learns_some_first(problem, tried, monkeypatch):
+    entered, make = [], selection._Entrant
+    monkeypatch.setattr(
+        selection, "_Entrant", lambda each, **how: entered.append(each) or make(each, **how)
+    )
+    fit_csr(*problem, random_state=0)
+    assert len(entered) == tried
+
+
 def test_no_more_rows_are_tried_than_tell(monkeypatch):
     tried = []
     check = selection.check_rows
@@ -140,7 +152,8 @@ def test_no_more_rows_are_tried_than_tell(monkeypatch):
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_every_candidate_has_the_parameters_that_leave_the_choice_open(algo):
     learner, _ = ALGORITHMS[algo]
-    if algo in {each.algorithm for each in selection.candidates(10)}:
+    others = {each.algorithm for each in selection.others(10, sparse=False)}
+    if algo in others | {"arow"}:
         assert set(learner.parameter_names()) >= selection.OPEN_PARAMETERS
     assert set(AutoClassifier().get_params()) == selection.OPEN_PARAMETERS
 
