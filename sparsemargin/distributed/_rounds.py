@@ -11,14 +11,15 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
@@ -157,11 +158,15 @@ class Rounds:
         self.report, self.on_round = options.report, options.on_round
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options.mixing)
         self.checkpoint = self._checkpoint(options)
-        self.done, self.converged = 0, False
+        self.done, self.trials, self.converged, self.is_over = 0, 0, False, False
+        self.patience = mixture.learner._patience
         if self.checkpoint is not None and options.resume and os.path.exists(self.checkpoint.path):
             found, position = self.checkpoint.read(mixture.learner)
             mixture.resume(found, position["seed"])
-            self.done, self.converged = position["epoch"], position["converged"]
+            self.done, self.trials = position["epoch"], position["trials"]
+            self.converged, self.is_over = position["converged"], position["is_over"]
+            if self.patience is not None:
+                self.patience = Patience(**position["patience"])
         learner, slice_seed = copy.copy(mixture.learner), mixture.fitted.slice_seed
         learner._learned = None
         kind, schema, seed = self.mixer.epoch_type, mixture.schema, mixture.seed
@@ -193,15 +198,15 @@ class Rounds:
         return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
 
     def run(self) -> Learner:
-        """Make the rounds that are left; `early_stopping` waits anew."""
-        self.patience, self.is_over = self.mixture.learner._patience, False
+        """Make the rounds that are left."""
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
                 # Start the thread now: a mixture whose thread Ctrl-C kept from starting would not
                 # be waited for.
                 thread.submit(int).result()
-                while not (self.converged or self.is_over or self.done == self.max_iter):
+                most = inf if self.max_iter is None else self.max_iter
+                while not (self.converged or self.is_over or self.done >= most):
                     self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
@@ -272,7 +277,7 @@ class Rounds:
         fitted = self.mixture.fitted
         counted = [fitted.rows_by_class, *(each.rows_by_class for each in updates)]
         fitted.rows_by_class = np.sum(counted, 0)
-        self.done = epoch
+        self.done, self.trials = epoch, sum(update.trials for update in updates)
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
@@ -282,7 +287,11 @@ class Rounds:
     def _write_checkpoint(self) -> None:
         if self.checkpoint is None:
             return
-        position = {"epoch": self.done, "converged": self.converged, "seed": self.mixture.seed}
+        position = {
+            "epoch": self.done, "trials": self.trials, "seed": self.mixture.seed,
+            "converged": self.converged, "is_over": self.is_over,
+            "patience": None if self.patience is None else asdict(self.patience),
+        }  # fmt: skip
         save = partial(self.checkpoint.write, self._finished(), position)
         try:
             save(self.checkpoint.path)
@@ -294,8 +303,7 @@ class Rounds:
         """Count the trials that would have followed an epoch without a correction."""
         max_iter, space = self.max_iter, self.mixture.space
         if self.converged and max_iter is not None:
-            trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
-            space.count_trials(max(trials, space.trials))
+            space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
 
 
 def _warn_of_order(orders: list[LabelOrder]) -> None:
