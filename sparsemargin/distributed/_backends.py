@@ -55,12 +55,17 @@ class SerialBackend:
         """Make an object known to all calls of `each`; what they are given in its place."""
         return value
 
-    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
-        """Call a function with each shard and further arguments, which it may not change; yields
-        the number of a shard and the result as soon as it is there."""
-        for s, shard in enumerate(self.shards):
+    def each(
+        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
+        of: Sequence[int] | None = None,
+    ) -> Generator[tuple[int, Any]]:  # fmt: skip
+        """Call a function with each shard, or those of these numbers, and further arguments, which
+        it may not change, the last of them from `starts`, its own; yields the number of a shard and
+        the result as soon as it is there."""
+        for s in range(len(self.shards)) if of is None else of:
             with _naming(s, len(self.shards)):
-                result = function(shard, *shared)
+                own = () if starts is None else (starts[s],)
+                result = function(self.shards[s], *shared, *own)
             yield s, result
 
 
@@ -119,7 +124,10 @@ class DaskBackend:
         with self._connected():
             return self.client.submit(_itself, value, pure=False)
 
-    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
+    def each(
+        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
+        of: Sequence[int] | None = None,
+    ) -> Generator[tuple[int, Any]]:  # fmt: skip
         """As `SerialBackend.each`, in the order in which they come."""
         from dask.distributed import KilledWorker
 
@@ -129,10 +137,17 @@ class DaskBackend:
         with self._connected():
             try:
                 sent = [each if is_future(each) else self.share(each) for each in shared]
+                n_shared, own = len(sent), dict[int, Future]()
+                for start in starts or ():
+                    if id(start) not in own:
+                        own[id(start)] = self.share(start)
+                sent += own.values()
                 # Any worker may take a shard: Dask may wait for ever for one that it was advised to
                 # take, though others were allowed, if all were gone for a moment.
-                for s, shard in enumerate(self.shards):
-                    running[submit(function, shard, *sent, pure=False)] = s
+                for s in range(n_shards) if of is None else of:
+                    mine = [] if starts is None else [own[id(starts[s])]]
+                    given = self.shards[s], *sent[:n_shared], *mine
+                    running[submit(function, *given, pure=False)] = s
                 while running:
                     future = self._next(list(running), sent)
                     s, error = running[future], future.exception()

@@ -64,7 +64,8 @@ def fit_distributed(
     client: Client | str | None = None,
     algo: Algorithm | None = None,
     max_iter: int | None = 5,
-    mixing: Mixing = "uniform",
+    mixing: Mixing = "auto",
+    mixes_per_epoch: int = 4,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,
@@ -189,7 +190,8 @@ def fit_distributed(
         algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
         memory_limit=memory_limit, checkpoint=checkpoint, resume=resume,
-        report=Lines() if verbose else None, client=client, mixing=mixing, cache_dir=cache_dir,
+        report=Lines() if verbose else None, client=client, mixing=mixing,
+        mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
         on_round=on_round, params={"verbose": verbose, **params},
     )  # fmt: skip
     return as_classifier(learn_shards(shards, y, options))
@@ -210,7 +212,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         _refuse_options_of_files(options)
     _check_writable(options.checkpoint, files)
     with backend_of(options.client, given) as backend:
-        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
+        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__, len(given) > 1))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if files:
@@ -229,7 +231,9 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
 def _new_learner(options: ShardOptions) -> Learner:
     """The learner that the options ask for; refused where shards can't be learned from so."""
     if options.mixing not in get_args(Mixing):
-        raise ValueError(f"mixing must be 'uniform' or 'errors', got {options.mixing!r}.")
+        known = ", ".join(map(repr, get_args(Mixing)))
+        raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
+    check_count("mixes_per_epoch", options.mixes_per_epoch, 1, sys.maxsize)
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)

@@ -6,17 +6,21 @@ import os
 import zlib
 from collections.abc import Iterable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
-from sparsemargin.distributed._schema import Schema, Survey
+from sparsemargin._engine.rows.parts import part_of
+from sparsemargin.distributed._mixing import Part
+from sparsemargin.distributed._schema import Schema, Survey, packed
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.passes import Passes
+from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
@@ -42,6 +46,29 @@ _FORMS = (
 Block = tuple[Csr, Targets, int, np.ndarray | None]
 
 
+@dataclass
+class MatrixPart:
+    """Rows of a matrix, as a fit learns from them."""
+
+    rows: Csr
+    targets: Targets
+    first_row: int
+    # Seed, passes and order of the latest epoch here, so that the next need not start anew.
+    shuffled: tuple[int, int, np.ndarray] | None = None
+    chosen: Chosen | None = None  # the columns that they have, where they are over these
+
+    def order(self, seed: int, number: int) -> np.ndarray:
+        """The order of the rows in an epoch: each shuffles that of the epoch before."""
+        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
+        if of_seed != seed or done > number:
+            done, order = 0, np.arange(len(order))
+        order = order.copy()
+        for passes in range(done, number):
+            shuffle(order, (seed + passes) % 2**64)
+        self.shuffled = seed, number, order
+        return order
+
+
 class Pair(NamedTuple):
     """A matrix and its labels, here or on the way."""
 
@@ -55,14 +82,12 @@ class MatrixShard:
 
     rows: Csr
     y: Any
-    # Of the fit that learns from them: their targets, and seed, passes and order of the latest
-    # epoch here, so that the next need not start anew.
-    targets: Targets | None = None
-    shuffled: tuple[int, int, np.ndarray] | None = None
+    # Of the fit that learns from them.
+    parts: dict[Part, MatrixPart] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {"rows": self.rows, "y": self.y, "targets": None, "shuffled": None}
+        return {"rows": self.rows, "y": self.y, "parts": {}}
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
@@ -82,7 +107,7 @@ class MatrixShard:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels)
 
-    def survey(self) -> Survey:
+    def survey(self, columns: bool) -> Survey:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
@@ -94,26 +119,55 @@ class MatrixShard:
             rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None, list(first_rows([rows])),
             sum(array.nbytes for array in rows.arrays), checksum,
+            packed(Chosen(rows.n_features, rows).columns, rows.n_features)
+            if columns and rows.n_features else None,
         )  # fmt: skip
 
-    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
-        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
-        if self.targets is None:
+    def part(self, schema: Schema, which: Part) -> MatrixPart:
+        """Some of the rows."""
+        if (0, 1) not in self.parts:
             encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
             self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
-            self.targets = encoder(schema.classes).transform(self.y)
-        yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
+            self.parts[0, 1] = MatrixPart(self.rows, encoder(schema.classes).transform(self.y), 0)
+        if which not in self.parts:
+            whole = self.parts[0, 1]
+            first, last = bounds_of(which, self.rows.n_rows)
+            rows = part_of(self.rows, first, last)
+            self.parts[which] = MatrixPart(rows, some_targets(whole.targets, first, last), first)
+        return self.parts[which]
 
-    def _order(self, seed: int, number: int) -> np.ndarray:
-        """The order of the rows in an epoch: each shuffles that of the epoch before."""
-        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
-        if of_seed != seed or done > number:
-            done, order = 0, np.arange(len(order))
-        order = order.copy()
-        for passes in range(done, number):
-            shuffle(order, (seed + passes) % 2**64)
-        self.shuffled = seed, number, order
-        return order
+    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
+        """The coordinates that a part of the rows has, which are over these from now on."""
+        part = self.part(schema, which)
+        if part.chosen is None:
+            chosen = Chosen(n_coordinates, part.rows)
+            part.rows = over(chosen, part.rows, n_coordinates > part.rows.n_features)
+            part.chosen = chosen
+        return part.chosen
+
+    def epoch(
+        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
+        chosen: Chosen | None = None, has_bias: bool = False,
+    ) -> Iterator[Block]:  # fmt: skip
+        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes; over
+        the chosen coordinates."""
+        part = self.part(schema, which)
+        order = None if seed is None else part.order(seed, number)
+        yield part.rows, part.targets, part.first_row, order
+
+
+def some_targets(targets: Targets, first: int, last: int) -> Targets:
+    """Those of the rows from the first to before the last."""
+    if not isinstance(targets, Positives):
+        return targets[first:last]
+    starts = targets.starts[first : last + 1]
+    return Positives(starts - starts[0], targets.labels[starts[0] : starts[-1]])
+
+
+def over(chosen: Chosen, rows: Csr, has_bias: bool) -> Csr:
+    """The rows over the chosen columns, and one that none has."""
+    data, indices, indptr = chosen.of_rows(rows).arrays
+    return Csr(data, indices, indptr, len(chosen.columns) + 1 - has_bias)
 
 
 def names_of(classes: np.ndarray) -> str:
@@ -129,6 +183,8 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
     max_index: int  # larger ones have no room in memory
+    # Of the fit that learns from them.
+    chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
 
     def __sizeof__(self) -> int:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
@@ -167,7 +223,12 @@ class FileShard:
         passes = Passes(Corpus(sources, self.reading, 1, "learning"), self.max_index, path)
         return passes, passes.keep()
 
-    def survey(self) -> Survey:
+    def _columns(self, cache: RowCache) -> np.ndarray:
+        indices = (block.indices for block in cache.blocks())
+        chosen = chosen_of(cache.n_columns, indices, cache.n_entries)
+        return packed(chosen.columns, cache.n_columns)
+
+    def survey(self, columns: bool) -> Survey:
         passes, cache = self._passes()
         with cache:
             return Survey(
@@ -176,11 +237,25 @@ class FileShard:
                 Reading(**cache.identity["reading"]),
                 list(first_rows(block.with_columns(0) for block in cache.blocks())),
                 passes.n_bytes or 0, cache.checksum,
+                self._columns(cache) if columns and cache.n_columns else None,
             )  # fmt: skip
 
-    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
+    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
+        """The coordinates that a part of the rows has."""
+        if which not in self.chosen:
+            passes, cache = self._passes()
+            with cache:
+                indices = (block.indices for block, _ in passes.again(None, 1, which))
+                n_entries = cache.n_entries // which[1]
+                self.chosen[which] = chosen_of(n_coordinates, indices, n_entries)
+        return self.chosen[which]
+
+    def epoch(
+        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
+        chosen: Chosen | None = None, has_bias: bool = False,
+    ) -> Iterator[Block]:  # fmt: skip
         """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
-        they come."""
+        they come; over the chosen coordinates."""
         passes, cache = self._passes()
         with cache:
             # Another machine, or a later hour, may have others.
@@ -193,7 +268,7 @@ class FileShard:
             # An encoder remembers the labels of one table.
             encoder = deepcopy(schema.encoder)
             assert encoder is not None
-            for block, order in passes.again(None if number == 1 else seed, number):
+            for block, order in passes.again(None if number == 1 else seed, number, which):
                 first_row = block.first_row or 0
                 try:
                     targets = encoder.transform_ids(table, block.labels, block.label_start)
@@ -203,7 +278,17 @@ class FileShard:
                         f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
                         "leave classes out."
                     ) from None
-                yield block.with_columns(schema.n_columns), targets, first_row, order
+                rows = block.with_columns(schema.n_columns)
+                yield (
+                    rows if chosen is None else over(chosen, rows, has_bias), targets, first_row,
+                    order,
+                )  # fmt: skip
+
+
+def chosen_of(n: int, indices: Iterable[np.ndarray], n_entries: int) -> Chosen:
+    """The columns, of n, that so many entries have, which come in arrays."""
+    no_rows = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), n)
+    return Chosen(n, no_rows, indices, n_entries)
 
 
 Shard = MatrixShard | FileShard

@@ -365,16 +365,23 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
     return order
 
 
-def shuffled(
-    cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """The blocks of a cache in random order, each with its number and a random order of its rows.
-
-    Both depend on `seed` and `epoch` alone.
-    """
-    order = block_order(cache.n_blocks, _seed(seed, epoch))
-    for i, rows in zip(order, cache.blocks(order), strict=True):
-        yield int(i), rows, block_order(rows.n_rows, _seed(seed, epoch, i))
+def ordered(
+    cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
+    """The rows of a cache, from the first to before the last, in blocks, each with the number of
+    its first one: as they come, or the blocks in random order, each with a random order of its
+    rows, which depend on `seed` and `epoch` alone."""
+    order = np.arange(cache.n_blocks)
+    if seed is not None:
+        order = block_order(cache.n_blocks, _seed(seed, epoch))
+    last, starts = cache.n_rows if last is None else last, cache.first_rows[order]
+    order = order[(starts < last) & (starts + np.array(cache.block_rows)[order] > first)]
+    for i, rows in zip(order.tolist(), cache.blocks(order), strict=True):
+        start = int(cache.first_rows[i])
+        if start < first or start + rows.n_rows > last:
+            rows = rows.part(max(first - start, 0), last - start)
+            start = max(first, start)
+        yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
 
 
 def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:

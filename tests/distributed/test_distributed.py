@@ -48,26 +48,37 @@ def small_problems(draw):
     return shards
 
 
+def in_parts(shards, n_parts):
+    """Of each part of an epoch, the rows of all shards."""
+    cuts = [[len(y) * part // n_parts for part in range(n_parts + 1)] for _, y in shards]
+    return [
+        [(X[cut[part] : cut[part + 1]], y[cut[part] : cut[part + 1]])
+         for (X, y), cut in zip(shards, cuts, strict=True)]
+        for part in range(n_parts)
+    ]  # fmt: skip
+
+
 def learned(shards, **how):
     pairs = [(csr_matrix(X), y) for X, y in shards]
     return fit_distributed(pairs, shuffle=False, max_iter=3, fit_intercept=False, **how)
 
 
 @pytest.mark.parametrize(
-    ("algo", "p", "mixing"),
-    pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], ["uniform", "errors"]),
+    ("algo", "p", "mixing", "mixes"),
+    pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], ["uniform", "errors"], [1, 2, 3]),
 )
 @given(shards=small_problems())
 @examples(15)
-def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
+def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
     average = {"margin": 0.3, "normalize": True, "hypothesis": "average"}
     rule, own = {
         "pnorm": (Perceptron(), {}), "alma": (ALMA(alpha=0.8), {"alpha": 0.8}),
         "margin": (MarginPerceptron(0.3, normalize=True), average),
     }[algo]  # fmt: skip
-    expected = mix_vectors(shards, rule, p, 3, mixing)
+    mixes = min(mixes, *(len(y) for _, y in shards))
+    expected = mix_vectors(in_parts(shards, mixes), rule, p, 3, mixing)
     assume(expected.smallest_gap > CLOSEST)
-    model = learned(shards, algo=algo, p=p, mixing=mixing, **own)
+    model = learned(shards, algo=algo, p=p, mixing=mixing, mixes_per_epoch=mixes, **own)
     np.testing.assert_allclose(model.theta_[0], expected.theta.astype(float), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
@@ -76,26 +87,28 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
 
 
 @pytest.mark.filterwarnings("error:invalid value")
-@pytest.mark.parametrize("mixing", ["uniform", "errors"])
+@pytest.mark.parametrize(("mixing", "mixes"), [("uniform", 1), ("errors", 1), ("uniform", 3)])
 @given(
     small_problems(), st.sampled_from([0.01, 0.5, 10.0]), st.sampled_from([None, 1.0]),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
 @examples(60)
 def test_weights_with_variances_are_mixed_by_what_was_learned(
-    mixing, shards, r, max_loss, hypothesis
+    mixing, mixes, shards, r, max_loss, hypothesis
 ):
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
     expected = Run(zero, zero + 1, zero)
-    for _ in range(3):
+    mixes = min(mixes, *(len(y) for _, y in shards))
+    for part in 3 * in_parts(shards, mixes):
         runs = [
-            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in shards
+            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in part
         ]
         expected = mixed(runs, expected, mixing == "errors")
     assume(expected.smallest_gap > CLOSEST)
     model = learned(
-        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis
-    )
+        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis,
+        mixes_per_epoch=mixes,
+    )  # fmt: skip
     weights = expected.average if hypothesis == "average" else expected.mean
     space = model._space
     for found, of in (
@@ -282,7 +295,8 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     X = csr_matrix((rng.random(480), np.concatenate(rows), indptr), shape=(60, 20_000))
     y = rng.choice([0, 1], 60)
     rounds = []
-    fit_distributed(cut(X, y, 3), algo="pnorm", p=p, random_state=0, on_round=rounds.append)
+    how = {"algo": "pnorm", "p": p, "random_state": 0, "mixes_per_epoch": 1}
+    fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
     whole = 20_000 * 8
     assert all(max(each.bytes_sent, each.bytes_received) < whole / 10 for each in rounds)
 
@@ -349,7 +363,7 @@ def test_shards_that_are_received_lie_where_their_types_may():
     ({"hypothesis": "vote"}, "replayed from a log"),
     ({"algo": "so", "solver": "dual"}, "solver='dual'"), ({"warm_start": True}, "resume=True"),
     ({"max_iter": 1.5}, "whole number of epochs"), ({"class_weight": "balanced"}, "class_weight="),
-    ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "'uniform' or 'errors'"),
+    ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "mixing must be one of"),
     ({"memory_limit": 100}, "memory_limit=100"), ({"memory_limit": "1G"}, "memory_limit must be"),
     ({"client": 3}, "client must be"),
     ({"algorithm": "alma"}, "Unknown parameter"),
