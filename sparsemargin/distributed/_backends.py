@@ -137,7 +137,7 @@ class DaskBackend:
         with self._connected():
             try:
                 sent = [each if is_future(each) else self.share(each) for each in shared]
-                n_shared, own = len(sent), dict[int, Future]()
+                n_shared, own = len(sent), dict[int, Any]()
                 for start in starts or ():
                     if id(start) not in own:
                         own[id(start)] = self.share(start)

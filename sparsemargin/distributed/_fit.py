@@ -65,7 +65,7 @@ def fit_distributed(
     algo: Algorithm | None = None,
     max_iter: int | None = 5,
     mixing: Mixing = "auto",
-    mixes_per_epoch: int = 4,
+    mixes_per_epoch: int = 16,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,

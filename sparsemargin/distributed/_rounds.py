@@ -170,7 +170,7 @@ class ShardOptions(FitOptions):
     max_iter: int | None = 5
     client: Any = None
     mixing: Mixing = "auto"
-    mixes_per_epoch: int = 4
+    mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
 
@@ -275,7 +275,7 @@ class Rounds:
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
         """An epoch on every shard, with its mixtures."""
         began, mixing, sent, received = time.perf_counter(), 0.0, 0, 0
-        updates: list[Update] = []
+        updates, met = list[Update](), set[tuple[int, Part]]()
         of_shards = [LabelOrder() for _ in self.surveys]
         for part in range(self.mixer.n_parts):
             starts = self.mixer.starts(part)
@@ -289,13 +289,15 @@ class Rounds:
             mixing += time.perf_counter() - now
             if self.on_round is not None:
                 received += sum(map(n_bytes, found))
-            # Of a ring every visit is to all rows.
-            if part and self.mixer.rows_of(part) == self.mixer.rows_of(0):
-                nothing = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
-                found = [replace(update, **nothing) for update in found]
-            for order, update in zip(of_shards, found, strict=True):
-                order.join(update.label_order)
-            updates += [replace(update, learned=None) for update in found]
+            for s, update in enumerate(found):
+                rows = s, self.mixer.rows_of(part)
+                # Of a ring every visit is to all rows.
+                if rows in met:
+                    update = replace(update, **_NO_ROWS)
+                if update.trials:
+                    met.add(rows)
+                of_shards[s].join(update.label_order)
+                updates.append(replace(update, learned=None))
         now = time.perf_counter()
         thread.submit(self._conclude, epoch, updates).result()
         if epoch == 1:
@@ -319,7 +321,12 @@ class Rounds:
         if not part:
             self.mistakes: int | None = 0
         updates: dict[int, Update] = {}
-        which, wanted = self.mixer.rows_of(part), list(range(len(self.surveys)))
+        which, wanted = self.mixer.rows_of(part), list[int]()
+        for s, start in enumerate(starts):
+            if start is None:
+                updates[s] = Update(None, corrections=np.zeros(1, int), mistakes=None, **_NO_ROWS)
+            else:
+                wanted.append(s)
         while wanted:
             given = {"starts": starts, "of": wanted}
             each = self.backend.each(learn_epoch, self.plan, epoch, which, **given)
@@ -377,6 +384,10 @@ class Rounds:
         max_iter, space = self.max_iter, self.mixture.space
         if self.converged and max_iter is not None:
             space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
+
+
+# What an update tells of rows that it does not count.
+_NO_ROWS: dict[str, Any] = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
 
 
 def _warn_of_order(orders: list[LabelOrder]) -> None:

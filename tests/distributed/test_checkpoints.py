@@ -219,10 +219,10 @@ def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypa
             if len(starts) == 3:
                 raise KeyboardInterrupt
 
-    def mix_slowly(mixer, updates):
+    def mix_slowly(mixer, part, updates):
         # A fit that does not wait has ended by then.
         time.sleep(0.1)
-        mix(mixer, updates)
+        mix(mixer, part, updates)
 
     mix = VectorMixer.mix
     monkeypatch.setattr(VectorMixer, "mix", mix_slowly)
