@@ -434,7 +434,7 @@ class VectorMixer(SingleMixer):
         made = np.array([each.corrections for each in updates], dtype=np.float64)
         total = made.sum(axis=0)
         uniform = np.full(made.shape, 1.0 / len(updates))
-        if self.mixing == "uniform":
+        if self.mixing != "errors":
             return uniform
         return np.divide(made, total, out=uniform, where=total > 0.0)
 
