@@ -37,19 +37,23 @@ class LostScheduler(ConnectionError):
     """The scheduler has gone away."""
 
 
-def open_shard(given: Any, y: Any = None) -> Shard:
+def open_shard(given: Any, y: Any = None, vectorizer: Any = None) -> Shard:
     """The shard itself, on the machine that learns from it."""
-    return given if isinstance(given, FileShard) else MatrixShard.of(given, y)
+    if isinstance(given, FileShard):
+        return given
+    if vectorizer is not None:
+        return MatrixShard.of_texts(given, y, vectorizer)
+    return MatrixShard.of(given, y)
 
 
 class SerialBackend:
     """This process, which takes the shards one after the other."""
 
-    def __init__(self, shards: Sequence[Pair | FileShard]) -> None:
+    def __init__(self, shards: Sequence[Pair | FileShard], vectorizer: Any = None) -> None:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
-                self.shards.append(open_shard(*map(_here, _parts(shard))))
+                self.shards.append(open_shard(*map(_here, _parts(shard)), vectorizer))
 
     def share(self, value: Any) -> Any:
         """Make an object known to all calls of `each`; what they are given in its place."""
@@ -99,7 +103,9 @@ class DaskBackend:
     worker: what was on it is made anew on another, to the bit.
     """
 
-    def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
+    def __init__(
+        self, client: Client, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+    ) -> None:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
@@ -117,7 +123,9 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # Dask is told of all calls at once: told of one after the other, it may find the same
             # worker idle each time, with which the shards then stay.
-            self.shards = client.map(open_shard, parts[::2], parts[1::2], pure=False)
+            self.shards = client.map(
+                open_shard, parts[::2], parts[1::2], vectorizer=vectorizer, pure=False
+            )
 
     def share(self, value: Any) -> Future:
         """As `SerialBackend.share`: by a task, since what is scattered dies with its worker."""
@@ -244,10 +252,12 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 
 @contextmanager
-def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Backend]:
+def backend_of(
+    client: Any, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+) -> Iterator[Backend]:
     """This process, or the workers of a client. One that is opened here is closed in the end."""
     if client is None:
-        yield SerialBackend(shards)
+        yield SerialBackend(shards, vectorizer)
         return
     try:
         from dask.distributed import Client
@@ -256,7 +266,7 @@ def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Back
             "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
         ) from None
     if isinstance(client, Client):
-        yield DaskBackend(client, shards)
+        yield DaskBackend(client, shards, vectorizer)
         return
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
@@ -270,4 +280,4 @@ def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Back
             f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"
         ) from None
     with opened:
-        yield DaskBackend(opened, shards)
+        yield DaskBackend(opened, shards, vectorizer)

@@ -5,35 +5,50 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from sparsemargin._checks import check_count
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
 from sparsemargin.distributed._mixing import Mixing
 from sparsemargin.distributed._rounds import Round, Rounds, ShardOptions, survey
 from sparsemargin.distributed._schema import (
     Mixture,
+    Schema,
     Survey,
     check_rows_there,
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, Pair, shards_of
+from sparsemargin.distributed._shards import (
+    FileShard,
+    Pair,
+    Shard,
+    sampled,
+    shards_of,
+    texts_of,
+)
+from sparsemargin.io.documents import TextForm
 from sparsemargin.io.files import check_replaceable
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
-from sparsemargin.models import Algorithm, Learner, find_algorithm
+from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.rows import intercept_scale
+from sparsemargin.models.selection import MOST_ROWS, Candidate, candidates, select, settled
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-    from sparsemargin.models.classifiers import Classifier
 
-_DEFAULT_ALGORITHM: Algorithm = "alma"
+# Of an algorithm that is named, unless told.
+_EPOCHS = 5
 
 # What is told of files only.
 _OF_FILES = (
@@ -51,10 +66,10 @@ _NOT_MIXED = {
 # Parameters that need all rows in one process, and the values that turn them off.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
-    "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
+    "max_corrections": None, "solver": "auto", "normalize": "running",
 }  # fmt: skip
 # Those of which one value alone does.
-_ONE_VALUE = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
+_ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
 def fit_distributed(
@@ -63,7 +78,7 @@ def fit_distributed(
     *,
     client: Client | str | None = None,
     algo: Algorithm | None = None,
-    max_iter: int | None = 5,
+    max_iter: int | Literal["auto"] | None = "auto",
     mixing: Mixing = "auto",
     mixes_per_epoch: int = 16,
     classes: Any = None,
@@ -74,13 +89,17 @@ def fit_distributed(
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
     cache_dir: str | os.PathLike[str] | None = None,
+    vectorizer: Any = None,
+    format: TextForm | None = None,
+    text: str = "text",
+    label: str = "label",
     memory_limit: int = WEIGHT_MEMORY,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     on_round: Callable[[Round], None] | None = None,
     verbose: int = 0,
     **params: Any,
-) -> Classifier:
+) -> Any:
     """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
 
     An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
@@ -193,8 +212,14 @@ def fit_distributed(
         report=Lines() if verbose else None, client=client, mixing=mixing,
         mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
         on_round=on_round, params={"verbose": verbose, **params},
+        texts=texts_of(shards, vectorizer, format, text, label),
     )  # fmt: skip
-    return as_classifier(learn_shards(shards, y, options))
+    model = as_classifier(learn_shards(shards, y, options))
+    if options.texts is None:
+        return model
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("vectorizer", options.texts.vectorizer), ("classifier", model)])
 
 
 def learn_distributed(shards: Any, **given: Any) -> Learner:
@@ -205,13 +230,14 @@ def learn_distributed(shards: Any, **given: Any) -> Learner:
 
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     """Learn from shards of files, or of a matrix with its labels."""
-    learner = _new_learner(options)
-    given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index)
+    make = _maker_of(options)
+    reading, texts = options.reading(), options.texts
+    given = shards_of(shards, y, reading, options.cache_dir, options.max_index, texts)
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
         _refuse_options_of_files(options)
     _check_writable(options.checkpoint, files)
-    with backend_of(options.client, given) as backend:
+    with backend_of(options.client, given, texts and texts.vectorizer) as backend:
         surveyed: dict[int, Survey] = dict(backend.each(survey, __version__, len(given) > 1))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
@@ -220,16 +246,83 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
+        learner = make(None) if make.is_settled else None
+        if learner is None or options.balanced:
+            n_rows = 0 if learner else -(-MOST_ROWS // len(given))
+            found = dict(backend.each(sampled, schema, n_rows))
+            counts, parts = zip(*(found[s] for s in range(len(given))), strict=True)
+            schema = replace(schema, counts=sum(counts))
+            learner = learner or make(_Rows(schema, list(chain.from_iterable(parts))))
         if learner.intercept_scaling == "auto":
             p = learner._p(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
         mixture = Mixture(learner, schema, len(given), options.memory_limit)
-        rounds = Rounds(backend, surveys, mixture, options)
-        return rounds.run()
+        learned = Rounds(backend, surveys, mixture, options).run()
+        if texts is not None and hasattr(texts.vectorizer, "remember_terms"):
+            ((_, terms),) = backend.each(_terms_of, texts.vectorizer, of=[0])
+            texts.vectorizer.terms_ = terms
+        return learned
 
 
-def _new_learner(options: ShardOptions) -> Learner:
-    """The learner that the options ask for; refused where shards can't be learned from so."""
+def _terms_of(shard: Shard, vectorizer: Any) -> dict[int, str]:
+    return shard.terms(deepcopy(vectorizer))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some of the rows of all shards, by which a learner is chosen."""
+
+    schema: Schema
+    parts: list[tuple[Csr, np.ndarray]]
+
+    def candidate(self, params: dict[str, Any]) -> Candidate:
+        """What rows like these are learned by."""
+        schema = self.schema
+        if schema.form is not None:
+            return candidates(2)[0]
+        data, indices = (
+            np.concatenate([getattr(rows, name) for rows, _ in self.parts])
+            for name in ("data", "indices")
+        )
+        lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in self.parts])
+        rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
+        codes = np.concatenate([codes for _, codes in self.parts])
+        return select(rows, codes, schema.classes, params)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the learner that the options ask for, or one by the rows."""
+
+    options: ShardOptions
+    chosen: Candidate | None  # None: an algorithm is named, or the rows choose
+    params: dict[str, Any]
+
+    @property
+    def is_settled(self) -> bool:
+        return self.options.algo is not None or (
+            self.chosen is not None and self.options.max_iter != "auto"
+        )
+
+    def __call__(self, rows: _Rows | None) -> Learner:
+        max_iter, params = self.options.max_iter, self.params
+        if self.options.algo is not None:
+            named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
+            kind, known = find_algorithm(self.options.algo, named)
+            learner = kind(**known)
+        else:
+            chosen = self.chosen or rows.candidate(params)  # type: ignore[union-attr]
+            if max_iter == "auto":
+                without, having = rows.schema.counts  # type: ignore[union-attr,misc]
+                form = rows.schema.form  # type: ignore[union-attr]
+                max_iter = chosen.epochs_of(int(without[0] + having[0]), None if form else having)
+            learner = chosen.learner({**params, "max_iter": max_iter})
+        check_mixable(learner)
+        return learner
+
+
+def _maker_of(options: ShardOptions) -> _Maker:
+    """What makes the learner; refused where shards can't be learned from so."""
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
@@ -237,11 +330,14 @@ def _new_learner(options: ShardOptions) -> Learner:
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
-    params = {"max_iter": options.max_iter, **options.params}
-    kind, known = find_algorithm(options.algo or _DEFAULT_ALGORITHM, params)
-    learner = kind(**known)
-    check_mixable(learner)
-    return learner
+    if options.algo is not None:
+        make = _Maker(options, None, options.params)
+        make(None)
+        return make
+    params = without_defaults(options.params)
+    kind, known = find_algorithm(None, params)
+    check_mixable(kind(**known))
+    return _Maker(options, settled(params), params)
 
 
 def _check_writable(

@@ -14,7 +14,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -36,7 +36,7 @@ from sparsemargin.distributed._mixing import (
     VectorMixer,
 )
 from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
-from sparsemargin.distributed._shards import Shard, names_of
+from sparsemargin.distributed._shards import Shard, Texts, names_of
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
@@ -167,12 +167,13 @@ class Round:
 class ShardOptions(FitOptions):
     """The arguments of `fit_distributed`."""
 
-    max_iter: int | None = 5
+    max_iter: int | Literal["auto"] | None = "auto"
     client: Any = None
     mixing: Mixing = "auto"
     mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
+    texts: Texts | None = None
 
 
 class Rounds:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,16 +17,24 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
-from sparsemargin._engine.rows.parts import part_of
+from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
+from sparsemargin.io.documents import (
+    HASHED_BITS,
+    DocumentCorpus,
+    DocumentForm,
+    TextForm,
+    form_of,
+    hashed_pairs,
+)
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
-from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, Source, open_sources
+from sparsemargin.models.class_weights import Targets, rows_by_class
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -37,6 +46,9 @@ from sparsemargin.models.rows import check_rows, first_rows, open_rows
 
 # So large that Dask moves the shard to no other worker.
 _HEAVY = 1 << 27
+
+# Of texts in memory, to call columns by the words of.
+_TEXTS_KEPT = 1000
 
 _FORMS = (
     "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
@@ -69,6 +81,49 @@ class MatrixPart:
         return order
 
 
+class Texts(NamedTuple):
+    """How rows are made of texts: how files and tables hold them, and by what."""
+
+    how: DocumentForm
+    vectorizer: Any
+
+    @property
+    def n_features(self) -> int:
+        if hasattr(self.vectorizer, "n_features"):
+            return self.vectorizer.n_features
+        return len(self.vectorizer.get_feature_names_out())
+
+
+def texts_of(
+    shards: Any, vectorizer: Any, form: TextForm | None, text: str, label: str
+) -> Texts | None:
+    """How texts are read, where these shards are such: as their names, or a vectorizer or a form,
+    tell, or a table or a bag; None: they are rows."""
+    from sklearn.exceptions import NotFittedError
+
+    listed = [shards] if isinstance(shards, str | os.PathLike) else shards
+    first = listed[0] if isinstance(listed, list) and listed else listed
+    first = first[0] if isinstance(first, list) and first else first
+    named = form_of(os.fspath(first)) if isinstance(first, str | os.PathLike) else None
+    table = is_lazy(shards) and not _is_array(shards)
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        table = bool(first[0]) and isinstance(first[0][0], str)
+    # svmlight text is called .txt, too.
+    if vectorizer is None and form is None and named in (None, "fasttext") and not table:
+        return None
+    if vectorizer is None:
+        vectorizer = hashed_pairs(HASHED_BITS)
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(DocumentForm(form, text, label), vectorizer)
+
+
 class Pair(NamedTuple):
     """A matrix and its labels, here or on the way."""
 
@@ -82,12 +137,24 @@ class MatrixShard:
 
     rows: Csr
     y: Any
+    texts: Sequence[str] = ()  # the first ones, of which the rows were made
     # Of the fit that learns from them.
     parts: dict[Part, MatrixPart] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {"rows": self.rows, "y": self.y, "parts": {}}
+        return {**vars(self), "parts": {}}
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str], y: Any, vectorizer: Any) -> MatrixShard:
+        """A shard of texts and their labels."""
+        texts = list(texts)
+        if hasattr(y, "to_numpy"):
+            y = y.to_numpy()
+        labels = y if isinstance(y, np.ndarray) else list(y)
+        shard = cls.of(vectorizer.transform(texts), labels)
+        shard.texts = texts[:_TEXTS_KEPT]
+        return shard
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
@@ -122,6 +189,14 @@ class MatrixShard:
             packed(Chosen(rows.n_features, rows).columns, rows.n_features)
             if columns and rows.n_features else None,
         )  # fmt: skip
+
+    def terms(self, vectorizer: Any) -> dict[int, str]:
+        """Words of the first texts, by the columns that they are hashed to."""
+        return vectorizer.remember_terms(self.texts).terms_ if self.texts else {}
+
+    def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
+        """The numbers of some rows by which a learner is chosen."""
+        return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
 
     def part(self, schema: Schema, which: Part) -> MatrixPart:
         """Some of the rows."""
@@ -183,6 +258,7 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
     max_index: int  # larger ones have no room in memory
+    texts: Texts | None = None  # how rows are made of files of texts; None: of svmlight text
     # Of the fit that learns from them.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
 
@@ -202,7 +278,7 @@ class FileShard:
     def _passes(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            passes = Passes(Corpus([], self.reading, 1, "learning"), self.max_index)
+            passes = Passes(self._corpus([]), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
             return passes, passes.cache
@@ -220,8 +296,29 @@ class FileShard:
             raise NotADirectoryError(
                 f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
             ) from None
-        passes = Passes(Corpus(sources, self.reading, 1, "learning"), self.max_index, path)
+        passes = Passes(self._corpus(sources), self.max_index, path)
         return passes, passes.keep()
+
+    def _corpus(self, sources: list[Source]) -> Corpus:
+        if self.texts is None:
+            return Corpus(sources, self.reading, 1, "learning")
+        how = replace(self.texts.how, multilabel=self.reading.multilabel)
+        return DocumentCorpus(sources, how, self.texts.vectorizer, self.texts.n_features, 1)
+
+    def terms(self, vectorizer: Any) -> dict[int, str]:
+        """As that of `MatrixShard`."""
+        corpus: Any = self._corpus(open_sources(self.paths))
+        corpus.vectorizer, corpus.first_texts = vectorizer, []
+        with closing(corpus.scan(LabelTable())) as blocks:
+            for _ in blocks:
+                if corpus.first_texts is None:
+                    break
+        corpus.name_columns()
+        return getattr(vectorizer, "terms_", {})
+
+    def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
+        """As that of `MatrixShard`: the first of a block."""
+        return np.arange(min(n_rows, rows.n_rows))
 
     def _columns(self, cache: RowCache) -> np.ndarray:
         indices = (block.indices for block in cache.blocks())
@@ -285,6 +382,20 @@ class FileShard:
                 )  # fmt: skip
 
 
+def sampled(
+    shard: Shard, schema: Schema, n_rows: int
+) -> tuple[np.ndarray, list[tuple[Csr, Targets]]]:
+    """The rows without and with each class, and so many rows with their targets."""
+    counts, some = np.zeros((2, len(schema.classes)), np.int64), []
+    for rows, targets, *_ in shard.epoch(schema, None, 1):
+        counts += rows_by_class(targets, len(schema.classes))
+        if n_rows and isinstance(targets, np.ndarray):
+            chosen = shard.sample_of(rows, n_rows)
+            some.append((rows_at(rows, chosen), targets[chosen]))
+            n_rows -= len(chosen)
+    return counts, some
+
+
 def chosen_of(n: int, indices: Iterable[np.ndarray], n_entries: int) -> Chosen:
     """The columns, of n, that so many entries have, which come in arrays."""
     no_rows = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), n)
@@ -295,11 +406,12 @@ Shard = MatrixShard | FileShard
 
 
 def shards_of(
-    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int
-) -> list[Pair] | list[FileShard]:
+    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
+    texts: Texts | None = None,
+) -> list[Pair] | list[FileShard]:  # fmt: skip
     """The shards, in their order."""
     if is_lazy(shards):
-        return _blocks_of(shards, y)
+        return _blocks_of(shards, y) if texts is None else _partitions_of(shards, y, texts.how)
     if y is not None:
         raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
     if isinstance(shards, str | os.PathLike):
@@ -317,7 +429,7 @@ def shards_of(
             what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
         raise ValueError(f"{what} {_FORMS}.")
     directory = None if cache_dir is None else os.path.abspath(cache_dir)
-    return [FileShard(_paths(shard), reading, directory, max_index) for shard in listed]
+    return [FileShard(_paths(shard), reading, directory, max_index, texts) for shard in listed]
 
 
 def is_lazy(value: Any) -> bool:
@@ -369,6 +481,29 @@ def _blocks_of(X: Any, y: Any) -> list[Pair]:
         raise ValueError(f"X has {sum(lengths)} rows, and y {n_labels} labels.")
     starts = np.cumsum((0, *lengths))
     return [Pair(block, y[a:b]) for block, a, b in zip(blocks, starts, starts[1:], strict=False)]
+
+
+def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
+    """A shard for each partition of texts, or of a table with a column of them."""
+    if getattr(texts, "ndim", 1) == 2:
+        for name in how.text, how.label:
+            if name not in texts.columns:
+                names = ", ".join(map(str, texts.columns))
+                raise ValueError(f"The table has no column {name!r}, but {names}. Name the one by "
+                                 f"{'text' if name == how.text else 'label'}=.")  # fmt: skip
+        texts, y = texts[how.text], texts[how.label]
+    if not hasattr(texts, "to_delayed") or not hasattr(y, "to_delayed"):
+        raise ValueError(
+            "Texts in Dask's collections need y, their labels, in one like it: two bags, or two "
+            "columns of one table. A table has both, by text= and label=."
+        )
+    pairs = texts.to_delayed(), y.to_delayed()
+    if len(pairs[0]) != len(pairs[1]):
+        raise ValueError(
+            f"The texts are in {len(pairs[0])} partitions, their labels in {len(pairs[1])}. "
+            "Repartition them alike."
+        )
+    return [Pair(*pair) for pair in zip(*pairs, strict=True)]
 
 
 def _is_array(collection: Any) -> bool:

@@ -1,5 +1,7 @@
 """Labels that visit the shards one after the other: one machine's vectors, to the bit."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.sparse import vstack
@@ -24,8 +26,8 @@ def in_turn(shards, first):
 
 def labels_of(model, n_shards):
     """The labels that begin at each shard."""
-    n_labels = len(model.coef_)
-    return [slice(n_labels * s // n_shards, n_labels * (s + 1) // n_shards) for s in range(n_shards)]
+    cuts = [len(model.coef_) * s // n_shards for s in range(n_shards + 1)]
+    return [slice(first, last) for first, last in itertools.pairwise(cuts)]
 
 
 def assert_ring(model, shards, how):
@@ -54,7 +56,8 @@ def test_rows_of_many_labels_and_rows_that_are_shuffled():
     assert_ring(plain, shards, {**how, "shuffle": False, "intercept_scaling": 1.0})
     rounds = []
     model = fit_distributed(shards, on_round=rounds.append, **how)
-    assert [(each.trials, each.mixtures, len(each.corrections)) for each in rounds] == 2 * [(200, 3, 3)]
+    told = [(each.trials, each.mixtures, len(each.corrections)) for each in rounds]
+    assert told == 2 * [(200, 3, 3)]
     assert not np.array_equal(model.coef_, plain.coef_)
     counted = np.vstack([200 - Y.sum(axis=0), Y.sum(axis=0)])
     np.testing.assert_array_equal(model._fitted.rows_by_class, 2 * counted)

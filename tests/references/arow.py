@@ -68,7 +68,9 @@ def mixed(runs, prior, by_errors=False):
     made = [run.n_corrections for run in runs]
     counts = made if by_errors and any(made) else [1] * len(runs)
     shares = np.array(counts) * np.longdouble(len(runs)) / sum(counts)
-    learned = sum((run.precision > prior.precision).astype(int) for run in runs)
+    # Rounding is no learning.
+    least = prior.precision * (1 + np.longdouble(1e-17))
+    learned = sum((run.precision > least).astype(int) for run in runs)
     power = np.maximum(learned, 1) ** np.longdouble(-0.75)
     precision, evidence = prior.precision, 0
     for share, run in zip(shares, runs, strict=True):
