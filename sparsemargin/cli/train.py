@@ -30,8 +30,8 @@ from sparsemargin.cli.files import (
     check_dictionary,
     check_output,
     document_form,
-    form_of_shards,
     feature_names,
+    form_of_shards,
     named_sources,
     text_sources,
 )
@@ -70,6 +70,7 @@ from sparsemargin.io.documents import (
 )
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
+from sparsemargin.io.remote import size_of
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
 from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import learn_svmlight
@@ -450,7 +451,7 @@ def _figures(
         support["passed_over"] = int(np.sum(learner._space.passed_over))
     return {
         "model": output,
-        "model_bytes": os.path.getsize(output),
+        "model_bytes": size_of(output),
         "classifier": learner.classifier,
         "classes": [label_text(label) for label in learner.classes_.tolist()],
         "rows": last.rows,

@@ -41,6 +41,7 @@ from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
 from sparsemargin.io.options import FitOptions
+from sparsemargin.io.remote import exists
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
@@ -191,7 +192,7 @@ class Rounds:
         self.done, self.trials, self.converged, self.is_over = 0, 0, False, False
         space = mixture.space
         self.patience = mixture.learner._patience
-        if self.checkpoint is not None and options.resume and os.path.exists(self.checkpoint.path):
+        if self.checkpoint is not None and options.resume and exists(self.checkpoint.path):
             found, position = self.checkpoint.read(mixture.learner)
             space = mixture.resume(found, position["seed"])
             self.done, self.trials = position["epoch"], position["trials"]

@@ -31,6 +31,7 @@ from sparsemargin.io.documents import (
 from sparsemargin.io.files import is_one_file
 from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
+from sparsemargin.io.remote import is_url
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, Source, open_sources
@@ -448,7 +449,10 @@ def _paths(shard: Any) -> list[str]:
     if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
     # In a worker's folder there may be another file of the name.
-    return [os.fspath(path) if path == STANDARD_INPUT else os.path.abspath(path) for path in paths]
+    return [
+        os.fspath(path) if path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)
+        for path in paths
+    ]
 
 
 def _blocks_of(X: Any, y: Any) -> list[Pair]:

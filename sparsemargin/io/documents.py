@@ -317,13 +317,13 @@ def _batches(source: Source, form: str, names: list[str]) -> Iterator[Any]:
             f"{source.name}: {form} is read by pyarrow. Install it: "
             "pip install 'sparsemargin[text]'"
         ) from None
-    if source.path is None:
+    if source.seekable is None:
         raise ValueError(f"{source.name}: {form} is read from files by name. Pass a path.")
     try:
         if form == "parquet":
             from pyarrow.parquet import ParquetFile
 
-            yield from ParquetFile(source.path).iter_batches(_ROWS_AT_ONCE)
+            yield from ParquetFile(source.seekable).iter_batches(_ROWS_AT_ONCE)
             return
         if form == "csv":
             from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
@@ -331,14 +331,14 @@ def _batches(source: Source, form: str, names: list[str]) -> Iterator[Any]:
             # A column is text whatever its first values look like.
             words = ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
             lines = ParseOptions(newlines_in_values=True)
-            with pyarrow.input_stream(source.path) as stream:
+            with pyarrow.input_stream(source.seekable) as stream:
                 blocks = ReadOptions(block_size=_TABLE_BYTES)
                 yield from open_csv(stream, blocks, lines, words)
             return
         from pyarrow.json import ReadOptions as JsonOptions
         from pyarrow.json import open_json
 
-        with pyarrow.input_stream(source.path) as stream:
+        with pyarrow.input_stream(source.seekable) as stream:
             yield from open_json(stream, JsonOptions(block_size=_TABLE_BYTES))
     except pyarrow.ArrowInvalid as error:
         if "straddling object" in str(error):
