@@ -45,6 +45,7 @@ from timing import (
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
+from sparsemargin.io.documents import hashed_pairs
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import write_cache
 from sparsemargin.io.rows import LabelledRows
@@ -182,7 +183,7 @@ SECOND_ORDER_EPOCHS = 5
 def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
     """What `take` says of each round of one fit."""
     found: list[Any] = []
-    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings
+    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings
     fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
     return found
 
@@ -256,6 +257,61 @@ def of_arow(quick: bool) -> list[dict[str, Any]]:
         for kind, (problem, topics) in {"frequent": rcv1(), "rare": rcv1(rare)}.items()
         for told in curves([problem], {"AROW": AROW}, AROW_EPOCHS[-1], n_shards)
     ]
+
+
+#: Texts, by what the tables call them: the file, and how many of it are taken.
+TEXTS = {"questions": ("trec_train", 5452), "languages": ("languages", 12_000),
+         "reviews": ("polarity", 10_662), "messages": ("sms", 5574)}  # fmt: skip
+LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 4, 16), 18
+
+
+def texts(name: str) -> Problem:
+    """Rows of texts, hashed words and pairs, three quarters of them to learn from."""
+    from texts import read
+
+    file, n_texts = TEXTS[name]
+    told, labels = read(file)
+    order = np.random.RandomState(SEED).permutation(len(told))[:n_texts]
+    X = hashed_pairs(TEXT_BITS).transform([told[i] for i in order])
+    y, n = np.asarray(labels)[order], 3 * len(order) // 4
+    return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
+def some_generated() -> Problem:
+    """Rows of two classes, drawn as `make_zipf_text` draws them."""
+    X, y = make_zipf_text(20_000, 20_000, random_state=SEED)
+    n = 15_000
+    return Problem("zipf", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
+def of_level(quick: bool) -> list[dict[str, Any]]:
+    """The default learner over more and more shards: mixtures, and the ring where it is taken."""
+    problems: dict[str, Callable[[], Problem]] = {
+        "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
+        "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
+    }  # fmt: skip
+    entries = []
+    for name, load in list(problems.items())[: 1 if quick else None]:
+        problem = load()
+        for n in LEVEL_SHARDS[: 2 if quick else None]:
+            ways = [("uniform", mixes) for mixes in MIXES] + [("ring", 1)]
+            for mixing, mixes in ways if n > 1 else ways[:1]:
+                many = problem.y.ndim > 1 or len(np.unique(problem.y)) > 2
+                if mixing == "ring" and not many:
+                    continue
+                given = {"mixing": mixing, "mixes_per_epoch": mixes, "max_iter": "auto"}
+                (*_, told) = rounds_of(problem.shards(n), {}, _level, **given)
+                wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
+                entries.append({
+                    "data": name, "shards": n, "mixing": mixing, "mixes": mixes, "error": wrong,
+                    "epochs": told["epoch"], "sent": told["sent"], "received": told["received"],
+                })  # fmt: skip
+    return entries
+
+
+def _level(done: Round) -> dict[str, Any]:
+    return {"model": done.model(), "epoch": done.epoch, "sent": done.bytes_sent,
+            "received": done.bytes_received}  # fmt: skip
 
 
 def of_generated(quick: bool) -> Parts:
@@ -633,6 +689,27 @@ def _arow(parts: Parts) -> str:
     )(rows)
 
 
+def _level_table(parts: Parts) -> str:
+    """Errors of the default learner, and the traffic of an epoch."""
+    def way(entry: dict[str, Any]) -> str:
+        if entry["shards"] == 1:
+            return ""
+        return "ring" if entry["mixing"] == "ring" else f"{entry['mixes']} mixtures"
+
+    alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
+    rows = [
+        each | {"way": way(each), "one": 100 * alone[each["data"]]["error"],
+                "percent": 100 * each["error"],
+                "traffic": (each["shards"] * each["sent"] + each["received"]) / 1e6}
+        for each in parts["level"] if each["shards"] > 1
+    ]  # fmt: skip
+    return pivot(
+        [("test error % (MB an epoch)", "{data}"), ("an epoch", "{way}"), ("1 shard", "{one:.2f}")],
+        "shards",
+        [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.1f})")],
+    )(rows)
+
+
 def _touched(parts: Parts) -> str:
     entries = parts["touched"]
     sizes = max((entry["rows"] for entry in entries), key=len)
@@ -693,7 +770,7 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
     "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
     "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
     "shards-generated": (("generated",), partial(_shards, name="generated")),
-    "arow": (("arow",), _arow),
+    "arow": (("arow",), _arow), "level": (("level",), _level_table),
     "touched": (("touched",), _touched), "assumed": ((), _assumed),
     "costs": (_WORKED_OUT, _costs),
     "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
@@ -743,7 +820,7 @@ def _draw(figures: dict[str, Any]) -> Figure:
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {
-    "rcv1": of_rcv1, "arow": of_arow, "generated": of_generated, "touched": of_touched,
+    "level": of_level, "rcv1": of_rcv1, "arow": of_arow, "generated": of_generated, "touched": of_touched,
     "memory": of_memory, "traffic": of_traffic, "speed": of_speed,
 }  # fmt: skip
 

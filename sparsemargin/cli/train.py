@@ -70,7 +70,7 @@ from sparsemargin.io.documents import (
 )
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
-from sparsemargin.io.remote import size_of
+from sparsemargin.io.remote import is_url, matches, size_of
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
 from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import learn_svmlight
@@ -84,6 +84,7 @@ sparsemargin train reviews.tsv -o reviews.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
+sparsemargin train mail/*.parquet -o mail.model --dask tcp://head:8786
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
 sparsemargin train more.svm -o news.model --init news.model
 """
@@ -137,7 +138,8 @@ _Learn = Callable[..., Learner]
 @option(_DASK, "--dask", metavar="ADDRESS",
         help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch on "
         "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
-        "of what they came to, which is written to MODEL. --cache is then a folder on each worker.")  # fmt: skip
+        "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache is "
+        "then a folder on each worker.")  # fmt: skip
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
         "made; or labels visit one file after the other, which auto does where they are as many as "
@@ -183,7 +185,9 @@ def command(
         # What is saved of texts is more than the mixture.
         checkpoint = None if how is None else f"{output}.checkpoint"
         given = {"client": dask, "checkpoint": checkpoint or output, **mixing, **settings}
-        learn = _learn_on_dask(files, how, vectorizer, given)
+        # No shell stands patterns of URLs for their files.
+        named = [each for name in files for each in (matches(name) if is_url(name) else [name])]
+        learn = _learn_on_dask(named, how, vectorizer, given)
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -377,7 +381,7 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
 
 
 def _learn_on_dask(
-    files: tuple[str, ...], how: DocumentForm | None, vectorizer: Any, settings: dict[str, Any]
+    files: list[str], how: DocumentForm | None, vectorizer: Any, settings: dict[str, Any]
 ) -> _Learn:
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
@@ -390,7 +394,7 @@ def _learn_on_dask(
             del settings[name]
     if how is not None:
         settings["texts"] = Texts(how, vectorizer)
-    learn = partial(learn_distributed, list(files), **settings)
+    learn = partial(learn_distributed, files, **settings)
     # Each mixture is written as a whole of its own accord.
     return interruptible()(learn)
 

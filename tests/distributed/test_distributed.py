@@ -22,6 +22,7 @@ from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
+from sparsemargin.distributed._mixing import HELD
 from sparsemargin.distributed._schema import Schema
 from sparsemargin.distributed._shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
@@ -156,18 +157,6 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
-def test_the_default_is_alma(tmp_path):
-    X, y = make_data()
-    path = write(tmp_path / "all.svm", X, y)
-    how = {"max_iter": 5, "random_state": 0}
-    assert_same(
-        fit_distributed([(X, y)], random_state=0), sparsemargin.fit_csr(X, y, "alma", **how)
-    )
-    assert_same(
-        fit_distributed(path, random_state=0), sparsemargin.fit_svmlight(path, "alma", **how)
-    )
-
-
 def test_files_are_pairs_read_elsewhere(tmp_path):
     """Here of shards that lack classes, so that each file numbers its labels differently."""
     X, y = make_data(n_classes=3)
@@ -243,6 +232,30 @@ def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
     np.testing.assert_allclose(files.coef_, together.coef_, rtol=1e-12)
     one = fit_distributed(paths, positive="2", **how)
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
+def test_a_process_that_has_not_met_the_mixture_before_is_told_all_of_it(name):
+    """As a worker that comes late, or for another that died."""
+    shards = cut(*make_data(n_classes=3), 4)
+    expected = fit_distributed(shards, **parameters(name))
+    forget = HELD._of_fits.clear
+    model = fit_distributed(shards, on_round=lambda done: forget(), **parameters(name))
+    assert_same(model, expected)
+
+
+@pytest.mark.parametrize("algo", ["arow", "pnorm"])
+def test_features_that_no_row_has_change_no_bit_and_take_no_bytes(algo):
+    X, y = make_data(n_features=30)
+    places = np.sort(np.random.default_rng(0).choice(2_000_000, 30, replace=False))
+    wide = csr_matrix((X.data, places[X.indices], X.indptr), shape=(X.shape[0], 2_000_000))
+    how, told = {"algo": algo, "random_state": 0, "max_iter": 2}, []
+    narrow = fit_distributed(cut(X, y, 3), on_round=told.append, **how)
+    model = fit_distributed(cut(wide, y, 3), on_round=told.append, **how)
+    np.testing.assert_array_equal(model.coef_[:, places], narrow.coef_)
+    assert np.count_nonzero(model.coef_) == np.count_nonzero(narrow.coef_)
+    assert told[-1].bytes_sent < 1.2 * told[1].bytes_sent
+    assert told[-1].bytes_received < 1.2 * told[1].bytes_received
 
 
 MIXABLE = [
