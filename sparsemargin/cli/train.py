@@ -138,8 +138,8 @@ _Learn = Callable[..., Learner]
 @option(_DASK, "--dask", metavar="ADDRESS",
         help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch on "
         "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
-        "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache is "
-        "then a folder on each worker.")  # fmt: skip
+        "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache "
+        "is then a folder on each worker.")  # fmt: skip
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
         "made; or labels visit one file after the other, which auto does where they are as many as "

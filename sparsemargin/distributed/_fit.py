@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from copy import deepcopy
@@ -100,54 +101,72 @@ def fit_distributed(
     verbose: int = 0,
     **params: Any,
 ) -> Any:
-    """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
+    """Fit a classifier to shards of the data, each where it is.
 
-    An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
-    next epoch begins from the mixture [1]_. Shards and their order make the model: it is the same
-    to the bit on any number of workers, whichever of them die on the way, and as often as the fit
-    is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
-    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products, and for
-    files sorted by their labels: `fit_svmlight` mixes their rows, while of shards of such rows a
+    Every shard learns a part of its rows, all from the same vectors; what they come to is mixed;
+    the next part begins from the mixture [1]_. Where labels are learned one by one, and are as many
+    as shards, they visit these in a ring instead, and nothing is mixed. Shards and their order make
+    the model: it is the same to the bit on any number of workers, whichever of them die on the way,
+    and as often as the fit is broken off and resumed. With one shard it is the model of `fit_csr`,
+    or of `fit_svmlight` and `fit_text`, to the bit, but for epochs so many that `fit_csr` goes over
+    to a matrix of dot products, and for files sorted by their labels: of shards of such rows a
     warning tells, and they are learned from as they come.
 
     First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
     their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
     the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
-    count, not the sum over the shards, which `on_round` is told. AROW's shards count at each weight
-    by what they have learned of it. The Second- and the Higher-order Perceptron are made of the
-    mistakes of all shards, exactly.
+    count, not the sum over the shards, which `on_round` is told. AROW's shards are multiplied, as
+    posteriors from one prior, each tempered. The Second- and the Higher-order Perceptron are made
+    of the mistakes of all shards, exactly.
 
     Parameters
     ----------
-    shards : Dask array, list of pairs, or list of paths
+    shards : Dask collection, list of pairs, or list of paths
         One for each worker, or more; the model depends on how the rows are cut into them.
 
         - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices (or anything
           that can be turned into one): each block of rows is a shard.
-        - Pairs (X, y) as `fit_csr` takes them; each may be a Dask ``Delayed`` or ``Future``.
-        - Paths of svmlight files, compressed or not, or patterns of such; a list of paths is one
-          shard. They are read where the worker is, once; then their row caches are. A row cache
-          (``*.smcache``) may itself be given.
-    y : Dask array or array-like of shape (n_samples,), default=None
-        The labels that go with a Dask array, in blocks as those of `shards` if it is one, too.
+        - A Dask table with a column of texts and one of labels, or a Dask bag, or a column, of
+          texts: each partition is a shard.
+        - Pairs (X, y) as `fit_csr` takes them, or of lists of texts with their labels; each may be
+          a Dask ``Delayed`` or ``Future``.
+        - Paths or URLs of files of svmlight text or of texts, as for `fit_svmlight` and `fit_text`,
+          or patterns of such; a list of paths is one shard. They are read where the worker is,
+          once; then their row caches are. A row cache (``*.smcache``) may itself be given.
+    y : Dask collection or array-like of shape (n_samples,), default=None
+        The labels that go with a Dask array, column or bag, in parts as those of `shards`.
     client : dask.distributed.Client, str or None, default=None
         A client, or the address of a scheduler. None: this process takes the shards in turn, which
         gives the same model, and needs no Dask.
     algo : {"perceptron", "pnorm", "alma", "arow", "margin", "ho", "so"}, default=None
-        As for `fit_csr`. None is averaged ALMA_2(0.9).
-    max_iter : int or None, default=5
-        Epochs. None: until an epoch makes no correction on any shard.
-    mixing : {"uniform", "errors"}, default="uniform"
-        Whether the dual vectors of all shards weigh the same, or, for each label, as much as the
-        corrections they made in the epoch. Of no account for "ho" and "so".
+        As for `fit_csr`. None: what `fit_csr` takes, by 10,000 of the rows of all shards.
+    max_iter : int, None or "auto", default="auto"
+        Epochs. None: until an epoch makes no correction on any shard. "auto": of an algorithm that
+        is named five; else one, or more where rows are few, as for `AutoClassifier`.
+    mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
+        "uniform": the vectors of all shards weigh the same; "errors": for each label as much as
+        the corrections they made. "ring": each label's vector visits one shard after the other, so
+        that it is that of one machine with the rows of all, from the shard on where the label
+        begins. "auto": a ring where labels are as many as shards, else "uniform". Of no account for
+        "ho" and "so".
+    mixes_per_epoch : int, default=16
+        Mixtures an epoch, each after such a part of the rows of every shard; of no account for a
+        ring, for "ho" and for "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
-        Of files, as for `fit_svmlight`; of row caches only the first two.
+        Of files, as for `fit_svmlight`; of row caches and files of texts only `classes`,
+        `positive` and `multilabel`.
     cache_dir : path, default=None
-        Folder on each worker where it keeps the row caches of files; None: beside the files.
+        Folder on each worker where it keeps the row caches of files; None: beside the files, or, of
+        URLs, in the user's cache folder.
+    vectorizer : estimator, default=None
+        What makes rows of texts: a `HashingVectorizer`, or one that is fitted. None: words and
+        pairs, hashed, as for files in `fit_text`.
+    format, text, label
+        Of texts, as for `fit_text`.
     memory_limit : int, default=2**30
         Bytes the weights may take.
     checkpoint : path, default=None
-        A model file that is written after each epoch, whole or not at all.
+        A model file, or its URL, that is written after each epoch, whole or not at all.
     resume : bool, default=False
         Whether to go on from the checkpoint, if there is one; the model is then the same to the
         bit as that of a fit that was not broken off.
@@ -159,12 +178,12 @@ def fit_distributed(
         Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
         first shard. Refused, with what to do instead, are kernels, and those that
         need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
-        ``normalize="max"``, ``class_weight="balanced"``, ``hypothesis="vote"`` or ``"random"``.
+        ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``; and `sample_weight`.
 
     Returns
     -------
-    estimator : Classifier
-        The fitted estimator.
+    estimator : Classifier or sklearn.pipeline.Pipeline
+        The fitted estimator; of texts a pipeline, as `fit_text` gives it.
 
     Raises
     ------
@@ -175,7 +194,7 @@ def fit_distributed(
         answers, or workers have another version of the library, or die of a shard time and again;
         `LostScheduler`, one too, if the scheduler goes away: it tells where the last mixture is.
     ImportError
-        If `client` is given and Dask is not installed.
+        If `client` is given and Dask is not installed, or a URL and fsspec is not.
 
     Warns
     -----
@@ -184,9 +203,9 @@ def fit_distributed(
 
     Notes
     -----
-    Each worker is sent the dual vectors, and sends what its rows have changed of them: indices and
-    values where these are shorter than all values. The matrix Perceptrons' state is sent in full,
-    and the rows of mistakes are sent back.
+    Each worker is sent what has changed of the mixture, and sends what its rows have changed of it:
+    indices and values. The matrix Perceptrons' state is sent in full, and the rows of mistakes are
+    sent back.
 
     References
     ----------
@@ -260,12 +279,13 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         learned = Rounds(backend, surveys, mixture, options).run()
         if texts is not None and hasattr(texts.vectorizer, "remember_terms"):
             ((_, terms),) = backend.each(_terms_of, texts.vectorizer, of=[0])
-            texts.vectorizer.terms_ = terms
+            texts.vectorizer.terms_ = pickle.loads(terms)
         return learned
 
 
-def _terms_of(shard: Shard, vectorizer: Any) -> dict[int, str]:
-    return shard.terms(deepcopy(vectorizer))
+def _terms_of(shard: Shard, vectorizer: Any) -> bytes:
+    # Dask would send them one by one.
+    return pickle.dumps(shard.terms(deepcopy(vectorizer)))
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
+from sparsemargin._engine.rows.columns import distinct
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.distributed._schema import Mixture
@@ -193,9 +194,7 @@ def multiplied(array: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def without_scale(theta: np.ndarray, p: float, exponent: np.ndarray) -> np.ndarray:
-    """The weights of the dual vectors, each but for a factor."""
-    if p == 2.0:
-        return theta
+    """The weights of the dual vectors, each but for a factor, p > 2."""
     # The largest coordinate is brought near 1: the powers of others would leave the range.
     return np.copysign(np.ldexp(np.abs(theta), -exponent) ** (p - 1.0), theta)
 
@@ -273,7 +272,7 @@ class VectorEpoch(SingleEpoch):
         theta, gains = HELD.at(start, self.at)
         p = space.p
         # As small, where there are no others, as changes no norm; their ratio is still told.
-        left = start.power - powers_of(theta, p, start.exponent)
+        left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
         left = np.maximum(left, start.power * 2.0**-56) ** (1.0 / p)
         self.theta = self._with_others(theta, np.ldexp(left, start.exponent))
         self.space.set_dual(self.theta)
@@ -321,7 +320,9 @@ class VectorEpoch(SingleEpoch):
 
     def _sums(self, moved: np.ndarray) -> Change:
         space, other = self.space, self.others.start
-        base, sums = without_scale(self.theta, space.p, self.exponent), space.summed()
+        base, sums = self.theta, space.summed()
+        if space.p != 2.0:
+            base = without_scale(base, space.p, self.exponent)
         moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
         with np.errstate(over="ignore"):
             known = base[other].astype(np.float64)
@@ -358,11 +359,15 @@ class VectorMixer(SingleMixer):
         return Change.of(self.theta, self.theta != 0.0), gains
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
-        theta, p, exponent = self.theta, self.mixture.space.p, exponents_of(self.theta)
+        theta, n_vectors = self.theta, self.theta.shape[1]
+        # Where coordinates have variances no norm is asked for.
+        exponent, power = np.zeros(n_vectors, int), np.ones(n_vectors)
+        if self.gain is None:
+            exponent = exponents_of(theta)
+            power = powers_of(theta, self.mixture.space.p, exponent)
         start = Vectors(
             self.fit, self.number, whole or self.number == 0, theta.shape,
-            *(self._all() if whole else self.changes), self.scalars, exponent,
-            powers_of(theta, p, exponent),
+            *(self._all() if whole else self.changes), self.scalars, exponent, power,
         )  # fmt: skip
         return [start] * self.n_shards
 
@@ -371,7 +376,9 @@ class VectorMixer(SingleMixer):
         shares, p = self._shares(updates), self.mixture.space.p
         learned = [each.learned for each in updates]
         if self.sums is not None:
-            base = without_scale(self.theta, p, exponents_of(self.theta))
+            base = (
+                self.theta if p == 2.0 else without_scale(self.theta, p, exponents_of(self.theta))
+            )
             self.sums = self._summed(self.sums, learned, base)
         self.trials += sum(each.trials for each in updates)
         self.scalars = _mixed_scalars(shares, learned)
@@ -391,7 +398,7 @@ class VectorMixer(SingleMixer):
     ) -> tuple[Change, Change | None]:
         """Let theta, and the gains, be the mixture; what has changed."""
         theta, gain, n_vectors = self.theta, self.gain, self.theta.shape[1]
-        touched = np.unique(np.concatenate([each.theta.indices for each in learned]))
+        touched = distinct(np.concatenate([each.theta.indices for each in learned]))
         old = theta.ravel()[touched].astype(np.float64)
         if gain is None:
             ratio = 1.0 + sum(
@@ -417,9 +424,7 @@ class VectorMixer(SingleMixer):
             for each in (theta, gain)
         )
 
-    def _summed(
-        self, sums: np.ndarray, learned: Sequence[Learned], base: np.ndarray
-    ) -> np.ndarray:
+    def _summed(self, sums: np.ndarray, learned: Sequence[Learned], base: np.ndarray) -> np.ndarray:
         """The sums of all hypotheses so far."""
         told = [each.sums for each in learned]
         total = sums + base * sum(each.ratio for each in told)  # type: ignore[union-attr]

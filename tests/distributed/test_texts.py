@@ -10,8 +10,8 @@ from sparsemargin.distributed import fit_distributed
 from sparsemargin.text import HashingVectorizer, TfidfVectorizer
 
 WORDS = {
-    "spam": "cheap pills watches buy now free offer win cash".split(),
-    "ham": "lunch noon see you meeting tomorrow report thanks home".split(),
+    "spam": ["cheap", "pills", "watches", "buy", "now", "free", "offer", "win", "cash"],
+    "ham": ["lunch", "noon", "see", "you", "meeting", "tomorrow", "report", "thanks", "home"],
 }
 
 
