@@ -53,7 +53,8 @@ class SerialBackend:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
-                self.shards.append(open_shard(*map(_here, _parts(shard)), vectorizer))
+                given, y = map(_here, _parts(shard))
+                self.shards.append(open_shard(given, y, vectorizer))
 
     def share(self, value: Any) -> Any:
         """Make an object known to all calls of `each`; what they are given in its place."""

@@ -354,9 +354,9 @@ def _maker_of(options: ShardOptions) -> _Maker:
         make = _Maker(options, None, options.params)
         make(None)
         return make
-    params = without_defaults(options.params)
-    kind, known = find_algorithm(None, params)
-    check_mixable(kind(**known))
+    params: dict[str, Any] = without_defaults(options.params)
+    kind, filled = find_algorithm(None, params)
+    check_mixable(kind(**filled))
     return _Maker(options, settled(params), params)
 
 

@@ -127,7 +127,7 @@ class Change:
     has, each vector of which is multiplied by a ratio."""
 
     ratio: np.ndarray  # of shape (n_vectors,)
-    indices: np.ndarray | None  # int32 or int64, rising, of the flat array; None: all
+    indices: Any  # an array, int32 or int64, rising, of the flat array; None: all
     values: np.ndarray  # what stands there
 
     @classmethod
@@ -426,10 +426,9 @@ class VectorMixer(SingleMixer):
 
     def _summed(self, sums: np.ndarray, learned: Sequence[Learned], base: np.ndarray) -> np.ndarray:
         """The sums of all hypotheses so far."""
-        told = [each.sums for each in learned]
-        total = sums + base * sum(each.ratio for each in told)  # type: ignore[union-attr]
+        told = [each.sums for each in learned if each.sums is not None]
+        total: np.ndarray = sums + base * sum(each.ratio for each in told)
         for each in told:
-            assert each is not None
             known = each.ratio[each.indices % base.shape[1]] * base.ravel()[each.indices]
             total.ravel()[each.indices] += each.values.astype(np.float64) - known
         return _held(total, self.theta.dtype)

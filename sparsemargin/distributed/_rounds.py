@@ -64,7 +64,8 @@ class Plan:
         """A learner for a part of the rows of a shard, the coordinates that these are over, and the
         places of these in the mixture's space, where the epochs narrow theirs."""
         learner, schema = copy.copy(self.learner), self.schema
-        n, chosen, at = schema.n_columns, None, ()
+        n, chosen = schema.n_columns, None
+        at: tuple[Any, ...] = ()
         if self.epoch_type.narrows:
             chosen = shard.columns(schema, part, n + self.has_bias)
             n, places = len(chosen.columns) + 1 - self.has_bias, chosen.columns
@@ -168,7 +169,7 @@ class Round:
 class ShardOptions(FitOptions):
     """The arguments of `fit_distributed`."""
 
-    max_iter: int | Literal["auto"] | None = "auto"
+    max_iter: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
     client: Any = None
     mixing: Mixing = "auto"
     mixes_per_epoch: int = 16

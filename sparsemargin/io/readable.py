@@ -131,7 +131,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None)
     of the features, unless this is None, is a ValueError that names the file.
     """
     lines: dict[str, int] = {}
-    with fetched(path) if is_url(path) else open(path, "rb") as file:
+    with fetched(str(path)) if is_url(path) else open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             where = f"{os.fspath(path)}: line {number}"
             try:

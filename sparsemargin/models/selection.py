@@ -69,10 +69,11 @@ class Candidate(NamedTuple):
     def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
         """The same for so many rows, these of each class; None: any number of labels a row."""
         least = self.epochs
-        if self.algorithm == "arow" and (counts is None or len(counts) > 2):
+        many = counts is None or len(counts) > 2
+        if self.algorithm == "arow" and many:
             least += 1
-        elif self.algorithm == "arow":
-            least += sum(int(np.min(counts)) < rare for rare in _RARE)
+        elif self.algorithm == "arow" and counts is not None:
+            least += sum(int(counts.min()) < rare for rare in _RARE)
         return max(least, ceil(self.trials / max(1, n_rows)))
 
 
