@@ -89,6 +89,23 @@ std::vector<int32_t> columns_of(const Lexicon &lexicon, bool single) {
     return columns;
 }
 
+// A lexicon of the terms that are spelled has them, and no others; of any bytes it has what it may.
+void respell(const Lexicon &lexicon, bool as_words) {
+    Lexicon again;
+    for (uint32_t i = 0; i < lexicon.size(); ++i) {
+        std::string term;
+        lexicon.spell(i, term);
+        // Exactly as long as what may be read.
+        std::vector<char> bytes(term.begin(), term.end());
+        bytes.resize(term.size() + PADDING);
+        check(again.insert_term(bytes.data(), term.size(), as_words) == i, "a term has changed");
+    }
+    const Text any;
+    std::vector<char> bytes(any.bytes.get(), any.bytes.get() + any.length);
+    bytes.resize(any.length + PADDING);
+    again.insert_term(bytes.data(), any.length, below(2));
+}
+
 size_t run_case() {
     const Settings settings = random_settings();
     const Unicode unicode{lower, is_word, is_space};
@@ -101,6 +118,7 @@ size_t run_case() {
     Lexicon lexicon, stop_words;
     stop_words.insert(key_of("aa\0\0\0\0\0\0\0\0", 2));
     Rows rows(static_cast<Type>(below(4)));
+    rows.reserve(below(2) * below(5000));
     Scanner scanner(settings, unicode, lexicon, below(2) ? &stop_words : nullptr, nullptr, 0);
     scanner.scan(documents.data(), n, rows);
     if (settings.n_hashed || !lexicon.size()) return rows.columns.size();
@@ -113,6 +131,7 @@ size_t run_case() {
     Array<uint32_t> numbers;
     other.absorb(lexicon, numbers);
     check(other.size() == lexicon.size(), "terms were lost");
+    respell(lexicon, settings.analyzer == Analyzer::words && !settings.by_spaces);
     return rows.columns.size() + known.columns.size();
 }
 

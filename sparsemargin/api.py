@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.io.documents import (
-    HASHED_BITS,
-    DocumentForm,
-    TextForm,
-    hashed_pairs,
-    learn_documents,
-)
+from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
@@ -258,8 +254,9 @@ def fit_text(
         Whether lines on standard error tell how far a fit of files has come.
     **params
         Parameters of the classifier; for files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit`, `n_jobs` and `init_model`, which may be a pipeline,
-        as for `fit_svmlight`.
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. With
+        `init_model`, a pipeline, a copy of it goes on with these texts, once through them and by
+        its own settings; words that its vectorizer has not met are left out, hashed ones never are.
 
     Returns
     -------
@@ -285,9 +282,9 @@ def fit_text(
     ['spam']
     """
     from sklearn.base import clone
-    from sklearn.pipeline import Pipeline
 
     from sparsemargin.text import TfidfVectorizer
+    from sparsemargin.text.pipeline import Pipeline
 
     if y is None:
         if sample_weight is not None:
@@ -309,11 +306,33 @@ def fit_text(
         try:
             learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
         except FileNotFoundError as error:
+            if params.get("resume"):
+                raise
             raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
         return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
+    if params.get("init_model") is not None:
+        return _gone_on(texts, y, sample_weight, vectorizer, algo, verbose, **params)
     if vectorizer is None:
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
     vectorizer = clone(vectorizer)
     X = vectorizer.fit_transform(texts)
     model = fit_csr(X, y, algo, sample_weight=sample_weight, verbose=verbose, **params)
     return Pipeline([("vectorizer", vectorizer), ("classifier", model)])
+
+
+def _gone_on(
+    texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
+) -> Any:
+    """A copy of a pipeline that has learned from further texts."""
+    from sklearn.pipeline import Pipeline
+
+    before, _ = parts_of(init_model)
+    if any(changed) or params or before is None:
+        raise ValueError(
+            "init_model is a pipeline that learning goes on with, by its own vectorizer, algorithm "
+            "and parameters: pass none beside it."
+        )
+    *steps, (name, classifier) = init_model.steps
+    classifier = deepcopy(classifier)
+    classifier.partial_fit(before.transform(texts), y, sample_weight=sample_weight)
+    return Pipeline([*steps, (name, classifier)])

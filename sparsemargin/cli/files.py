@@ -13,7 +13,6 @@ from typing import Any, BinaryIO
 
 import click
 
-from sparsemargin.io.documents import LABEL, DocumentForm, form_of
 from sparsemargin.io.files import (
     check_replaceable,
     descriptor_of,
@@ -21,7 +20,9 @@ from sparsemargin.io.files import (
     is_stream,
     replacing,
 )
+from sparsemargin.io.forms import DocumentForm, form_of
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.io.lines import LABEL
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import OpenCorpus, documents_of, svmlight_of
 from sparsemargin.io.readable import read_dictionary
@@ -87,9 +88,7 @@ def _form_of(source: Source) -> str:
     if form != "fasttext" or not source.rereadable:
         return form
     with closing(source.blocks([])) as blocks:
-        labelled = any(
-            each.buffer.find(LABEL.encode(), 0, each.stop) >= 0 for each in islice(blocks, 1)
-        )
+        labelled = any(each.buffer.find(LABEL, 0, each.stop) >= 0 for each in islice(blocks, 1))
     return form if labelled else "svmlight"
 
 
@@ -100,7 +99,7 @@ def opened_model(
     out, and the steps before the learner; None: there are none."""
     learner, before = load_learner(model)
     n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
-    named = [options.pop(name) for name in ("form", "text", "label")]
+    named = [options.pop(name) for name in ("format", "text", "label")]
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None

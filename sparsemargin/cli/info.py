@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import click
@@ -16,8 +18,18 @@ from sparsemargin.cli.display import (
     some,
     watched,
 )
-from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, make_command
+from sparsemargin.cli.files import document_form
+from sparsemargin.cli.options import (
+    FILES,
+    JSON,
+    N_JOBS,
+    TRACEBACK,
+    document_options,
+    make_command,
+)
 from sparsemargin.io.compression import HEAD_BYTES, codec_of
+from sparsemargin.io.documents import pieces
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import check_form
@@ -36,9 +48,13 @@ sparsemargin info 'data/*' --json
 @make_command("info", _EXAMPLES)
 @FILES
 @N_JOBS
+@document_options
 @JSON
-def command(files: tuple[str, ...], n_jobs: int | None, as_json: bool) -> None:
-    """Tell what is in files: svmlight text, row caches, models.
+def command(
+    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
+    label: str,
+) -> None:  # fmt: skip
+    """Tell what is in files: svmlight text, texts, row caches, models.
 
     Text and caches are read through, and their rows, features, entries and labels counted. What
     is wrong with a file is told beside the others, and the exit code is then 1.
@@ -46,12 +62,13 @@ def command(files: tuple[str, ...], n_jobs: int | None, as_json: bool) -> None:
     figures, failures = list[dict[str, Any]](), 0
     for source in open_sources(files):
         try:
-            figures.append(_figures(source, n_jobs))
+            how = document_form([source], format, text, label)
+            figures.append(_figures(source, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise
             failures += 1
-            failure = failure_of(error)
+            failure = failure_of(error, click.get_current_context().command)
             figures.append({"file": source.name, "error": failure.message})
             if not as_json:
                 failure.show()
@@ -120,6 +137,24 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
     }
 
 
+def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
+    """From a reading of all texts."""
+    labels = Counter[str]()
+    counts = Counter[int]()
+    for piece in pieces(source, replace(how, multilabel=True, counted=False)):
+        cut = piece().cut
+        labels.update(cut.labels)
+        counts.update(cut.counts.tolist())
+    return {
+        "compression": _compression(source),
+        "form": how.of(source),
+        "rows": counts.total(),
+        "rows_without_label": counts[0],
+        "rows_of_several_labels": counts.total() - counts[0] - counts[1],
+        "labels": [{"label": text, "rows": n_rows} for text, n_rows in labels.most_common()],
+    }
+
+
 def _figures_of_cache(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From all of its blocks, which are verified on the way."""
     tally = _Tally()
@@ -154,16 +189,19 @@ _FIGURES = {
 }
 
 
-def _figures(source: Source, n_jobs: int | None) -> dict[str, Any]:
+def _figures(source: Source, n_jobs: int | None, how: DocumentForm | None) -> dict[str, Any]:
     kind = kind_of(source)
+    about = {"file": source.name, "bytes": source.size, "kind": kind}
+    if kind == "svmlight" and how is not None:
+        return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind not in _FIGURES:
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load tells what is in it.")
-    about = {"file": source.name, "bytes": source.size, "kind": kind}
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
-    kind, size = KIND_NAMES[figures["kind"]], figures["bytes"]
+    kind, size = figures["kind"], figures["bytes"]
+    kind = KIND_NAMES[kind] if kind in KIND_NAMES else f"texts, {figures['form']}"
     packing = f", {figures['compression']}" if figures.get("compression") else ""
     facts = {
         "file": figures["file"],
@@ -187,9 +225,15 @@ def _row_facts(figures: dict[str, Any]) -> dict[str, str]:
     labels = [f"{entry['label']} ({entry['rows']:,})" for entry in figures["labels"]]
     facts = {
         "rows": f"{figures['rows']:,}",
-        "features": f"{figures['features']:,}",
-        "entries": f"{figures['entries']:,}",
-        "density": percent(figures["density"]),
+        **(
+            {}
+            if figures["kind"] == "texts"
+            else {
+                "features": f"{figures['features']:,}",
+                "entries": f"{figures['entries']:,}",
+                "density": percent(figures["density"]),
+            }
+        ),
         "labels": some(labels),
     }
     for name, text in (

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from sparsemargin.io.documents import FORMS
+from sparsemargin.io.forms import FORMS
 
 # Where the commands' context keeps what the options of all of them say.
 QUIET = "sparsemargin.quiet"
@@ -245,7 +245,7 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how files of texts are read."""
     for each in reversed((
         option(
-            READING, "--format", "form", type=click.Choice(["svmlight", *FORMS]),
+            READING, "--format", type=click.Choice(["svmlight", *FORMS]),
             help="Form of the files.  [default: by the ends of their names; svmlight for others]",
         ),
         option(

@@ -62,12 +62,8 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
-from sparsemargin.io.documents import (
-    HASHED_BITS,
-    DocumentForm,
-    hashed_pairs,
-    learn_documents,
-)
+from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.remote import is_url, matches, size_of
@@ -92,7 +88,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "form",
+    "hash_bits", "positive", "multilabel", "cache", "format",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -167,7 +163,7 @@ def command(
     mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    names = [options.pop(name) for name in ("form", "text", "label")]
+    names = [options.pop(name) for name in ("format", "text", "label")]
     how = document_form(sources, *names) if dask is None else form_of_shards(files, *names)
     init, settings = options["init_model"], _settings(options)
     vectorizer = _vectorizer(settings, how, init)

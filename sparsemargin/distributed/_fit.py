@@ -36,8 +36,8 @@ from sparsemargin.distributed._shards import (
     shards_of,
     texts_of,
 )
-from sparsemargin.io.documents import TextForm
 from sparsemargin.io.files import check_replaceable
+from sparsemargin.io.forms import TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults

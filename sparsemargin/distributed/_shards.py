@@ -20,15 +20,9 @@ from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
-from sparsemargin.io.documents import (
-    HASHED_BITS,
-    DocumentCorpus,
-    DocumentForm,
-    TextForm,
-    form_of,
-    hashed_pairs,
-)
+from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
 from sparsemargin.io.files import is_one_file
+from sparsemargin.io.forms import DocumentForm, TextForm, form_of
 from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.remote import is_url

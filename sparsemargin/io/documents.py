@@ -2,173 +2,34 @@
 
 from __future__ import annotations
 
-import os
-import re
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
-from typing import Any, Literal, get_args
+from math import nan
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin._shown import quoted
+from sparsemargin.io.forms import FORMS, DocumentForm
+from sparsemargin.io.lines import CUT, Cut, LineError, Lines, content_of, not_utf8, numbered
 from sparsemargin.io.options import StreamOptions
-from sparsemargin.io.reading import (
-    SEVERAL_LABELS,
-    Corpus,
-    Reading,
-    SettingsError,
-    threads_for,
-)
+from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, Source, TextBlock, open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
+from sparsemargin.io.tables import batches, cut_batch
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelTable, number_of
-
-#: Forms that files of texts have, which the ends of their names tell.
-TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
-FORMS = get_args(TextForm)
-
-_FORM_OF = {
-    ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
-
-_TABLES = "csv", "jsonl", "parquet"
-_COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
-
-#: What labels begin with in fastText's form.
-LABEL = "__label__"
-
-# White space as fastText has it, labels at the beginning of a line, and those anywhere.
-_SPACE = r" \t\r\v\f\0"
-_FIRST_LABELS = re.compile(rf"[{_SPACE}]*(?:{LABEL}[^{_SPACE}]*(?:[{_SPACE}]+|$))*")
-_LABELS = re.compile(rf"(?<![^{_SPACE}]){LABEL}([^{_SPACE}]*)")
 
 #: Features of files of texts, unless told: 4 million.
 HASHED_BITS = 22
 
 # Of texts whose words columns are called by.
 _ENOUGH_CHARACTERS = 1 << 22
-
-# Rows of a table that are read together.
-_ROWS_AT_ONCE = 4096
-
-# Bytes of a table of text that are read together: what a row may take.
-_TABLE_BYTES = 1 << 23
-
-# What a line of each form is, for errors.
-_LINE = {
-    "fasttext": "lines are '__label__LABEL text'",
-    "tsv": "lines are 'LABEL<tab>text'",
-    "vw": "lines are 'LABEL | word word:2'",
-}
-
-
-def form_of(name: str) -> TextForm | None:
-    """The form that the end of a file's name tells, compressed or not; None: it tells of none."""
-    root, end = os.path.splitext(name)
-    if end in _COMPRESSED:
-        end = os.path.splitext(root)[1]
-    return _FORM_OF.get(end)  # type: ignore[return-value]
-
-
-@dataclass(frozen=True)
-class DocumentForm:
-    """How files of texts are read: their form (None: as their names end), the columns of a table
-    that hold the text and the label, whether a text may have several labels, and whether it must
-    have one."""
-
-    form: TextForm | None = None
-    text: str = "text"
-    label: str = "label"
-    multilabel: bool = False
-    labelled: bool = True
-
-    def of(self, source: Source) -> TextForm:
-        """The form of one of the files."""
-        form = self.form or form_of(source.name)
-        if form is None:
-            ends = ", ".join(_FORM_OF)
-            raise ValueError(
-                f"{source.name}: no form of texts is known by the end of its name ({ends}). Pass "
-                f"format= one of {', '.join(FORMS)}."
-            )
-        return form
-
-    def pieces(self, source: Source) -> Iterator[Piece]:
-        """What gives the texts of a file, block by block, when it is called."""
-        form = self.of(source)
-        if form in _TABLES:
-            return (partial(lambda each: each, each) for each in self._of_table(source, form))
-        return (partial(self._of_lines, each, form) for each in _numbered(source.blocks([])))
-
-    def _of_lines(self, block: TextBlock, form: str) -> Documents:
-        lines = _decoded(block).split("\n")
-        if not lines[-1]:
-            del lines[-1]
-        first = block.n_lines_before + 1
-        numbers: Sequence[int] = range(first, first + len(lines))
-        if "" in lines:
-            numbers = [number for number, line in zip(numbers, lines, strict=True) if line]
-            lines = list(filter(None, lines))
-        origin = Numbered(block.source.name, "line", numbers)
-        texts, labels = _PARTED[form](lines, self, origin)
-        return Documents(texts, labels, origin, block.consumed)
-
-    def _of_table(self, source: Source, form: str) -> Iterator[Documents]:
-        n_rows = 0
-        for batch in _batches(source, form, self._names):
-            columns = [self._column(batch, name, source) for name in self._names]
-            texts, labels = columns[0], columns[1] if self.labelled else []
-            origin = Numbered(source.name, "row", range(n_rows + 1, n_rows + len(texts) + 1))
-            n_rows += len(texts)
-            for name, column in zip(self._names, columns, strict=True):
-                if None in column:
-                    raise ValueError(
-                        f"{origin.place_of(column.index(None))}: {name!r} is empty. Give it a "
-                        "value, or drop the row."
-                    )
-            if self.labelled:
-                labels = self._labels_of(labels, origin)
-            yield Documents(texts, labels, origin, None)
-
-    def _labels_of(self, column: list[Any], origin: Numbered) -> list[Any]:
-        if self.multilabel:
-            return [_listed(each) if isinstance(each, str) else each for each in column]
-        for i, each in enumerate(column):
-            if isinstance(each, list):
-                raise ValueError(
-                    f"{origin.place_of(i)}: {self.label!r} holds a list of labels. {SEVERAL_LABELS}"
-                )
-            if not each.strip():
-                raise ValueError(
-                    f"{origin.place_of(i)}: {self.label!r} is empty. Give it a value, or drop the "
-                    "row."
-                )
-        return column
-
-    @property
-    def _names(self) -> list[str]:
-        return [self.text, self.label] if self.labelled else [self.text]
-
-    def _column(self, batch: Any, name: str, source: Source) -> list[Any]:
-        if name not in batch.schema.names:
-            argument = "text" if name == self.text else "label"
-            raise ValueError(
-                f"{source.name} has no column {name!r}, but {', '.join(batch.schema.names)}. Name "
-                f"the one by {argument}=."
-            )
-        column = batch.column(name)
-        if not str(column.type).startswith(("list", "large_list")):
-            column = column.cast("string")
-        return column.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -177,7 +38,7 @@ class Numbered:
 
     name: str
     unit: Literal["line", "row"]
-    numbers: Sequence[int]
+    numbers: Any
 
     def place_of(self, row: int) -> str:
         return f"{self.name}, {self.unit} {self.numbers[row]}"
@@ -188,165 +49,50 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Documents:
-    """A block of texts: the label of each, or a list of each one's labels; where they come from;
-    bytes of the source so far, None where not known."""
+    """A block of texts and labels, and where they come from; bytes of the source so far, None where
+    not known; whether labels are told apart as numbers."""
 
-    texts: list[str]
-    labels: list[Any]
+    cut: Cut
     origin: Numbered
-    consumed: int | None
+    consumed: int | None = None
+    numeric: bool = False
 
 
 #: What gives a block of texts.
 Piece = Callable[[], Documents]
 
 
-def _numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
-    """The blocks, each with the number of lines before it."""
-    n_lines = 0
-    for block in blocks:
-        block.n_lines_before = n_lines
-        yield block
-        n_lines += block.buffer.count(b"\n", 0, block.stop)
+def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
+    """What gives the texts of a file, block by block, when it is called."""
+    form = how.of(source)
+    if form in CUT:
+        free = list[bytearray]()
+        for block in numbered(source.blocks(free)):
+            yield partial(_of_lines, block, form, how, free)
+        return
+    first = 1
+    for batch in batches(source, how):
+        origin = Numbered(source.name, "row", range(first, first := first + len(batch)))
+        yield partial(_documents, partial(cut_batch, batch, how), origin)
 
 
-def _decoded(block: TextBlock) -> str:
+def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
+    lines = Lines(content_of(block), form)
+    origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
     try:
-        text = block.buffer[: block.stop].decode("utf-8")
+        made = _documents(partial(CUT[form], lines, how), origin)
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. "
-            "Make it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
-        ) from None
-    return text.replace("\r\n", "\n") if "\r" in text else text
+        raise not_utf8(block, error) from None
+    free.append(block.buffer)
+    return replace(made, consumed=block.consumed, numeric=form == "vw")
 
 
-def _refused(form: str, line: str, place: str) -> ValueError:
-    return ValueError(f"{place}: {quoted(line[:60])} has no label; {_LINE[form]}.")
-
-
-def _listed(labels: str) -> list[str]:
-    """Labels that commas part."""
-    return [label.strip() for label in labels.split(",") if label.strip()]
-
-
-Parted = tuple[list[str], list[Any]]
-
-
-def _of_fasttext(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
-    texts, labels = list[str](), list[Any]()
-    for i, line in enumerate(lines):
-        end = _FIRST_LABELS.match(line).end()  # type: ignore[union-attr]
-        found, text = _LABELS.findall(line[:end]), line[end:]
-        if LABEL in text:
-            found += _LABELS.findall(text)
-            text = _LABELS.sub("", text)
-        texts.append(text)
-        if how.labelled and "" in found:
-            raise _refused("fasttext", line, origin.place_of(i))
-        if how.multilabel:
-            labels.append(found)
-        elif not how.labelled:
-            continue
-        elif len(found) == 1:
-            labels.append(found[0])
-        elif not found:
-            raise _refused("fasttext", line, origin.place_of(i))
-        else:
-            raise ValueError(
-                f"{origin.place_of(i)}: several labels, {', '.join(found)}. {SEVERAL_LABELS}"
-            )
-    return texts, labels
-
-
-def _of_tsv(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
-    if not how.labelled:
-        return [line.rpartition("\t")[2] for line in lines], []
-    parts = [line.partition("\t") for line in lines]
-    for i, (label, tab, _) in enumerate(parts):
-        if not tab or (not label.strip() and not how.multilabel):
-            raise _refused("tsv", lines[i], origin.place_of(i))
-    labels: list[Any] = [label.strip() for label, _, _ in parts]
-    if how.multilabel:
-        labels = list(map(_listed, labels))
-    return [text for _, _, text in parts], labels
-
-
-def _of_vw(lines: list[str], how: DocumentForm, origin: Numbered) -> Parted:
-    texts, labels = list[str](), list[Any]()
-    for i, line in enumerate(lines):
-        before, bar, features = line.partition("|")
-        words = before.split()
-        if not bar or (how.labelled and not how.multilabel and not words):
-            raise _refused("vw", line, origin.place_of(i))
-        texts.append(" ".join(_words_of_vw(features, origin, i)))
-        if how.labelled:
-            labels.append(words[:1] if how.multilabel else words[0])
-    return texts, labels
-
-
-def _words_of_vw(features: str, origin: Numbered, row: int) -> Iterator[str]:
-    """The words of all namespaces, as often as their weights say."""
-    for namespace in features.split("|"):
-        words = namespace.split(" ")
-        # What stands at the bar is a namespace's name.
-        for word in words[1:]:
-            name, colon, weight = word.partition(":")
-            if not colon:
-                yield word
-                continue
-            if not weight.isdecimal() or int(weight) > 1000:
-                raise ValueError(
-                    f"{origin.place_of(row)}: {quoted(word)} has a weight that is no count of a "
-                    "word. Weights of other features are read from svmlight text."
-                )
-            yield from [name] * int(weight)
-
-
-_PARTED: dict[str, Callable[[list[str], DocumentForm, Numbered], Parted]] = {
-    "fasttext": _of_fasttext, "tsv": _of_tsv, "vw": _of_vw,
-}  # fmt: skip
-
-
-def _batches(source: Source, form: str, names: list[str]) -> Iterator[Any]:
-    """Record batches of a table that has columns of these names, perhaps."""
+def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
     try:
-        import pyarrow
-    except ImportError:
-        raise ModuleNotFoundError(
-            f"{source.name}: {form} is read by pyarrow. Install it: "
-            "pip install 'sparsemargin[text]'"
-        ) from None
-    if source.seekable is None:
-        raise ValueError(f"{source.name}: {form} is read from files by name. Pass a path.")
-    try:
-        if form == "parquet":
-            from pyarrow.parquet import ParquetFile
-
-            yield from ParquetFile(source.seekable).iter_batches(_ROWS_AT_ONCE)
-            return
-        if form == "csv":
-            from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
-
-            # A column is text whatever its first values look like.
-            words = ConvertOptions(column_types=dict.fromkeys(names, pyarrow.string()))
-            lines = ParseOptions(newlines_in_values=True)
-            with pyarrow.input_stream(source.seekable) as stream:
-                blocks = ReadOptions(block_size=_TABLE_BYTES)
-                yield from open_csv(stream, blocks, lines, words)
-            return
-        from pyarrow.json import ReadOptions as JsonOptions
-        from pyarrow.json import open_json
-
-        with pyarrow.input_stream(source.seekable) as stream:
-            yield from open_json(stream, JsonOptions(block_size=_TABLE_BYTES))
-    except pyarrow.ArrowInvalid as error:
-        if "straddling object" in str(error):
-            raise ValueError(
-                f"{source.name}: a row is longer than {_TABLE_BYTES:,} bytes. Shorten its text, or "
-                "make the file .parquet."
-            ) from None
-        raise ValueError(f"{source.name} is no sound {form}: {error}") from None
+        made = cut()
+    except LineError as error:
+        raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
+    return Documents(made, replace(origin, numbers=origin.numbers[made.rows]))
 
 
 class DocumentCorpus(Corpus):
@@ -363,7 +109,9 @@ class DocumentCorpus(Corpus):
         dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
         reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
         super().__init__(sources, reading, n_threads, "learning")
-        self.how, self.vectorizer = how, vectorizer
+        first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
+        self.how = replace(how, counted=not getattr(first, "binary", False))
+        self.vectorizer = vectorizer
         # The first texts, until there are enough for the vectorizer to know its columns' words by.
         self.first_texts: list[str] | None = None
         for source in sources:
@@ -378,10 +126,10 @@ class DocumentCorpus(Corpus):
     ) -> Generator[LabelledRows]:
         ids: dict[Any, int] = {}
         under_way: deque[tuple[Source, Future]] = deque()
-        pieces = ((source, piece) for source in self.sources for piece in self.how.pieces(source))
+        blocks = ((source, piece) for source in self.sources for piece in pieces(source, self.how))
         with ThreadPoolExecutor(self.n_threads) as pool:
             try:
-                for source, piece in pieces:
+                for source, piece in blocks:
                     under_way.append((source, pool.submit(self._made, piece)))
                     if len(under_way) > self.n_threads:
                         yield self._rows(*under_way.popleft(), table, ids)
@@ -396,11 +144,11 @@ class DocumentCorpus(Corpus):
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """The texts of a piece, and their rows."""
         documents = piece()
-        X = self.vectorizer.transform(documents.texts).astype(self.reading.dtype, copy=False)
+        X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X
 
-    def _remember(self, texts: list[str]) -> None:
+    def _remember(self, texts: Sequence[str]) -> None:
         assert self.first_texts is not None
         self.first_texts += texts
         if sum(map(len, self.first_texts)) >= _ENOUGH_CHARACTERS:
@@ -418,18 +166,18 @@ class DocumentCorpus(Corpus):
     ) -> LabelledRows:  # fmt: skip
         """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
         documents, X = made.result()
+        (texts, labels, counts, _), start = documents.cut, None
         if self.first_texts is not None:
-            self._remember(documents.texts)
-        labels, consumed, start = documents.labels, documents.consumed, None
+            self._remember(texts)
+        consumed = documents.consumed
         if consumed is not None:
             consumed += self._bytes_before(source)
         if self.reading.multilabel:
-            start = pointers_of([len(each) for each in labels], np.dtype(np.int64))
-            labels = list(chain.from_iterable(labels))
+            start = pointers_of(counts, np.dtype(np.int64))
         new = [label for label in dict.fromkeys(labels) if label not in ids]
-        taken = table.take(list(map(str, new)), list(map(number_of, new)))
+        taken = table.take(new, [number_of(label) if documents.numeric else nan for label in new])
         ids.update(zip(new, taken.tolist(), strict=True))
-        codes = np.array([ids[label] for label in labels], dtype=np.int32)
+        codes = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
         return LabelledRows(
             X.data, X.indices, X.indptr, codes, start,
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),

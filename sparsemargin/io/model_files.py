@@ -209,7 +209,7 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
 
 
 def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
-    from sklearn.pipeline import Pipeline
+    from sparsemargin.text.pipeline import Pipeline
 
     with _naming(path):
         before = pipelines.decoded(part(steps, "steps"))

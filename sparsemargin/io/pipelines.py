@@ -40,7 +40,9 @@ def steps_of(model: Any) -> list[tuple[str, Any]]:
     """The steps of a pipeline of scikit-learn, none of anything else."""
     from sklearn.pipeline import Pipeline
 
-    return list(model.steps) if type(model) is Pipeline else []
+    from sparsemargin.text import pipeline
+
+    return list(model.steps) if type(model) in (Pipeline, pipeline.Pipeline) else []
 
 
 def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:

@@ -11,7 +11,8 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.io.documents import DocumentCorpus, DocumentForm
+from sparsemargin.io.documents import DocumentCorpus
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.reading import Corpus, Reading, columns_of
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
 from sparsemargin.io.sources import Source

@@ -355,13 +355,17 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
             "{token} has nothing before its colon", "Put the feature's number or name there."
         )
     if code == "missing_colon" and token.startswith(b"|"):
-        return flaw._replace(remedy=f"This looks like Vowpal Wabbit's format; {FORM}.")
+        return flaw._replace(remedy=_looks_like("Vowpal Wabbit's format", "vw"))
     if _JSON.match(line):
-        return flaw._replace(remedy=f"This looks like JSON; {FORM}.")
+        return flaw._replace(remedy=_looks_like("JSON", "jsonl"))
+    if line.startswith(b"__label__"):
+        return flaw._replace(remedy=_looks_like("fastText's format", "fasttext"))
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
-        commas = "comma-separated values" if b"," in line else "a table"
-        kind = "tab-separated values" if b"\t" in line else commas
-        return flaw._replace(remedy=f"This looks like {kind}; {FORM}.")
+        if b"\t" in line:
+            return flaw._replace(remedy=_looks_like("tab-separated values", "tsv"))
+        if b"," in line:
+            return flaw._replace(remedy=_looks_like("comma-separated values", "csv"))
+        return flaw._replace(remedy=f"This looks like a table; {FORM}.")
     if (
         code == "index_too_large" and reading.hash_bits is None
         and max_index is not None and max_index < reading.max_index
@@ -375,6 +379,13 @@ def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
         return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
     return flaw
+
+
+def _looks_like(what: str, form: str) -> str:
+    return (
+        f"This looks like {what}; {FORM}. Texts are learned from by fit_text, or with --format "
+        f"{form}."
+    )
 
 
 def _fits_float64(token: bytes) -> bool:

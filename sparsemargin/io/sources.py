@@ -291,7 +291,7 @@ def _source(path: str) -> Source:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
             raise IsADirectoryError(
-                f"{path} is a directory. Name the files in it: '{os.path.join(path, '*.svm')}'"
+                f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
             )
         if not stat.S_ISREG(status.st_mode):
             return Source(path, path, None, None, plain=False)

@@ -7,6 +7,7 @@ scikit-learn.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,6 +30,12 @@ _LARGEST_IN_FULL = 1e16
 
 # Integer labels are looked up in a table where they span no more than this.
 _WIDEST_TABLE = 1 << 20
+
+# Words that are no numbers to files may be classes that are, such as 1 and -1 but not 01 or 1.0.
+_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
+
+# The id of a number that is several classes.
+_EQUAL = -2
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _NUMBERS = (int, float, np.number, np.bool_)
@@ -79,11 +86,20 @@ def _key(label: Any, number: float | None = None) -> float | str:
     return str(label) if isnan(number) else number
 
 
+def _refuse_equal(classes: Sequence[Any], number: float) -> NoReturn:
+    """Refuse a label that may be several of the classes."""
+    same = [label_text(each) for each in classes if number_of(each) == number]
+    raise ValueError(
+        f"The classes {' and '.join(same[:2])} are equal as numbers, by which labels in svmlight "
+        "text are told apart. Rename one of them."
+    )
+
+
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
 
     Labels that are the same number, such as 1 and +1, are one label. `texts` are as first written,
-    `numbers` NaN for words.
+    `numbers` NaN for words, which may look like numbers, too.
     """
 
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
@@ -95,19 +111,13 @@ class LabelTable:
 
     @classmethod
     def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """The classes, each one's id being its code; True and False are 1 and 0 as well. A
-        ValueError where files can't tell two of them apart."""
+        """The classes, each one's id being its code, for labels that are words and such that are
+        numbers; True and False are 1 and 0 as well."""
         labels, table = classes.tolist(), cls()
-        texts = [label_text(label) for label in labels]
-        ids = table.take(texts, map(number_of, labels))
-        same = np.flatnonzero(ids != np.arange(len(ids)))
-        if len(same):
-            raise ValueError(
-                f"The classes {labels[ids[same[0]]]!r} and {labels[same[0]]!r} are equal as "
-                "numbers, by which labels in files are told apart. Rename one of them."
-            )
-        if classes.dtype.kind == "b":
-            table._ids.update(zip(texts, ids.tolist(), strict=True))
+        table.texts, table.numbers = [*map(label_text, labels)], [*map(number_of, labels)]
+        for code, key in enumerate(map(_key, table.texts, table.numbers)):
+            table._ids[key] = _EQUAL if key in table._ids else code
+        table._ids.update(zip(table.texts, range(len(labels)), strict=True))
         return table
 
     def take(self, texts: Any, numbers: Any) -> np.ndarray:
@@ -115,6 +125,8 @@ class LabelTable:
         ids = np.empty(len(texts), dtype=np.int32)
         for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
             ids[i] = self._ids.setdefault(_key(text, number), len(self.texts))
+            if ids[i] == _EQUAL:
+                _refuse_equal(self.texts, number)
             if ids[i] == len(self.texts):
                 self.texts.append(text)
                 self.numbers.append(number)
@@ -133,7 +145,10 @@ class LabelTable:
         return known[labels]
 
     def values(self) -> np.ndarray:
-        """The labels: float64 where all are numbers, as `load_svmlight` gives them, else str."""
+        """The labels: float64 where all are numbers, as `load_svmlight` gives them, or are words
+        that are plain whole numbers; else str."""
+        if all(map(_WHOLE.fullmatch, self.texts)):
+            return np.array(self.texts, dtype=np.float64)
         return np.array(self.texts if any(map(isnan, self.numbers)) else self.numbers)
 
     def short_texts(self) -> list[str]:
@@ -143,7 +158,7 @@ class LabelTable:
 
     def find(self, label: Any) -> int:
         """The id of a label given as a number or as text; -1: not met so far."""
-        return self._ids.get(_key(label), -1)
+        return self._ids.get(label_text(label), self._ids.get(_key(label), -1))
 
 
 class UnknownLabelError(Exception):
@@ -171,7 +186,7 @@ class LabelEncoder:
 
     @classmethod
     def of_text(cls, classes: np.ndarray) -> Self:
-        """One for labels of text; a ValueError where files can't tell two of the classes apart."""
+        """One for labels of text."""
         encoder = cls(classes)
         encoder._code_of = LabelTable.of_classes(classes)._ids
         return encoder
@@ -180,7 +195,8 @@ class LabelEncoder:
     def of_positive(cls, positive: Any) -> LabelEncoder:
         """One for text that tells rows with this label, perhaps among others, from the rest."""
         encoder = LabelEncoder([-1.0, 1.0])
-        encoder.positive, encoder._code_of, encoder._others = positive, {_key(positive): 1}, 0
+        encoder.positive, encoder._others = positive, 0
+        encoder._code_of = {_key(positive): 1, label_text(positive): 1}
         return encoder
 
     def fit_transform(self, y: Any) -> Any:
@@ -227,6 +243,8 @@ class LabelEncoder:
         known = len(self._of_ids)
         keys = map(_key, table.texts[known:], table.numbers[known:])
         new = np.array([self._code_of.get(key, self._others) for key in keys], dtype=np.int64)
+        for number in np.array(table.numbers[known:])[new == _EQUAL]:
+            _refuse_equal(self.classes.tolist(), number)
         self._of_ids = np.append(self._of_ids, new)
         codes = self._of_ids[ids]
         unknown = np.flatnonzero(codes < 0)

@@ -33,7 +33,7 @@ STEPS = (
 )  # fmt: skip
 
 #: Characters of the texts that are handed over at once: Ctrl-C is heard between them.
-FEWEST, MOST = 500_000, 4_000_000
+FEWEST, MOST = 250_000, 2_000_000
 
 #: Between two lines that tell how far it has come.
 SECONDS = 5.0
@@ -97,8 +97,11 @@ class Preparation:
 
     def takes(self, text: bytes) -> bool:
         """Whether the scanner can read UTF-8 as it lies there."""
-        special = self.lower and any(each.encode() in text for each in SPECIAL)
-        return self.as_they_come and not self.strips and not special
+        if not self.as_they_come or self.strips:
+            return False
+        if not self.lower or text.isascii():
+            return True
+        return not any(each.encode() in text for each in SPECIAL)
 
     def blocks(
         self, raw_documents: Iterable[Any], first: int = 0
@@ -206,6 +209,13 @@ class Plan:
             dtype, lexicon=lexicon, columns=columns, n_columns=len(self.known), **self.settings
         )
 
+    def n_entries(self, texts: list[Any]) -> int:
+        """About as many as the rows of these texts have, or more."""
+        every, sizes = sizes_of(texts)
+        shortest, longest = self.settings["ngram_range"]
+        characters = sum(sizes) * every * (longest - shortest + 1)
+        return characters // (8 if self.settings["analyzer"] == "word" else 2)
+
     def rows(self, texts: Iterable[Any], dtype: np.dtype) -> tuple[Scanner, tuple[Any, ...]]:
         """See `scan`; of one thread. What scanners have of memory the next texts use again."""
         try:
@@ -215,6 +225,8 @@ class Plan:
         if isinstance(texts, Parts) and self.preparation.takes(texts.buffer):
             scanner.scan_parts(texts.buffer, texts.starts, texts.ends, self.preparation.lower)
         else:
+            if isinstance(texts, list):
+                scanner.reserve(self.n_entries(texts))
             for block in self.preparation.blocks(texts):
                 self.preparation.scan(scanner, *block)
         rows = scanner.take_rows()
@@ -226,7 +238,8 @@ class Plan:
 def parameters_of(vectorizer: Any) -> tuple[Any, ...]:
     """All that says how texts are scanned, to be compared."""
     state = vars(vectorizer)
-    given = [state[name] for name in names_of_parameters(type(vectorizer))]
+    kind: Any = type(vectorizer)
+    given = [state[name] for name in names_of_parameters(kind)]
     kept = [tuple(each) if isinstance(each, list | set) else each for each in given]
     return (*kept, *(name for name in STEPS if name in state))
 
@@ -260,7 +273,12 @@ def scan(
         return plan.rows(raw_documents, dtype)
     texts = list(raw_documents)
     bounds = parts_of(texts, n_jobs)
-    scanners = [plan.scanner(np.dtype(np.int32)) for _ in range(n_jobs)]
+    types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
+    scanners = [plan.scanner(each) for each in types]
+    # The first one's rows get the others' behind them.
+    n_entries = plan.n_entries(texts)
+    for i, scanner in enumerate(scanners):
+        scanner.reserve(n_entries // n_jobs if i else n_entries)
     stop = Event()
 
     def scan_part(i: int) -> None:
@@ -279,12 +297,21 @@ def scan(
 
 def parts_of(texts: list[Any], n_parts: int) -> list[int]:
     """Where parts of about as many characters start, and where the last ends."""
-    if set(map(type, texts)) <= {str, bytes}:
-        ends = np.cumsum([0, *map(len, texts)])
-    else:
-        ends = np.arange(len(texts) + 1)
-    starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts)
-    return [0, *starts.tolist(), len(texts)]
+    every, sizes = sizes_of(texts)
+    ends = np.cumsum([0, *sizes])
+    starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts) * every
+    return [0, *np.minimum(starts, len(texts)).tolist(), len(texts)]
+
+
+def sizes_of(texts: list[Any]) -> tuple[int, list[int]]:
+    """The lengths of a thousand texts or so, and of how many each is one."""
+    every = len(texts) // 1000 + 1
+    return every, [len(each) if isinstance(each, str | bytes) else 1 for each in texts[::every]]
+
+
+def shares(n: int, size: int) -> list[slice]:
+    """Slices of `size`, the last one shorter, that make up the first `n` of something."""
+    return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def joined(
@@ -295,27 +322,26 @@ def joined(
     first = scanners[0].lexicon
     numbers = [first.absorb(each.lexicon) for each in scanners[1:]] if learn else []
     sorting = threads.submit(first.order)
-    parts = [each.take_rows() for each in scanners]
-    starts = np.cumsum([0, *(len(columns) for _, columns, _ in parts)])
-    all_values, all_columns = np.empty(starts[-1], dtype), np.empty(starts[-1], np.int32)
+    parts = [each.take_rows() for each in scanners[1:]]
+    all_values, all_columns, ends = scanners[0].take_rows(sum(len(each[1]) for each in parts))
+    starts = np.cumsum([ends[-1], *(len(columns) for _, columns, _ in parts)])
 
     def write(i: int, rows: slice) -> None:
         """Some rows of a part."""
         values, columns, ends = parts[i]
         ends = ends[rows.start : rows.stop + 1]
         own, to = slice(ends[0], ends[-1]), slice(starts[i] + ends[0], starts[i] + ends[-1])
-        if i and learn:
+        if learn:
             renumber(
-                values[own], columns[own], ends - ends[0], numbers[i - 1], len(first),
+                values[own], columns[own], ends - ends[0], numbers[i], len(first),
                 all_columns[to], all_values[to],
             )  # fmt: skip
         else:
             all_columns[to], all_values[to] = columns[own], values[own]
 
-    n = len(parts)
-    for i in range(n):
-        bounds = np.linspace(0, len(parts[i][2]) - 1, n + 1).astype(int).tolist()
-        list(threads.map(partial(write, i), map(slice, bounds, bounds[1:])))
+    for i, (_, _, part_ends) in enumerate(parts):
+        n_rows = len(part_ends) - 1
+        list(threads.map(partial(write, i), shares(n_rows, n_rows // (4 * len(scanners)) + 1)))
     sorting.result()
-    ends = [part[2][1:] + start for part, start in zip(parts, starts, strict=False)]
-    return all_values, all_columns, np.concatenate([[0], *ends])
+    all_ends = [part[2][1:] + start for part, start in zip(parts, starts, strict=False)]
+    return all_values, all_columns, np.concatenate([ends, *all_ends])

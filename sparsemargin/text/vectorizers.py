@@ -6,6 +6,7 @@ engine does not make; a version that had no such step would do without the engin
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from numbers import Integral
 from typing import Any, Self
@@ -16,10 +17,18 @@ from scipy.sparse import csr_matrix
 from sklearn.feature_extraction import text as theirs
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
+from sklearn.utils.sparsefuncs_fast import (
+    inplace_csr_row_normalize_l1,
+    inplace_csr_row_normalize_l2,
+)
+from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.text import counting
-from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, settings_of
+from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, settings_of, shares
 from sparsemargin.text.vocabulary import Vocabulary
+
+#: Entries of a matrix that are worked on at once.
+ENTRIES = 1 << 18
 
 try:
     from sklearn.utils._sparse import _align_api_if_sparse as as_configured
@@ -37,6 +46,26 @@ def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr
     else:
         columns = columns.astype(np.int64)
     return csr_matrix((values, columns, ends), shape=(len(ends) - 1, n_columns), dtype=dtype)
+
+
+def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
+    """Do some work for all of `n` entries, some at a time that stay in the cache."""
+    parts = shares(n, ENTRIES)
+    if len(parts) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
+        with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as threads:
+            list(threads.map(work, parts))
+    else:
+        list(map(work, parts))
+
+
+def normalized(X: Any, norm: str | None) -> Any:
+    """The rows divided by their norms, in place where they are of a type that can hold these."""
+    if norm is None:
+        return X
+    if X.dtype not in (np.float64, np.float32):
+        return normalize(X, norm=norm, copy=False)
+    {"l1": inplace_csr_row_normalize_l1, "l2": inplace_csr_row_normalize_l2}[norm](X)
+    return X
 
 
 def counted_as(dtype: Any) -> np.dtype:
@@ -187,7 +216,13 @@ class _Counting(_Scanning):
     def _sort_features(self, X: Any, vocabulary: Any) -> Any:
         if not isinstance(vocabulary, Vocabulary):
             return super()._sort_features(X, vocabulary)  # type: ignore[misc]
-        X.indices = vocabulary.sort().take(X.indices)
+        new = vocabulary.sort().astype(X.indices.dtype, copy=False)
+
+        def renumber(entries: slice) -> None:
+            columns = X.indices[entries]
+            new.take(columns, out=columns, mode="clip")
+
+        for_shares(renumber, X.nnz, self.n_jobs)
         X.has_sorted_indices = False
         return X
 
@@ -236,6 +271,62 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     """
 
     _base = theirs.TfidfVectorizer
+
+    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        """Learn terms and their idf, and weigh the terms of the same texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str, bytes, file names or file objects
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        csr_matrix of shape (n_texts, n_terms)
+        """
+        self._check_params()
+        self._tfidf = theirs.TfidfTransformer(
+            norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf,
+            sublinear_tf=self.sublinear_tf,
+        )  # fmt: skip
+        X = super(self._base, self).fit_transform(raw_documents)
+        self._tfidf.fit(X)
+        return self._weighed(X)
+
+    def transform(self, raw_documents: Any) -> Any:
+        """Weigh the terms of texts.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str, bytes, file names or file objects
+
+        Returns
+        -------
+        csr_matrix of shape (n_texts, n_terms)
+        """
+        if "_tfidf" not in vars(self):
+            check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
+        return self._weighed(super(self._base, self).transform(raw_documents))
+
+    def _weighed(self, X: Any) -> Any:
+        """The rows of counts weighed, in place: as `TfidfTransformer.transform` does, without its
+        checks, which take longer than a text."""
+        tfidf = self._tfidf
+        if not X.shape[0] or X.dtype not in (np.float64, np.float32):
+            return tfidf.transform(X, copy=False)
+        idf = getattr(tfidf, "idf_", None)
+
+        def weigh(entries: slice) -> None:
+            values = X.data[entries]
+            if tfidf.sublinear_tf:
+                np.log(values, values)
+                values += 1.0
+            if idf is not None:
+                values *= idf.take(X.indices[entries])
+
+        for_shares(weigh, X.nnz, self.n_jobs)
+        return normalized(X, tfidf.norm)
 
 
 class _HashedNames(Sequence[str]):
@@ -310,6 +401,4 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         rows = matrix_of(arrays, self.n_features, self.dtype)
         if not rows.shape[0]:
             return super().transform([])
-        if self.norm is not None:
-            rows = normalize(rows, norm=self.norm, copy=False)
-        return as_configured(rows)
+        return as_configured(normalized(rows, self.norm))

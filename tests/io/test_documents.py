@@ -2,16 +2,22 @@
 
 import bz2
 import csv
+import errno
 import gzip
 import json
+import os
 import re
 
 import numpy as np
 import pytest
 
 from problems.command_line import run
+from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
+from sparsemargin.io.documents import hashed_pairs, learn_documents
+from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.lines import LineError, Lines, cut_fasttext
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -75,7 +81,7 @@ def same(pipeline, model):
 
 @pytest.mark.parametrize("end", FORMS)
 def test_a_file_is_learned_from_as_its_texts_are(tmp_path, end):
-    if end in (".csv", ".jsonl"):
+    if end == ".csv":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
     FORMS[end](path, TEXTS, LABELS)
@@ -173,7 +179,16 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
         ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label; lines are '"),
         ("a.txt", b"__label__a __label__b y\n", "a.txt, line 1: several labels, a, b. Pass multi"),
         ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
-        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: 'x:0.5' has a weight that is no count"),
+        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
+        ("a.vw", b"1 | 12:x\n", "a.vw, line 1: 'x' is no weight. Write a colon within a word as"),
+        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
+        ("a.vw", b"1 | x\n1|x\n", "a.vw, line 2: '1|x' has no label; lines are 'LABEL | word"),
+        ("a.vw", b"1 1 2 | x\n", "a.vw, line 1: '1 1 2 | x' has no label; lines are 'LABEL |"),
+        ("a.jsonl", b"{}\n", "a.jsonl, line 1: no column 'text', but none. Name the one by text="),
+        ("a.jsonl", b'[{"a": 1},\n', "a.jsonl, line 1: this is no JSON (Expecting"),
+        ("a.jsonl", b'{"text": "\\ud800"}\n', "a.jsonl, line 1: this is no JSON ('utf-8' codec"),
+        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1: this is no JSON (maximum recursion"),
+        ("a.jsonl", b"[{}]\n", "a.jsonl, line 1: this is no JSON object. jq -c '.[]' puts"),
         ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
         ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label; lines are"),
         ("a.doc", b"", "a.doc: no form of texts is known by the end of its name .*format="),
@@ -190,9 +205,9 @@ def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("rows", "given", "message"),
     [
-        ([("label", "words"), ("a", "x")], {}, r"has no column 'text', but label, words.*text="),
-        ([("text", "kind"), ("a", "x")], {}, r"has no column 'label', but text, kind.*label="),
-        ([("text", "label"), ("", "x")], {"label": "no"}, r"has no column 'no'"),
+        ([("label", "words"), ("a", "x")], {}, r"row 1: no column 'text', but label, words.*text="),
+        ([("text", "kind"), ("a", "x")], {}, r"row 1: no column 'label', but text, kind.*label="),
+        ([("text", "label"), ("", "x")], {"label": "no"}, r"row 1: no column 'no'"),
     ],
 )
 def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
@@ -214,7 +229,6 @@ def test_a_column_is_text_whatever_it_looks_like(tmp_path):
 
 
 def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
-    pytest.importorskip("pyarrow")
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     first.write_text(
         '{"text": "one two", "label": ["a", "b"]}\n{"text": "two", "label": ["b"]}\n' * 9
@@ -236,21 +250,19 @@ def test_white_space_and_nothing_are_no_labels(tmp_path, end):
 
 
 def test_a_row_has_a_label_and_only_one_unless_told(tmp_path):
-    pytest.importorskip("pyarrow")
     path = tmp_path / "a.jsonl"
     jsonl(path, ["bee", "sea", "dee"], ["a", "b", " "])
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 3: 'label' is empty. Give it"):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 3: 'label' is empty. Give it"):
         fit_text(path, vectorizer=words(), **SETTINGS)
     jsonl(path, ["bee", "sea"], [["a"], ["a", "b"]])
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 1: .* a list .*multilabel="):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: several labels, a, b\. .*multilabel="):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
 def test_an_empty_cell_is_named(tmp_path):
-    pytest.importorskip("pyarrow")
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "x", "label": "a"}\n{"text": null, "label": "b"}\n')
-    with pytest.raises(ValueError, match=r"a\.jsonl, row 2: 'text' is empty"):
+    with pytest.raises(ValueError, match=r"a\.jsonl, line 2: 'text' is empty"):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
@@ -354,5 +366,261 @@ def test_a_long_text_of_a_table_is_read(tmp_path, end):
     FORMS[end](path, ["bee", "sea\n" * 700_000, "dee"] * 2, ["a", "b", "a"] * 2)
     assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
     FORMS[end](path, ["bee", "sea\n" * 7_000_000], ["a", "b"])
-    with pytest.raises(ValueError, match="a row is longer than"):
-        fit_text(path, vectorizer=words(), **SETTINGS)
+    if end == ".csv":
+        with pytest.raises(ValueError, match="a row is longer than"):
+            fit_text(path, vectorizer=words(), **SETTINGS)
+    else:
+        assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["sea"]).tolist() == ["b"]
+
+
+@pytest.mark.parametrize("vectorizer", [None, words()])
+def test_a_pipeline_goes_on_with_further_texts(vectorizer):
+    first = fit_text(TEXTS, LABELS, vectorizer=vectorizer, **SETTINGS)
+    before = first[-1].coef_.copy()
+    more = fit_text(TEXTS[1:], LABELS[1:], init_model=first)
+    np.testing.assert_array_equal(first[-1].coef_, before)
+    again = first[-1].partial_fit(first[0].transform(TEXTS[1:]), LABELS[1:])
+    assert same(more, again)
+    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
+        fit_text(TEXTS, LABELS, init_model=first[-1])
+    with pytest.raises(ValueError, match="init_model is a pipeline that learning goes on with"):
+        fit_text(TEXTS, LABELS, init_model=first, max_iter=2)
+
+
+@pytest.mark.parametrize(
+    ("labels", "classes"),
+    [
+        (["1", "-1"], [-1, 1]),
+        (["01", "1"], ["01", "1"]),
+        (["1.1", "1.10"], ["1.1", "1.10"]),
+        (["+1", "-1"], ["+1", "-1"]),
+        (["1", "one"], ["1", "one"]),
+        (["12345678901234567", "12345678901234568"], ["12345678901234567", "12345678901234568"]),
+    ],
+)
+def test_labels_are_words_unless_all_are_plain_whole_numbers(tmp_path, labels, classes):
+    path, model = tmp_path / "texts.tsv", tmp_path / "a.model"
+    tsv(path, ["bee", "sea"] * 9, labels * 9)
+    pipeline = fit_text(path, **SETTINGS)
+    assert pipeline.classes_.tolist() == classes
+    save_model(pipeline, model)
+    assert run("predict", model, path).stdout.split() == labels * 9
+    assert json.loads(run("evaluate", model, path, "--json").stdout)["mistakes"] == 0
+    one = fit_text(path, positive=labels[0], **SETTINGS)
+    assert one.predict(["bee", "sea"]).tolist() == [1, -1]
+    assert same(fit_text(path, classes=classes, **SETTINGS), pipeline[-1])
+    assert same(fit_text(path, init_model=pipeline), fit_text(path, init_model=pipeline)[-1])
+
+
+def test_numbers_of_vw_are_labels_however_they_are_written(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("1 | bee\n+1.0 | bee\n-1 | sea\n" * 9)
+    assert fit_text(path, **SETTINGS).classes_.tolist() == [-1, 1]
+
+
+def test_lines_of_vw_have_tags_importance_and_namespaces(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text(
+        "1 2 'id |ns:2 bee:2 |other dee\n-1 1 tag|a sea\n-1 |a:0 bee |b sea\n1 3.0 | bee\n" * 9
+    )
+    texts = [*["bee bee bee bee dee"] * 2, "sea", "sea", *["bee"] * 3] * 9
+    X, y = words().transform(texts), [1, 1, -1, -1, 1, 1, 1] * 9
+    assert same(fit_text(path, vectorizer=words(), **SETTINGS), fit_csr(X, y, **SETTINGS))
+
+
+def test_weights_of_vw_tell_whether_a_word_is_there_where_no_more_is_asked(tmp_path):
+    first, second = tmp_path / "a.vw", tmp_path / "b.vw"
+    first.write_text("1 |ns:0.5 bee:1.5 dee:-2 sea:0\n-1 | sea\n" * 9)
+    second.write_text("1 | bee dee\n-1 | sea\n" * 9)
+    assert same(fit_text(first, **SETTINGS), fit_text(second, **SETTINGS)[-1])
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
+def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
+    pytest.importorskip("pyarrow")
+    path, model = tmp_path / "a.csv", tmp_path / "a.model"
+    with open(path, "w", encoding="utf-8-sig", newline="") as file:
+        rows = [("kind", "body"), *zip(LABELS, [f"{text}\n;,|" for text in TEXTS], strict=True)]
+        csv.writer(file, delimiter=delimiter).writerows(rows)
+    pipeline = fit_text(path, text="body", label="kind", **SETTINGS)
+    assert same(
+        pipeline, fit_text(TEXTS, LABELS, vectorizer=pipeline[0], max_iter=1, **SETTINGS)[-1]
+    )
+    columns = "--text", "body", "--label", "kind"
+    with standard_input(gzip.compress(path.read_bytes())):
+        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow")
+    assert same(load_model(model), pipeline[-1])
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"label,text\nspam,x\nham,\xfc\n", "line 3: byte 0xfc is not UTF-8. Make it UTF-8: iconv"),
+        (b"label,text\nspam,x\nham,y, z\n", "row 2: Expected 2 columns, got 3.*Quote texts that"),
+        (b"spam,x\nham,y\n", "row 1: no column 'text', but spam, x. Name the one by --text COLUMN"),
+        (b"", "Empty CSV"),
+    ],
+)
+def test_a_csv_that_is_wrong_is_told_by_row_and_option(tmp_path, content, message):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    path.write_bytes(content)
+    told = run("train", path, "-o", tmp_path / "a.model", code=1).stderr
+    assert re.search(message, told), told
+
+
+@pytest.mark.parametrize("end", [".tsv", ".csv"])
+def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
+    if end == ".csv":
+        pytest.importorskip("pyarrow")
+    path = tmp_path / f"a{end}"
+    FORMS[end](path, TEXTS, LABELS)
+    plain = fit_text(path, **SETTINGS)
+    path.write_bytes(path.read_bytes().replace(b"\r\n", b"\n").replace(b"\n", b"\r"))
+    assert same(fit_text(path, **SETTINGS), plain[-1])
+
+
+def test_a_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 20)
+    path = tmp_path / "a.tsv"
+    tsv(path, ["a long line of words\rand more of them"] * 4, ["a", "b"] * 2)
+    assert fit_text(path, multilabel=True, **SETTINGS)[-1].n_iter_ == 1
+    assert json.loads(run("info", path, "--json").stdout)["files"][0]["rows"] == 4
+
+
+@pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
+def test_texts_on_standard_input_are_known_by_their_looks(tmp_path, form):
+    path = tmp_path / "a"
+    {"fasttext": fasttext, "tsv": tsv, "vw": vw, "csv": table, "jsonl": jsonl}[form](
+        path, ["bee sea", "dee eff"] * 9, ["a", "b"] * 9
+    )
+    with standard_input(path.read_bytes()):
+        told = run("train", "-", "-o", tmp_path / "m", code=1).stderr
+    assert f"with --format {form}." in told
+
+
+def test_info_tells_what_files_of_texts_hold(tmp_path):
+    path = tmp_path / "a.txt"
+    path.write_text("__label__a __label__b one two\n\n__label__b two\nthree\n" * 9)
+    (figures,) = json.loads(run("info", path, "--json").stdout)["files"]
+    assert figures["kind"] == "texts"
+    assert (figures["form"], figures["rows"]) == ("fasttext", 27)
+    assert (figures["rows_without_label"], figures["rows_of_several_labels"]) == (9, 9)
+    assert figures["labels"] == [{"label": "b", "rows": 18}, {"label": "a", "rows": 9}]
+    with standard_input(b"a\tx\nb\ty\na\tz\n"):
+        told = run("info", "-", "--format", "tsv").stdout
+    assert "texts, tsv" in told
+    assert "a (2), b (1)" in told
+
+
+def test_lines_of_fasttext_are_cut_as_by_its_rules():
+    """Long runs of spaces, long labels and labels amid words, as a plain reading has them."""
+    rng = np.random.default_rng(0)
+    pieces = ["__label__a", "__label__" + "b" * 200, " ", " " * 150, "\t", "\0", "bee", "__label",
+              "x__label__y", "__label__", "\u00e9", "_", "\r"]  # fmt: skip
+    lines = ["".join(rng.choice(pieces, rng.integers(1, 9))) for _ in range(300)]
+    lines = [line for line in lines if line.strip(" \t\0\r")]
+    for how in {"labelled": True, "multilabel": True}, {"labelled": False}:
+        for text in lines:
+            content = f"{text}\n".encode()
+            words_ = re.split("[ \t\r\v\f\0]+", text)
+            labels = [each[9:] for each in words_ if each.startswith("__label__")]
+            others = [each for each in words_ if each and not each.startswith("__label__")]
+            made = Lines(content, "fasttext")
+            if how["labelled"] and "" in labels:
+                with pytest.raises(LineError, match="has no label"):
+                    cut_fasttext(made, DocumentForm(**how))
+                continue
+            cut = cut_fasttext(made, DocumentForm(**how))
+            assert re.findall("[^ \t\r\v\f\0]+", cut.texts[0]) == others
+            assert cut.labels == (labels if how["labelled"] else [])
+
+
+@pytest.mark.filterwarnings("ignore::sparsemargin.io.report.Interruption")
+@pytest.mark.parametrize("end", [".txt", ".csv"])
+@pytest.mark.parametrize("max_iter", [1, 3])
+def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, max_iter):
+    """By Ctrl-C, and what the columns are called goes on, too."""
+    if end == ".csv":
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.io.tables._CSV_BYTES", 200)
+    path, checkpoint = tmp_path / f"texts{end}", tmp_path / "checkpoint"
+    FORMS[end](path, TEXTS, LABELS)
+
+    def learn(report=None, **how):
+        vectorizer = hashed_pairs(12)
+        given = {"algo": "arow", "max_iter": max_iter, "random_state": 0, "report": report}
+        learner = learn_documents(path, vectorizer, DocumentForm(), **given, **how)
+        return learner, vectorizer.terms_
+
+    told = []
+
+    def interrupt(moment):
+        told.append(moment)
+        if len(told) == 9 * max_iter:
+            raise KeyboardInterrupt
+
+    whole, terms = learn()
+    part, _ = learn(interrupt, checkpoint=checkpoint)
+    assert part._space.trials < whole._space.trials
+    resumed, terms_again = learn(checkpoint=checkpoint, resume=True)
+    assert terms == terms_again
+    for model in whole, resumed:
+        save_model(model, tmp_path / "bits")
+        told.append((tmp_path / "bits").read_bytes())
+    assert told[-1] == told[-2]
+
+
+def test_a_full_disk_leaves_the_old_model_of_texts(tmp_path, monkeypatch):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    run("train", path, "-o", tmp_path / "a.model")
+    before = {each.name: each.read_bytes() for each in tmp_path.iterdir()}
+
+    def full(descriptor):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    for options in [], ["--epochs", "2", "--cache", tmp_path / "rows"]:
+        told = run("train", path, "-o", tmp_path / "a.model", *options, code=1).stderr
+        assert "No space left on device. Make room, or write elsewhere" in told
+        assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"class_weight": "balanced"}, {"class_weight": {"ham": 3.0}}, {"early_stopping": True}],
+)
+def test_weights_and_early_stopping_are_those_of_rows(tmp_path, settings):
+    path = tmp_path / "texts.tsv"
+    tsv(path, TEXTS, LABELS)
+    how = {"algo": "arow", "shuffle": False, "max_iter": 4, **settings}
+    model = fit_csr(words().transform(TEXTS), LABELS, **how)
+    pipeline = fit_text(path, vectorizer=words(), **how)
+    assert same(pipeline, model)
+    assert pipeline[-1].n_iter_ == model.n_iter_
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
+def test_bytes_of_any_kind_are_learned_from_or_told_of(tmp_path, form):
+    if form == "csv":
+        pytest.importorskip("pyarrow")
+    rng, path = np.random.default_rng(0), tmp_path / "a"
+    heads = {"fasttext": b"__label__%d ", "tsv": b"%d\t", "vw": b"%d | ", "csv": b"%d,",
+             "jsonl": b'{"label": %d, "text": "'}  # fmt: skip
+    for kind in range(30):
+        # Of all bytes, few of them, or UTF-8 with some bytes changed.
+        content = rng.integers(0, 256 if kind % 3 else 14, rng.integers(0, 4000), np.uint8)
+        if kind % 3 == 2:
+            points = rng.integers(0, 0x3000, 500).tolist()
+            content = np.frombuffer("".join(map(chr, points)).encode(), np.uint8).copy()
+            content[rng.integers(0, len(content), kind // 3)] = rng.integers(0, 256)
+        lines = content.tobytes().split(b"\n")
+        text = b"\n".join(heads[form] % (i % 3) + line for i, line in enumerate(lines))
+        path.write_bytes((b"label,text\n" if form == "csv" else b"") + text)
+        try:
+            fit_text(path, format=form, vectorizer=words(), **SETTINGS)
+        except ValueError as error:
+            assert str(error).startswith(str(path)), error  # noqa: PT017

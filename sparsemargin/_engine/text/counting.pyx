@@ -35,7 +35,6 @@ cdef extern from "memory.hpp" namespace "sparsemargin::text" nogil:
     const size_t PADDING
 
     cppclass Array[T]:
-        T* data()
         size_t size()
         T* extend(size_t) except +
         void push_back(T) except +
@@ -56,22 +55,14 @@ cdef extern from "characters.hpp" namespace "sparsemargin::text" nogil:
 cdef extern from "hashes.hpp" namespace "sparsemargin::text" nogil:
     uint64_t* SEEDS
 
-    cppclass Key:
-        pass
-
-    Key key_of(const char*, uint32_t)
-
 cdef extern from "lexicon.hpp" namespace "sparsemargin::text" nogil:
+    const uint32_t NONE
+
     cppclass CppLexicon "sparsemargin::text::Lexicon":
         size_t size()
-        uint32_t insert(const Key&) except +
-        uint32_t insert_pair(uint64_t) except +
-        cpp_bool is_string(uint32_t)
+        uint32_t insert_term(const char*, uint32_t, cpp_bool) except +
         void spell(uint32_t, string&) except +
         void absorb(const CppLexicon&, Array[uint32_t]&) except +
-
-        @staticmethod
-        uint64_t pair_of(uint32_t, uint32_t)
 
 cdef extern from "rows.hpp" namespace "sparsemargin::text" nogil:
     enum class Type:
@@ -82,6 +73,7 @@ cdef extern from "rows.hpp" namespace "sparsemargin::text" nogil:
 
     cppclass Rows:
         Rows(Type) except +
+        void reserve(size_t) except +
         Array[int32_t] columns
         Array[char] values
         Array[int64_t] ends
@@ -155,16 +147,9 @@ cdef class Lexicon:
     def add(self, str term, bint as_words):
         """A term's number, or None where no text has it: with `as_words` spaces are between
         words."""
-        cdef Key key
-        cdef int64_t number = -1, word
-        for part in term.split(" ") if as_words else [term]:
-            if not part:
-                return None
-            text = part.encode("utf-8", "surrogatepass") + bytes(8)
-            word = self.known.insert(key_of(text, <uint32_t> (len(text) - 8)))
-            number = word if number < 0 else self.known.insert_pair(
-                CppLexicon.pair_of(<uint32_t> number, <uint32_t> word))
-        return number
+        text = term.encode("utf-8", "surrogatepass") + bytes(PADDING)
+        number = self.known.insert_term(text, <uint32_t> (len(text) - PADDING), as_words)
+        return None if number == NONE else number
 
     def absorb(self, Lexicon other):
         """Take in all that another one has. Returns the number here of each of its numbers."""
@@ -190,19 +175,22 @@ cdef class Lexicon:
             self.sorted = np.asarray(numbers)
         return self.sorted
 
+    cdef int spell(self, int32_t number, string& text) except -1:
+        if not 0 <= number < <int64_t> self.known.size():
+            raise IndexError(f"no term has number {number}")
+        self.known.spell(<uint32_t> number, text)
+        return 0
+
     def terms(self, const int32_t[::1] numbers):
         """What the numbers stand for, a list of str."""
-        cdef string spelled
+        cdef string text
         cdef Py_ssize_t i
         terms = [None] * numbers.shape[0]
         for i in range(numbers.shape[0]):
-            if not 0 <= numbers[i] < <int64_t> self.known.size():
-                raise IndexError(f"no term has number {numbers[i]}")
-            spelled.clear()
-            self.known.spell(<uint32_t> numbers[i], spelled)
-            terms[i] = spelled.decode("utf-8", "surrogatepass")
+            text.clear()
+            self.spell(numbers[i], text)
+            terms[i] = text.decode("utf-8", "surrogatepass")
         return terms
-
 
     def spelled(self, const int32_t[::1] numbers):
         """What the numbers stand for, in UTF-8, end to end, and where each ends, int64."""
@@ -210,9 +198,7 @@ cdef class Lexicon:
         cdef int64_t[::1] ends = np.empty(numbers.shape[0], np.int64)
         cdef Py_ssize_t i
         for i in range(numbers.shape[0]):
-            if not 0 <= numbers[i] < <int64_t> self.known.size():
-                raise IndexError(f"no term has number {numbers[i]}")
-            self.known.spell(<uint32_t> numbers[i], text)
+            self.spell(numbers[i], text)
             ends[i] = text.size()
         return np.frombuffer(<bytes> text, np.uint8), np.asarray(ends)
 
@@ -220,24 +206,17 @@ cdef class Lexicon:
         """The numbers of terms that `spelled` gave; a ValueError where no text has one of them."""
         cdef const uint8_t[::1] text = spelled + bytes(PADDING)
         cdef int32_t[::1] numbers = np.empty(ends.shape[0], np.int32)
-        cdef int64_t start = 0, stop, at, number, word
+        cdef int64_t start = 0
+        cdef uint32_t number
         cdef Py_ssize_t i
         for i in range(ends.shape[0]):
-            stop, number = ends[i], -1
-            if not start < stop <= len(spelled):
+            if not start < ends[i] <= len(spelled) or ends[i] - start > LONGEST:
                 raise ValueError(f"term {i} does not lie in the text")
-            while start < stop:
-                at = start
-                while at < stop and not (as_words and text[at] == 32):
-                    at += 1
-                if at == start or at + 1 == stop:
-                    raise ValueError(f"term {i} has an empty word")
-                word = self.known.insert(
-                    key_of(<const char*> &text[start], <uint32_t> (at - start)))
-                number = word if number < 0 else self.known.insert_pair(
-                    CppLexicon.pair_of(<uint32_t> number, <uint32_t> word))
-                start = min(at + 1, stop)
-            numbers[i] = <int32_t> number
+            number = self.known.insert_term(<const char*> &text[start],
+                                            <uint32_t> (ends[i] - start), as_words)
+            if number == NONE:
+                raise ValueError(f"term {i} has an empty word")
+            start, numbers[i] = ends[i], <int32_t> number
         return np.asarray(numbers)
 
 
@@ -405,10 +384,17 @@ cdef class Scanner:
             self.busy = False
         return PyErr_CheckSignals()
 
-    def take_rows(self):
+    def reserve(self, size_t n_entries):
+        """Ask for room for what comes: where arrays grow, other threads wait."""
+        self.rows.reserve(n_entries)
+
+    def take_rows(self, int64_t n_more=0):
         """All rows so far: arrays of values, columns (int32) and where rows end (int64, from 0).
-        The scanner has none of them any more."""
-        cdef int64_t n = self.rows.columns.size(), n_ends = self.rows.ends.size()
+        The scanner has none of them any more. With room for `n_more` entries, which are not set."""
+        cdef int64_t n, n_ends = self.rows.ends.size()
+        self.rows.columns.extend(n_more)
+        self.rows.values.extend(n_more * self.dtype.itemsize)
+        n = self.rows.columns.size()
         columns = array_of(self.rows.columns.release(), n, np.dtype(np.int32))
         values = array_of(self.rows.values.release(), n, self.dtype)
         ends = array_of(self.rows.ends.release(), n_ends, np.dtype(np.int64))

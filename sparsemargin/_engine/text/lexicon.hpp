@@ -123,6 +123,20 @@ class Lexicon {
         return slot->number - 1;
     }
 
+    // Takes in a term: with `as_words`, words between which spaces are. NONE where one is empty, as
+    // no text has it. PADDING bytes behind the term must be readable.
+    uint32_t insert_term(const char *p, uint32_t size, bool as_words) {
+        uint32_t number = NONE;
+        for (const char *stop = p + size;; ++p) {
+            const char *end = as_words ? std::find(p, stop, ' ') : stop;
+            if (end == p) return NONE;
+            const uint32_t word = insert(key_of(p, static_cast<uint32_t>(end - p)));
+            number = number == NONE ? word : insert_pair(pair_of(number, word));
+            if (end == stop) return number;
+            p = end;
+        }
+    }
+
     bool is_string(uint32_t number) const { return nodes_[number] & STRING; }
     uint32_t rest(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair] >> 32); }
     uint32_t last(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair]); }

@@ -75,17 +75,10 @@ class Array {
     // The caller's from now on, to be freed; never null.
     T *release() {
         reserve(1);
-        T *kept = static_cast<T *>(std::realloc(data_, std::max<size_t>(size_, 1) * sizeof(T)));
-        if (!kept) kept = data_;
+        T *kept = data_;
         data_ = nullptr;
         size_ = room_ = 0;
         return kept;
-    }
-
-    void swap(Array &other) {
-        std::swap(data_, other.data_);
-        std::swap(size_, other.size_);
-        std::swap(room_, other.room_);
     }
 
   private:

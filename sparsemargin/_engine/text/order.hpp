@@ -33,7 +33,7 @@ inline void sort_by_radix(std::vector<Ranked> &items, int bits) {
     }
 }
 
-// Strings by their bytes: those that start alike with two bytes come to lie together first.
+// Strings by their bytes: the first eight of them, then, where these are alike, the rest.
 inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
     std::vector<Ranked> items;
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
@@ -42,26 +42,19 @@ inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
         const char *p = lexicon.string(i, size);
         items.push_back({__builtin_bswap64(key_of(p, size).first), i});
     }
+    sort_by_radix(items, 64);
     const auto before = [&lexicon](const Ranked &a, const Ranked &b) {
-        if (a.key != b.key) return a.key < b.key;
         uint32_t size_a, size_b;
         const char *p = lexicon.string(a.number, size_a), *q = lexicon.string(b.number, size_b);
         const uint32_t least = std::min(size_a, size_b);
         const int order = least > 8 ? std::memcmp(p + 8, q + 8, least - 8) : 0;
         return order ? order < 0 : size_a < size_b;
     };
-    constexpr int N_BUCKETS = 1 << 16;
-    std::vector<size_t> starts(N_BUCKETS + 1);
-    std::vector<Ranked> sorted(items.size());
-    for (const Ranked &item : items) ++starts[(item.key >> 48) + 1];
-    for (int i = 0; i < N_BUCKETS; ++i) starts[i + 1] += starts[i];
-    for (const Ranked &item : items) sorted[starts[item.key >> 48]++] = item;
-    for (int i = N_BUCKETS - 1; i > 0; --i) starts[i] = starts[i - 1];
-    starts[0] = 0;
-    for (int i = 0; i < N_BUCKETS; ++i) {
-        std::sort(sorted.begin() + starts[i], sorted.begin() + starts[i + 1], before);
+    for (auto first = items.begin(), last = first; first != items.end(); first = last) {
+        while (last != items.end() && last->key == first->key) ++last;
+        if (last - first > 1) std::sort(first, last, before);
     }
-    return sorted;
+    return items;
 }
 
 // Words in each n-gram.

@@ -128,6 +128,12 @@ struct Rows {
     Array<char> values;
     Array<int64_t> ends;
 
+    // Room for more entries, to be written to or not.
+    void reserve(size_t n) {
+        columns.reserve(columns.size() + n);
+        values.reserve(values.size() + n * size_of(type));
+    }
+
     template <class Source>
     void add(Source &counts) {
         switch (type) {

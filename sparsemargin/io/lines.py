@@ -1,0 +1,297 @@
+"""Lines of a label and a text, cut where they lie in a block of bytes."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from math import isfinite, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._shown import quoted
+from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.reading import SEVERAL_LABELS
+from sparsemargin.io.sources import TextBlock
+from sparsemargin.models.labels import label_text, number_of
+from sparsemargin.text.analysis import Parts
+
+#: What labels begin with in fastText's form.
+LABEL = b"__label__"
+
+# White space as fastText has it; a line's end is none.
+_SPACE = b" \t\r\v\f\0"
+_IS_SPACE = np.isin(np.arange(256), list(_SPACE))
+_IS_WORD = np.isin(np.arange(256), list(_SPACE + b"\n"), invert=True)
+_AFTER_SPACE, _AFTER_WORD = re.compile(rb"[^%b]" % _SPACE), re.compile(rb"[%b\n]" % _SPACE)
+
+# How far spaces and labels are followed in all lines at once.
+_STEPS = 64
+
+# No text has a word more often.
+_MOST_TIMES = 1000
+
+# What a line of each form is, for errors.
+_FORMS = {
+    "fasttext": "lines are '__label__LABEL text'",
+    "tsv": "lines are 'LABEL<tab>text'",
+    "vw": "lines are 'LABEL | word word:2'",
+}
+
+EMPTY = "{!r} is empty. Give it a value, or drop the row."
+
+_NO_LABELS: tuple[list[str], Any] = [], None
+
+
+class Cut(NamedTuple):
+    """Texts; the labels of all of them, end to end, and how many each has; the lines they are of,
+    where not each line has one text."""
+
+    texts: Sequence[str]
+    labels: list[str]
+    counts: Any
+    rows: Any = slice(None)
+
+
+class LineError(Exception):
+    """What is wrong with a line, or the row of a table."""
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(what)
+        self.row = row
+
+
+def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    """The blocks, each with the number of lines before it."""
+    n_lines = 0
+    for block in blocks:
+        block.n_lines_before = n_lines
+        yield block
+        # Several times as fast as `bytearray.count`.
+        characters = np.frombuffer(block.buffer, np.uint8, block.stop)
+        n_lines += int(np.count_nonzero(characters == ord("\n")))
+
+
+def content_of(block: TextBlock) -> bytes:
+    """What is in a block, the last line ended; carriage returns alone end the lines of a file that
+    has nothing else."""
+    text = bytes(memoryview(block.buffer)[: block.stop])
+    if block.n_lines_before == 0 and b"\n" not in text:
+        text = text.replace(b"\r", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
+    return ValueError(
+        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
+        "it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
+    )
+
+
+class Lines:
+    """Those of a block that are not empty: where they start and end, and their numbers, from 0. The
+    block ends where a line does; a UnicodeDecodeError where a line that is asked for is no
+    UTF-8."""
+
+    def __init__(self, text: bytes, form: str) -> None:
+        self.text, self.form, self.characters = text, form, np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(self.characters == ord("\n"))
+        starts = np.append(0, ends[:-1] + 1)
+        ends -= (ends > starts) & (self.characters[ends - 1] == ord("\r"))
+        self.numbers = np.flatnonzero(ends > starts)
+        self.starts, self.ends = starts[self.numbers], ends[self.numbers]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Parts(self.text, self.starts, self.ends))
+
+    def unlabelled(self, row: int) -> LineError:
+        line = Parts(self.text, self.starts, self.ends)[row]
+        return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
+
+    def made(self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any]) -> list[Any]:
+        """What is made of what stands there: few strings, each of them often."""
+        found = [self.text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        known = {each: make(each.decode()) for each in set(found)}
+        return list(map(known.__getitem__, found))
+
+    def after_space(self, places: np.ndarray) -> np.ndarray:
+        """The first places from these on without white space, be it the line's end."""
+        return self._after(places, _IS_SPACE, _AFTER_SPACE)
+
+    def after_word(self, places: np.ndarray) -> np.ndarray:
+        """The first places from these on with white space, or the line's end."""
+        return self._after(places, _IS_WORD, _AFTER_WORD)
+
+    def _after(
+        self, places: np.ndarray, passed: np.ndarray, after: re.Pattern[bytes]
+    ) -> np.ndarray:
+        places, moving = places.copy(), np.arange(len(places))
+        for _ in range(_STEPS):
+            moving = moving[passed[self.characters[places[moving]]]]
+            if not len(moving):
+                return places
+            places[moving] += 1
+        for i in moving.tolist():
+            places[i] = after.search(self.text, places[i]).start()  # type: ignore[union-attr]
+        return places
+
+
+def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
+    """The same, if all texts have a label, and no other, where they must."""
+    wrong = np.flatnonzero(cut.counts != 1) if how.labelled and not how.multilabel else ()
+    for row in map(int, wrong[:1]):
+        if not cut.counts[row]:
+            raise unlabelled(row)
+        start = int(cut.counts[:row].sum())
+        found = ", ".join(cut.labels[start : start + cut.counts[row]])
+        raise LineError(row, f"several labels, {found}. {SEVERAL_LABELS}")
+    return cut
+
+
+def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
+    """Lists of labels end to end, and how many each has."""
+    return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
+
+
+def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``LABEL<tab>text``; without labels the text is what follows the last tab."""
+    tabs = np.append(-1, np.flatnonzero(lines.characters == ord("\t")))
+    if not how.labelled:
+        last = tabs[np.searchsorted(tabs, lines.ends) - 1]
+        return Cut(Parts(lines.text, np.maximum(last + 1, lines.starts), lines.ends), *_NO_LABELS)
+    tabs = np.append(tabs, len(lines.text))[np.searchsorted(tabs, lines.starts)]
+    for row in np.flatnonzero(tabs >= lines.ends)[:1].tolist():
+        raise lines.unlabelled(row)
+    texts = Parts(lines.text, tabs + 1, lines.ends)
+    labels = flat(lines.made(lines.starts, tabs, how.labels_of))
+    return single(Cut(texts, *labels), how, lines.unlabelled)
+
+
+def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``__label__a __label__b text``, whose labels may stand anywhere."""
+    starts = _labels_of(lines)
+    names, stops = starts + len(LABEL), lines.after_word(starts + len(LABEL))
+    rows = np.searchsorted(lines.ends, starts)
+    counts = np.bincount(rows, minlength=len(lines))
+    # A label is at the head of its line if nothing but such is before it.
+    is_first = np.diff(rows, prepend=-1) > 0
+    before = np.where(is_first, lines.starts[rows], np.roll(stops, 1))
+    apart = np.append(0, np.cumsum(lines.after_space(before) < starts))
+    within = apart[1:] > apart[(np.cumsum(counts) - counts)[rows]]
+    begins, text = lines.starts.copy(), lines.text
+    begins[rows[~within]] = stops[~within]
+    if within.any():
+        blanked = bytearray(text)
+        for start, stop in zip(starts[within].tolist(), stops[within].tolist(), strict=True):
+            blanked[start:stop] = b" " * (stop - start)
+        text = bytes(blanked)
+    texts = Parts(text, np.minimum(lines.after_space(begins), lines.ends), lines.ends)
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS)
+    for row in rows[names == stops][:1].tolist():
+        raise lines.unlabelled(row)
+    return single(Cut(texts, lines.made(names, stops, str), counts), how, lines.unlabelled)
+
+
+def _labels_of(lines: Lines) -> np.ndarray:
+    """Where labels of fastText's form start: white space is before them."""
+    characters = lines.characters
+    found = np.flatnonzero(characters[: -len(LABEL)] == LABEL[0])
+    found = found[(found == 0) | ~_IS_WORD[characters[found - 1]]]
+    for i, each in enumerate(LABEL):
+        found = found[characters[found + i] == each]
+    return found
+
+
+def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``{"text": "...", "label": "..."}``; labels may be lists."""
+    texts, labels = list[str](), list[list[str]]()
+    for row, line in enumerate(lines):
+        try:
+            record = json.loads(line)
+            if "\\u" in line:
+                # Half a character may be written so, which can't be hashed.
+                json.dumps(record, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
+        if not isinstance(record, dict):
+            raise LineError(
+                row, "this is no JSON object. jq -c '.[]' puts those of a list into lines."
+            )
+        for name in how.columns:
+            if name not in record:
+                raise LineError(row, how.missing(name, list(record)))
+            if record[name] is None:
+                raise LineError(row, EMPTY.format(name))
+        texts.append(label_text(record[how.text]))
+        if how.labelled:
+            label = record[how.label]
+            many = isinstance(label, list)
+            labels.append([*map(label_text, label)] if many else how.labels_of(label_text(label)))
+    return single(
+        Cut(texts, *flat(labels)), how, lambda row: LineError(row, EMPTY.format(how.label))
+    )
+
+
+def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``, each as often as its importance says;
+    words as often as their weights say, or, unless they are counted, there or not."""
+    texts, labels, rows = list[str](), list[list[str]](), list[int]()
+    for row, line in enumerate(lines):
+        before, bar, features = line.partition("|")
+        head = before.split()
+        if head and (head[-1].startswith("'") or not before[-1].isspace()):
+            # A tag, which needs no mark where it touches the bar.
+            head.pop()
+        if not bar or len(head) > 2 or (how.labelled and not how.multilabel and not head):
+            raise lines.unlabelled(row)
+        times = 1
+        if how.labelled and head[1:]:
+            times = _check_count(_weight(head[1], row), row)
+        texts += [" ".join(_words(features, row, how.counted))] * times
+        labels += [how.labels_of(head[0]) if head else []] * times
+        rows += [row] * times
+    found = flat(labels) if how.labelled else _NO_LABELS
+    return Cut(texts, found[0], found[1], np.array(rows, int))
+
+
+def _words(features: str, row: int, counted: bool) -> Iterator[str]:
+    """Those of all namespaces."""
+    for namespace in features.split("|"):
+        # What stands at the bar is the namespace's name.
+        name, *words = namespace.split(" ")
+        for each in words:
+            word, *weights = [*each.split(":", 1), *name.split(":", 1)[1:]]
+            times = prod(_weight(weight, row) for weight in weights)
+            if counted:
+                _check_count(times, row)
+            yield from [word] * (int(times) if counted else bool(times))
+
+
+def _weight(weight: str, row: int) -> float:
+    number = number_of(weight)
+    if not isfinite(number):
+        raise LineError(
+            row, f"{quoted(weight)} is no weight. Write a colon within a word as something else."
+        )
+    return number
+
+
+def _check_count(weight: float, row: int) -> int:
+    if not (weight % 1 == 0 and 0 <= weight <= _MOST_TIMES):
+        raise LineError(
+            row, f"the weight {weight:g} is no count up to {_MOST_TIMES:,}, as texts have. Weights "
+            "of features are read from svmlight text.",
+        )  # fmt: skip
+    return int(weight)
+
+
+#: By the name of the form.
+CUT: dict[str, Callable[[Lines, DocumentForm], Cut]] = {
+    "fasttext": cut_fasttext, "tsv": cut_tsv, "vw": cut_vw, "jsonl": cut_jsonl,
+}  # fmt: skip
