@@ -289,13 +289,19 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
     "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
 }  # fmt: skip
+#: Those that are cut into more shards still.
+OF_MANY, MOST_SHARDS = ("zipf", "reviews", "RCV1, rare topics"), 256
 
 
 def of_level(quick: bool) -> list[dict[str, Any]]:
     """The default learner over more and more shards: mixtures, and the ring where it is taken."""
     names = list(PROBLEMS)[: 1 if quick else None]
     shards = LEVEL_SHARDS[: 2 if quick else None]
-    return [entry for name in names for entry in level_of(name, shards)]
+    more = () if quick else (MOST_SHARDS,)
+    return [
+        entry for name in names
+        for entry in level_of(name, (*shards, *(more if name in OF_MANY else ())))
+    ]  # fmt: skip
 
 
 def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict[str, Any]]:
