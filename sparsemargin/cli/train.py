@@ -88,7 +88,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "format",
+    "hash_bits", "positive", "multilabel", "cache", "format", "dask",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"

@@ -100,7 +100,8 @@ def texts_of(
     first = listed[0] if isinstance(listed, list) and listed else listed
     first = first[0] if isinstance(first, list) and first else first
     named = form_of(os.fspath(first)) if isinstance(first, str | os.PathLike) else None
-    table = is_lazy(shards) and not _is_array(shards)
+    # A Delayed has attributes of any name.
+    table = hasattr(type(shards), "to_delayed") and not _is_array(shards)
     if isinstance(first, tuple) and isinstance(first[0], list):
         table = bool(first[0]) and isinstance(first[0][0], str)
     # svmlight text is called .txt, too.

@@ -18,7 +18,7 @@ WORDS = {
 def messages(n_texts=120):
     rng = np.random.default_rng(0)
     labels = rng.choice(list(WORDS), n_texts)
-    both = sum(WORDS.values(), [])
+    both = [*WORDS["spam"], *WORDS["ham"]]
     return [
         " ".join([*rng.choice(WORDS[label], 3), *rng.choice(both, 2)]) for label in labels
     ], labels  # fmt: skip
