@@ -375,6 +375,7 @@ def test_shards_that_are_received_lie_where_their_types_may():
     ({"tol": 0.1, "hypothesis": "last"}, "tol=0.1"), ({"max_corrections": 10}, "max_corrections"),
     ({"hypothesis": "vote"}, "replayed from a log"),
     ({"algo": "so", "solver": "dual"}, "solver='dual'"), ({"warm_start": True}, "resume=True"),
+    ({"max_iter": 1.5}, "whole number of epochs"),
     ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "mixing must be one of"),
     ({"memory_limit": 100}, "memory_limit=100"), ({"memory_limit": "1G"}, "memory_limit must be"),
     ({"client": 3}, "client must be"),
