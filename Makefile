@@ -106,7 +106,7 @@ peers: $(VENV)/equipped
 
 bench-epoch: $(VENV)/equipped
 	$(RUN) benchmarks/epoch.py --only race rows memory order
-	$(RUN) benchmarks/floor.py --only ratio
+	$(RUN) benchmarks/floor.py
 
 # Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
 bench-text: $(VENV)/equipped

@@ -43,7 +43,7 @@ PARTS = {
         "One epoch in memory, one-row calls, and peak memory", "epoch.py",
         ("--only", "race", "rows", "memory", "order"),
     ),
-    "floor": Part("One epoch beside the C loop", "floor.py"),
+    "floor": Part("One epoch beside bare loops", "floor.py"),
     "labels": Part("Many labels at once", "labels.py"),
     "growth": Part("Growth of an epoch", "growth.py"),
     "files": Part("From files", "files.py", full=("--rounds", "3")),
@@ -117,9 +117,8 @@ def _labels(kind: str, *names: str) -> Find:
 
 def _epochs(report: Any) -> Iterator[dict[str, Any]]:
     for entry in report["epochs"]:
-        order = "shuffled" if entry["shuffled"] else "in order"
-        for epoch, what in (("first", "a fit of one epoch"), ("further", "a further epoch")):
-            yield entry | {"order": order, "epoch": what, "of": entry["ratio"][epoch]}
+        if entry["aim"]:
+            yield entry
 
 
 def _slopes(name: str, text: bool) -> Find:
@@ -180,8 +179,8 @@ AIMS = [
     Aim("text", _of("races", *OURS, rows="unsorted"),
         "{shape}, {rows}, {contestant}: of sorted rows' time", _figure("times_sorted/min"), False,
         1.15),
-    Aim("floor", _epochs, "{shape}, {dtype}, {order}, {epoch}: of the C loop's time",
-        _figure("of"), False, 1.3),
+    Aim("floor", _epochs, "{shape}, {learned}: of the bare loop's time", _figure("of_loop"), False,
+        lambda e: e["aim"]),
     Aim("labels", _labels("fits", LAST), f"103 labels, threads: {{n_jobs}}, last: times {OVR}",
         _figure("times_ovr"), True, 15, 1),
     Aim("labels", _labels("fits", LAST),

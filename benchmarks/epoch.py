@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import timing
 from corpora import NEWS20, RCV1_LARGE, RCV1_MIDDLE, RCV1_SMALL, Corpus, Shape, draw, draw_corpus
-from floor import ONE_EPOCH, RAW, FloorPerceptron, row_orders
+from floor import ONE_EPOCH, RAW, FloorLoop, row_orders
 from sklearn.base import clone
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import Perceptron, SGDClassifier
@@ -58,7 +58,7 @@ AVERAGE_BASELINE = "sklearn SGD perceptron, average"
 
 def _loop(name: str, shuffle: bool) -> Contestant:
     def prepare(X: Any, y: np.ndarray, seed: int) -> Callable[[], Any]:
-        return FloorPerceptron(X, y, row_orders(X.shape[0], 1, shuffle, seed)).run
+        return FloorLoop(X, y, row_orders(X.shape[0], 1, shuffle, seed)).run
 
     return Contestant(name, LAST_BASELINE, prepare)
 

@@ -40,8 +40,10 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
     "ho": {"p": 2},
     "ho p=4": {"p": 4},
     "so": {},
+    "arow": {},
 }
 HYPOTHESES = ("last", "average", "vote", "random")
+LAST_OR_AVERAGE = ("ho", "so", "arow")
 COMMON = {"random_state": 0, "fit_intercept": True, "intercept_scaling": 0.3}
 
 Model = Callable[[], Any]
@@ -96,7 +98,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
     single_X, single_y = texts(dtype=np.float32)
     indicator = sp.csr_matrix(np.random.RandomState(3).rand(500, 7) < 0.2).astype(int)
     for algo in ALGORITHMS:
-        for hypothesis in HYPOTHESES[:2] if algo.split()[0] in ("ho", "so") else HYPOTHESES:
+        for hypothesis in HYPOTHESES[:2] if algo.split()[0] in LAST_OR_AVERAGE else HYPOTHESES:
             proof = {"tol": 0.01 if hypothesis == "last" else None} if algo == "maxmargin" else {}
             yield (
                 f"{algo}, {hypothesis}", X,

@@ -295,11 +295,8 @@ def _select_one_row(report: Any) -> list[Entry]:
 
 
 def _select_floor(report: Any) -> list[Entry]:
-    paths = {"floor_ns": "floor_ns/further", "first": "ratio/first", "further": "ratio/further"}
-    return [
-        entry | {"order": "shuffled" if entry.pop("shuffled") else "in order"}
-        for entry in _picked(report["epochs"], "shape", "dtype", "shuffled", **paths)
-    ]
+    keys = "shape", "learned", "loop_ns", "ours_ns", "sklearn_ns", "of_loop", "of_sklearn"
+    return list(_picked(report["epochs"], *keys))
 
 
 def _select_labels(report: Any) -> list[Entry]:
@@ -449,12 +446,13 @@ TABLES = {
         ),
     ),
     "floor": Table(
-        "floor", "The Perceptron beside the C loop", _select_floor,
+        "floor", "One epoch beside bare loops", _select_floor,
         markdown([
-            ("", "{shape}, {dtype}"), ("rows", "{order}"),
-            ("C loop, ns per nonzero", "{floor_ns:.2f}"),
-            ("a fit of one epoch, of its time", "{first:.2f} x"),
-            ("a further epoch", "{further:.2f} x"),
+            ("rows", "{shape}"), ("learned", "{learned}"),
+            ("bare loop, ns a nonzero", "{loop_ns:.1f}"),
+            ("sparsemargin", "{ours_ns:.1f}"), ("scikit-learn", "{sklearn_ns:.1f}"),
+            ("of the loop's time", "{of_loop:.2f} x"),
+            ("of scikit-learn's", "**{of_sklearn:.2f} x**"),
         ]),
     ),
     "labels": Table(

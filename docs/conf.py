@@ -55,10 +55,10 @@ myst_heading_anchors = 3
 # The offline copy is MathJax 3, which needs no telling which elements hold mathematics.
 myst_update_mathjax = False
 
-# Drawn from the figures that the benchmarks keep.
+# Drawn from the figures that the benchmarks keep, or from models fitted here.
 shutil.rmtree(PICTURES, ignore_errors=True)
 PICTURES.mkdir()
-for _subject in ("scale", "tables"):
+for _subject in ("scale", "tables", "probabilities"):
     import_module(_subject).draw_pictures(PICTURES)
 
 # Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.

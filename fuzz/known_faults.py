@@ -77,9 +77,12 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),
     ],
     ("arow", ENGINE + "first_order/linear.pyx"): [
-        ("if others < own:", "if others < 0.0:"),
-        ("others = gain.output - own", "others = gain.output"),
-        ("(old + step * x.values[j] * x.variances[j])", "(old + step * x.values[j])"),
+        ("if gain.output - own >= own:", "if True:"),
+        ("return gain.output - own", "return gain.output"),
+        ("(t[i] + step * values[j] * moved[j])", "(t[i] + step * values[j])"),
+    ],
+    ("arow", ENGINE + "numerics/vectors.pxd"): [
+        ("others = output - own;", "others = output;"),
     ],
     ("arow", ENGINE + "core/labels.pxd"): [
         ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),

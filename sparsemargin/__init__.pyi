@@ -1,12 +1,16 @@
 from . import datasets as datasets
 from . import distributed as distributed
 from . import evaluation as evaluation
+from . import genomes as genomes
 from . import plotting as plotting
 from . import text as text
 from ._version import __version__ as __version__
+from .api import fit_anndata as fit_anndata
 from .api import fit_csr as fit_csr
 from .api import fit_svmlight as fit_svmlight
 from .api import fit_text as fit_text
+from .evaluation.markers import marker_genes as marker_genes
+from .io.annotations import annotate as annotate
 from .io.model_files import load_model as load_model
 from .io.model_files import save_model as save_model
 from .io.readable import write_readable as write_readable

@@ -9,6 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin.genomes.cells import CellNormalizer
+from sparsemargin.io.cells import CellForm, Match, learn_cells
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
@@ -324,7 +326,7 @@ def _gone_on(
     texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
 ) -> Any:
     """A copy of a pipeline that has learned from further texts."""
-    from sklearn.pipeline import Pipeline
+    from sparsemargin.text.pipeline import Pipeline
 
     before, _ = parts_of(init_model)
     if any(changed) or params or before is None:
@@ -336,3 +338,102 @@ def _gone_on(
     classifier = deepcopy(classifier)
     classifier.partial_fit(before.transform(texts), y, sample_weight=sample_weight)
     return Pipeline([*steps, (name, classifier)])
+
+
+def fit_anndata(
+    adata: Any,
+    label: Any,
+    algo: Algorithm | None = None,
+    *,
+    layer: str | None = None,
+    normalize: Literal["log1p", "counts"] | None = "log1p",
+    target_sum: float = 1e4,
+    genes: Any = None,
+    var: str | None = None,
+    match: Match = "exact",
+    verbose: int = 0,
+    **params: Any,
+) -> Any:
+    """Fit a pipeline of a normalizer and a classifier to cells, in memory or in files.
+
+    Counts become logarithms cell by cell as they are read; memory is for the weights and a few
+    thousand cells, whatever the length of the files. Cells are mixed on the way, so that files may
+    be sorted by type or by batch. It is ALMA's joint classifier, with the types weighing the same,
+    for ten epochs, or as many as make a million trials, unless `algo` or its parameters are told.
+
+    Parameters
+    ----------
+    adata : AnnData, path, or list of these
+        In memory or backed; files are ``.h5ad`` with cells as rows (CSR or dense), 10x's ``.h5``,
+        or its ``matrix.mtx`` or ``.mtx.gz`` beside the tables of features and barcodes. Of the last
+        all is in memory at once; h5py, which ``pip install "sparsemargin[cells]"`` brings, reads
+        the others block by block.
+    label : str, path or mapping
+        The column of `obs` with the types. For 10x, whose files have none, a table (``.tsv``,
+        ``.csv``) of barcodes and labels, or a dict; cells that it has not are left out.
+    algo : str, default=None
+        As for `fit_csr`.
+    layer : str, default=None
+        A layer in place of ``X``; "raw" is ``adata.raw``.
+    normalize : {"log1p", "counts", None}, default="log1p"
+        As of `CellNormalizer`: a cell of whole numbers has counts, which are normalised; one of
+        others has logarithms, and stays as it is, of which a warning tells.
+    target_sum : float, default=1e4
+        Total of a cell, all genes of its file together, before logarithms are taken.
+    genes : list of str, "union" or None, default=None
+        Which genes; None: those that all files have. A warning tells how many these are, where
+        files differ. A gene that a file lacks is 0 there.
+    var : str, default=None
+        The column of `var` with the names of genes; None: ``var_names``. For 10x "id" or "name".
+    match : {"exact", "case", "version"}, default="exact"
+        How names of genes are compared: as they are, in capitals, or without the versions that
+        Ensembl's have (ENSG00000141510.18).
+    verbose : int, default=0
+        Whether lines on standard error tell how far it has come.
+    **params
+        Parameters of the classifier; also `max_iter`, `positive`, `cache`, `memory_limit` and
+        `init_model`, which may be a pipeline, as for `fit_svmlight`. ``shuffle=False`` reads
+        cells as they lie; `random_state` (0 unless a number) says how they are mixed.
+
+    Returns
+    -------
+    pipeline : sklearn.pipeline.Pipeline
+        Of steps "normalizer" and "classifier", fitted: ``pipeline.predict(adata.X)``. The genes are
+        ``pipeline.feature_names_in_``.
+
+    Raises
+    ------
+    OSError
+        If a file is missing.
+    ValueError
+        If an argument is wrong, or a file, or what it has: names the file and the cell.
+    ModuleNotFoundError
+        If a file is to be read, and h5py is not installed.
+
+    See Also
+    --------
+    annotate : Types of other cells, whatever the order of their genes.
+    marker_genes : What tells the types.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> from anndata import AnnData  # doctest: +SKIP
+    >>> adata = AnnData(counts, obs, var)  # doctest: +SKIP
+    >>> model = sparsemargin.fit_anndata(adata, "cell_type")  # doctest: +SKIP
+    >>> sparsemargin.annotate(model, others)  # doctest: +SKIP
+    """
+    from sklearn.pipeline import Pipeline
+
+    before, first = parts_of(params.get("init_model"))
+    normalizer = CellNormalizer(normalize=normalize, target_sum=target_sum)
+    if first is not None:
+        if before is None:
+            raise ValueError("init_model must be a pipeline that fit_anndata has made.")
+        params["init_model"], normalizer = first, before[-1]
+    normalizer = deepcopy(normalizer)
+    learner = learn_cells(
+        adata, label, CellForm(layer, var, match), normalizer, genes=genes, algo=algo,
+        report=Lines() if verbose else None, **params,
+    )  # fmt: skip
+    return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])

@@ -17,7 +17,7 @@ import click
 from sparsemargin._shown import shown
 from sparsemargin.cli.options import QUIET, TRACEBACK, Command
 
-_COMMANDS = ("train", "predict", "evaluate", "inspect", "info")
+_COMMANDS = ("train", "predict", "annotate", "evaluate", "inspect", "info")
 
 #: What a shell reports of a process that the signal SIGINT has ended.
 INTERRUPTED = 130

@@ -12,9 +12,8 @@ import click
 
 from sparsemargin._shown import shown
 from sparsemargin.cli.options import is_quiet
-from sparsemargin.io.reading import Corpus
 from sparsemargin.io.report import Lines, Progress, one_step_ahead, speed
-from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.rows import LabelledRows, RowSource
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
@@ -61,7 +60,7 @@ def _words(moment: Progress) -> str:
 
 
 def watched(
-    items: Iterable[_Item], corpus: Corpus, *, visible: bool = True,
+    items: Iterable[_Item], corpus: RowSource, *, visible: bool = True,
     block_of: Callable[[Any], LabelledRows] = lambda item: item,
 ) -> Iterator[_Item]:  # fmt: skip
     """The items, made of a corpus's blocks, while a terminal shows how far these are."""

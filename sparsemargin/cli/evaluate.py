@@ -19,6 +19,7 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    cell_options,
     document_options,
     make_command,
 )
@@ -34,6 +35,11 @@ sparsemargin evaluate topics.model topics-test.svm.bz2 --top-k 3
 sparsemargin evaluate news.model test.svm --json | python -m json.tool
 """
 
+_OF_PROBABILITIES = (
+    ("log loss", "log_loss"), ("Brier score", "brier_score"),
+    ("calibration error", "calibration_error"),
+)  # fmt: skip
+
 # A larger confusion matrix is told by its largest numbers.
 _WIDEST_MATRIX = 12
 _MOST_CONFUSIONS = 20
@@ -47,6 +53,7 @@ _MOST_CONFUSIONS = 20
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
+@cell_options
 @N_JOBS
 @JSON
 def command(
@@ -62,12 +69,15 @@ def command(
     outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
     out of all figures, and counted apart.
 
+    Log loss, Brier score (squares summed over the classes of a row) and expected calibration error
+    (in 15 bins) are of the probabilities, of models that tell them.
+
     Micro averages are those of the counts of all classes together, macro averages the means over
     all classes of the model, 0 where there is nothing to divide by.
 
     Of a model of many labels subset accuracy is the share of rows with the very labels that were
     predicted, Hamming loss the share of wrong entries among all of rows and labels. Labels that it
-    has not learned are left out of all figures but the first. --threshold and --top-k are for such
+    has not learned are left out of all figures but the first. --top-k is for such
     models.
     """
     learner, opened, _ = opened_model(model, text_sources(files), how)
@@ -115,6 +125,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "rows": f"{figures['rows']:,}",
         "mistakes": f"{figures['mistakes']:,}",
         **{name: percent(figures[key]) for name, key in shares.items() if key in figures},
+        **{name: f"{figures[key]:.4g}" for name, key in _OF_PROBABILITIES if key in figures},
     }
 
 

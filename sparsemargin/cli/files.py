@@ -13,6 +13,9 @@ from typing import Any, BinaryIO
 
 import click
 
+from sparsemargin.cli.options import CELL_OPTIONS
+from sparsemargin.cli.parameters import option_name
+from sparsemargin.io.cell_files import is_cells
 from sparsemargin.io.files import (
     check_replaceable,
     descriptor_of,
@@ -51,7 +54,7 @@ def text_sources(files: Iterable[str]) -> list[Source]:
     sources = open_sources(files)
     for source in sources:
         kind = kind_of(source)
-        if kind != "svmlight":
+        if kind not in ("svmlight", "cells"):
             raise ValueError(
                 f"{source.name} is {KIND_NAMES[kind]}, not svmlight text."
                 f"{_WAYS_OUT[kind].format(name=source.name)}"
@@ -92,6 +95,23 @@ def _form_of(source: Source) -> str:
     return form if labelled else "svmlight"
 
 
+def cell_form(sources: Sequence[Source], options: dict[str, Any]) -> Any:
+    """How cells are read, by the options for them, which are taken out; None: the sources are
+    none."""
+    given = {name: options.pop(name) for name in CELL_OPTIONS}
+    kinds = {is_cells(source) for source in sources}
+    if len(kinds) > 1:
+        raise click.UsageError("Files of cells and of text can't be read together.")
+    if True not in kinds:
+        told = [option_name(name) for name, value in given.items() if value is not None]
+        if told:
+            raise click.UsageError(f"{told[0]} is for files of cells: .h5ad, .h5, .mtx.")
+        return None
+    from sparsemargin.io.cells import CellForm
+
+    return CellForm(given["layer"], given["var"], given["match"] or "exact")
+
+
 def opened_model(
     model: str, sources: list[Source], options: dict[str, Any], *, labelled: bool = True
 ) -> tuple[Learner, OpenCorpus, Any]:
@@ -100,6 +120,10 @@ def opened_model(
     learner, before = load_learner(model)
     n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
     named = [options.pop(name) for name in ("format", "text", "label")]
+    cells = cell_form(sources, options)
+    if cells is not None or hasattr(before and before[-1], "deviations_"):
+        label = named[2] if labelled else None
+        return learner, cells_for(model, before, sources, cells, label), before
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
@@ -111,6 +135,20 @@ def opened_model(
         )
     how = replace(how, labelled=labelled)
     return learner, documents_of(learner, before, sources, how, n_threads), before
+
+
+def cells_for(
+    model: str, before: Any, sources: Sequence[Source], form: Any, label: Any
+) -> OpenCorpus:
+    """What opens files of cells for the steps of a pipeline."""
+    if form is None or not hasattr(before and before[-1], "deviations_"):
+        what = "files of cells" if form is None else "a model that has learned from cells"
+        raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
+    from sparsemargin.io.cells import corpus_for
+
+    opened = form.open([source.name for source in sources])
+    cells = click.get_current_context().with_resource(opened)
+    return lambda _: corpus_for(cells, before[-1], form, label)
 
 
 def named_sources(sources: Sequence[Source], name: str) -> Named:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import click
@@ -54,7 +55,7 @@ def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
     label: str,
 ) -> None:  # fmt: skip
-    """Tell what is in files: svmlight text, texts, row caches, models.
+    """Tell what is in files: texts, cells, row caches, models.
 
     Text and caches are read through, and their rows, features, entries and labels counted. What
     is wrong with a file is told beside the others, and the exit code is then 1.
@@ -182,7 +183,35 @@ def _compression(source: Source) -> str | None:
     return None if codec is None else codec.name
 
 
+def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
+    """From its tables, and the values of some cells."""
+    from sparsemargin.genomes import CellNormalizer
+    from sparsemargin.io.cells import CellCorpus, CellForm
+
+    form = CellForm()
+    with form.open(source.name) as [cells]:
+        corpus = CellCorpus([cells], cells.genes, CellNormalizer(), form)
+        try:
+            for spans in islice(corpus._groups(), 1):
+                corpus._made(spans)
+            values = "logarithms" if corpus.n_logs else "counts"
+        except ValueError as error:
+            values = str(error)
+        return {
+            "cells": cells.n_cells, "genes": cells.n_genes, "values": values,
+            "entries": cells.entries_before(cells.n_cells), "layers": list(cells.layers),
+            "obs": cells.columns,
+        }  # fmt: skip
+
+
+def _cell_facts(figures: dict[str, Any]) -> dict[str, str]:
+    numbers = {name: f"{figures[name]:,}" for name in ("cells", "genes", "entries")}
+    lists = {name: some(figures[name]) for name in ("layers", "obs") if figures[name]}
+    return {**numbers, "values": figures["values"], **lists}
+
+
 _FIGURES = {
+    "cells": _figures_of_cells,
     "svmlight": _figures_of_text,
     "cache": _figures_of_cache,
     "model": _figures_of_model,
@@ -207,7 +236,8 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
         "file": figures["file"],
         "kind": f"{kind}{packing}" + (f", {size_in_words(size)}" if size is not None else ""),
     }
-    return {**facts, **(_model_facts if figures["kind"] == "model" else _row_facts)(figures)}
+    told = {"model": _model_facts, "cells": _cell_facts}.get(figures["kind"], _row_facts)
+    return {**facts, **told(figures)}
 
 
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:

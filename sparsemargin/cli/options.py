@@ -176,10 +176,22 @@ PATH = click.Path()
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 MODEL = click.argument("model", metavar="MODEL", type=PATH)
+
+
+class _Threshold(click.ParamType):
+    """A number, or f1."""
+
+    name = "threshold"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == "f1" else click.FLOAT.convert(value, param, ctx)
+
+
 THRESHOLD = click.option(
-    "--threshold", type=float, metavar="X",
-    help="What the score of a label must reach, by a model of many labels.  [default: 0, or "
-    "anything with --top-k]",
+    "--threshold", type=_Threshold(), metavar="X",
+    help="What the score of a label must reach, by a model of many labels, or that of the second "
+    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
+    "--top-k]",
 )  # fmt: skip
 TOP_K = click.option(
     "--top-k", type=click.IntRange(min=1), metavar="K",
@@ -241,6 +253,24 @@ N_JOBS = option(
 )  # fmt: skip
 
 
+#: Options of files of cells, by name.
+CELL_OPTIONS = "layer", "var", "match"
+
+
+def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that say how files of cells are read."""
+    for each in reversed((
+        option(READING, "--layer", metavar="NAME", help="Layer of cells in place of X; raw, too."),
+        option(READING, "--var", metavar="COLUMN", help="Column that names the genes of cells."),
+        option(
+            READING, "--match", type=click.Choice(["exact", "case", "version"]),
+            help="Compare names of genes as they are, in capitals, or without Ensembl's versions.",
+        ),
+    )):  # fmt: skip
+        function = each(function)
+    return function
+
+
 def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """The options that say how files of texts are read."""
     for each in reversed((
@@ -254,7 +284,7 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--label", default="label", show_default=True, metavar="COLUMN",
-            help="Column that holds the labels.",
+            help="Column that holds the labels; of cells, that of obs, or a table of barcodes.",
         ),
     )):  # fmt: skip
         function = each(function)

@@ -9,6 +9,7 @@ from operator import attrgetter
 from typing import Any
 
 import click
+import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
@@ -30,6 +31,7 @@ from sparsemargin.cli.options import (
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
+    cell_options,
     dictionary_option,
     document_options,
     make_command,
@@ -39,6 +41,7 @@ from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.readable import INTERCEPT, escaped
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
+from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
@@ -46,11 +49,13 @@ sparsemargin predict news.model test.svm -o labels.txt
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
+sparsemargin predict news.model test.svm --proba --reject 0.02
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 sparsemargin predict reviews.model new.tsv
 """
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
+_UNKNOWN = b"unknown"
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
@@ -62,6 +67,13 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @click.option("--scores", is_flag=True,
               help="Print decision values beside the labels, separated by tabs, below a line with "
               "the classes they speak for.")  # fmt: skip
+@click.option(
+    "--proba", is_flag=True, help="Print the probability of each class beside the labels, likewise."
+)
+@click.option("--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False, flag_value=0.05,
+              metavar="[SHARE]", help="Print unknown where the model is not sure: it was wrong on "
+              "that share (0.05) of the rows that it answered, as sure as that, before it learned "
+              "them.")  # fmt: skip
 @click.option("--explain", "n_explained", type=click.IntRange(min=1), is_flag=False, flag_value=10,
               metavar="[K]", help="Tell why: print lines of row, label, feature and what it adds "
               "to the label's output, separated by tabs, for the K features that add most (10), "
@@ -71,10 +83,11 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
+@cell_options
 @N_JOBS
 def command(
-    model: str, files: tuple[str, ...], output: str, scores: bool, n_explained: int | None,
-    dictionary: str | None, **how: Any,
+    model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
+    n_explained: int | None, dictionary: str | None, **how: Any,
 ) -> None:  # fmt: skip
     """Print a label for every row, or text, of files.
 
@@ -83,8 +96,12 @@ def command(
     Labels that the rows have don't matter, and may be missing. Features that the model has not
     learned count for nothing.
     """  # fmt: skip
-    if scores and n_explained:
-        raise click.UsageError("--scores and --explain print different lines. Leave one out.")
+    if scores + proba + bool(n_explained) > 1:
+        raise click.UsageError(
+            "--scores, --proba and --explain print different lines. Leave all but one out."
+        )
+    if n_explained and how["max_error"] is not None:
+        raise click.UsageError("--explain tells why a class is predicted. Leave --reject out.")
     if dictionary is not None and not n_explained:
         raise click.UsageError("--dictionary names the features that --explain tells of.")
     sources = text_sources(files)
@@ -92,10 +109,20 @@ def command(
     learner, opened, before = opened_model(model, sources, how, labelled=False)
     predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None
-    texts = _texts(learner, tabs=bool(scores or n_explained), lists=lists)
-    header, lines = b"", _labels_of(texts)
+    texts = _texts(learner, tabs=bool(scores or proba or n_explained), lists=lists)
+    header, told = b"", [*texts, _UNKNOWN]
+    if how["max_error"] is not None and _UNKNOWN in texts:
+        raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
+    lines = _labels_of(told)
     if scores:
-        header, lines = _scores_header(learner, texts), _scores_of(texts)
+        # Of two classes the second has a score, whose sign decides.
+        header = _header_of(texts[-learner._space.n_labels :])
+        lines = _numbers_of(told, attrgetter("outputs"))
+    elif proba:
+        if learner._fitted.progress is None:
+            raise ValueError(NO_PROBABILITIES.format(learner.classifier))
+        header = _header_of(texts)
+        lines = _numbers_of(told, lambda block: probabilities_of(learner._fitted, block.outputs))
     elif n_explained:
         known = None if before is None else names_out_of(before)
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
@@ -152,20 +179,20 @@ def _labels_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
     return lambda predicted: b"".join([text + b"\n" for text in told(predicted)])
 
 
-def _scores_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
+def _numbers_of(
+    texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]
+) -> Callable[[PredictedBlock], bytes]:
     told = _told(texts)
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
-        outputs = predicted.outputs.tolist()
-        for text, row in zip(told(predicted), outputs, strict=True):
+        for text, row in zip(told(predicted), numbers(predicted).tolist(), strict=True):
             yield b"\t".join([text, *(repr(value).encode() for value in row)]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
 
-def _scores_header(learner: Learner, texts: list[bytes]) -> bytes:
-    # Of two classes the second has a score, whose sign decides.
-    return b"\t".join([b"label", *texts[-learner._space.n_labels :]]) + b"\n"
+def _header_of(texts: list[bytes]) -> bytes:
+    return b"\t".join([b"label", *texts]) + b"\n"
 
 
 def _explained_of(

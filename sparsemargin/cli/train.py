@@ -26,6 +26,7 @@ from sparsemargin.cli.display import (
     some,
 )
 from sparsemargin.cli.files import (
+    cell_form,
     check_apart,
     check_dictionary,
     check_output,
@@ -48,6 +49,7 @@ from sparsemargin.cli.options import (
     SINGLE,
     ZERO_BASED,
     Size,
+    cell_options,
     dictionary_option,
     document_options,
     is_quiet,
@@ -79,6 +81,7 @@ sparsemargin train train.svm -o news.model
 sparsemargin train reviews.tsv -o reviews.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
+sparsemargin train cells.h5ad --label cell_type -o types.model
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
 sparsemargin train mail/*.parquet -o mail.model --dask tcp://head:8786
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
@@ -88,7 +91,7 @@ sparsemargin train more.svm -o news.model --init news.model
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "format", "dask",
+    "hash_bits", "positive", "multilabel", "cache", "format", "label", "dask",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -125,6 +128,12 @@ _Learn = Callable[..., Learner]
         help="All labels there are; needed where standard input has one late.")  # fmt: skip
 @SINGLE
 @document_options
+@cell_options
+@option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
+        help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
+        "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
+@option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
+        help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
 @option(READING, "--cache", metavar="PATH", type=PATH,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
@@ -150,10 +159,10 @@ def command(
     """Learn from files, once through for each epoch.
 
     Files are svmlight text, or texts: .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv,
-    .jsonl and .parquet, whose words and pairs of words are hashed. FILE may be compressed, a
-    pattern in quotes, or - for standard input. While it goes on, the error tells how many rows were
-    predicted wrongly just before they were learned from. Ctrl-C or SIGTERM ends it and saves what
-    has been learned.
+    .jsonl and .parquet, whose words and pairs of words are hashed; or cells: .h5ad, 10x's .h5 and
+    .mtx. FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on,
+    the error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
+    or SIGTERM ends it and saves what has been learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -163,10 +172,19 @@ def command(
     mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    names = [options.pop(name) for name in ("format", "text", "label")]
-    how = document_form(sources, *names) if dask is None else form_of_shards(files, *names)
+    cells = cell_form(sources, options)
+    named = [options.pop(name) for name in ("format", "text", "label")]
+    how = None
+    if dask is not None:
+        how = form_of_shards(files, *named)
+    elif cells is None:
+        how = document_form(sources, *named)
+    normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)
-    vectorizer = _vectorizer(settings, how, init)
+    if cells is None:
+        vectorizer = _vectorizer(settings, how, init)
+    else:
+        vectorizer = _normalizer(settings, normalizing, is_told=is_told)
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     first = settings.get("init_model")
@@ -175,6 +193,12 @@ def command(
     learn: _Learn = partial(learn_svmlight, files, **resuming, **settings)
     if how is not None:
         learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
+    if cells is not None:
+        from sparsemargin.io.cells import learn_cells
+
+        learn = partial(
+            learn_cells, list(files), named[-1], cells, vectorizer, **resuming, **settings
+        )
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
@@ -182,8 +206,8 @@ def command(
         checkpoint = None if how is None else f"{output}.checkpoint"
         given = {"client": dask, "checkpoint": checkpoint or output, **mixing, **settings}
         # No shell stands patterns of URLs for their files.
-        named = [each for name in files for each in (matches(name) if is_url(name) else [name])]
-        learn = _learn_on_dask(named, how, vectorizer, given)
+        shards = [each for name in files for each in (matches(name) if is_url(name) else [name])]
+        learn = _learn_on_dask(shards, how, vectorizer, given)
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -308,6 +332,19 @@ def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | 
     return vectorizer
 
 
+def _normalizer(settings: dict[str, Any], normalizing: dict[str, Any], *, is_told: bool) -> Any:
+    """What makes rows of cells; settings that are none of theirs are taken out."""
+    from sparsemargin.genomes import CellNormalizer
+
+    kind: Any = normalizing["cell_values"] or "log1p"
+    del settings["dtype"]
+    if not is_told and settings.get("init_model") is None:
+        del settings["max_iter"]
+    return settings.pop("vectorizer", None) or CellNormalizer(
+        normalize=None if kind == "none" else kind, target_sum=normalizing["target_sum"] or 1e4
+    )
+
+
 def _with_steps(learner: Learner, vectorizer: Any) -> Any:
     """What is saved: a pipeline, where there is a vectorizer."""
     if vectorizer is None:
@@ -316,7 +353,8 @@ def _with_steps(learner: Learner, vectorizer: Any) -> Any:
 
     from sparsemargin.models.classifiers import as_classifier
 
-    return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
+    name = "normalizer" if hasattr(vectorizer, "deviations_") else "vectorizer"
+    return Pipeline([(name, vectorizer), ("classifier", as_classifier(learner))])
 
 
 def _going_on(

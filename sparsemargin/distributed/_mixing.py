@@ -34,6 +34,7 @@ import numpy as np
 from sparsemargin._engine.first_order.label_blocks import how_of, task_of
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.fitting.epochs import learn_once
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.columns import distinct
@@ -70,6 +71,8 @@ class Update:
     mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
     label_order: LabelOrder  # of the rows, as far as they were not shuffled
+    # What was said of rows before they were learned; None: that is not kept, or no longer.
+    progress: ProgressiveOutputs | None = None
 
 
 class SingleEpoch:
@@ -89,6 +92,10 @@ class SingleEpoch:
     def learned(self) -> Any:
         """What the mixer is told in the end."""
         return self.space
+
+    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
+        """What is to be told of the outputs that were kept."""
+        return progress
 
 
 class SingleMixer:
@@ -119,6 +126,11 @@ class SingleMixer:
 
     def settle(self) -> None:
         """Let the space be the mixture, after an epoch."""
+
+    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
+        """What has been kept over the first epoch: of its parts, one after the other, each shard's
+        in order."""
+        return ProgressiveOutputs.merged(progress, n_places, self.n_parts)
 
 
 @dataclass(frozen=True)
@@ -163,7 +175,7 @@ class Vectors:
     whole: bool
     shape: tuple[int, ...]  # (n_coordinates, n_vectors)
     theta: Change
-    gains: Change | None  # of precisions, beyond 1, where coordinates have variances
+    variances: Change | None  # where coordinates have such; 0: still 1
     scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
     # Powers of 2 that are near the largest coordinates, and the sums of the p-th powers of all
     # coordinates over these; shape (n_vectors,).
@@ -235,22 +247,23 @@ class Held:
         self._of_fits: OrderedDict[str, tuple[int, np.ndarray, np.ndarray | None]] = OrderedDict()
 
     def at(self, start: Vectors, at: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """These coordinates of the mixture: theta, and gains; an `UnknownMixture` where this
+        """These coordinates of the mixture: theta, and variances; an `UnknownMixture` where this
         process does not know what has changed."""
         with self._lock:
-            number, theta, gains = self._of_fits.pop(start.fit, (-1, None, None))
+            number, theta, variances = self._of_fits.pop(start.fit, (-1, None, None))
             if start.whole:
                 theta = np.zeros(start.shape, start.theta.values.dtype)
-                gains = None if start.gains is None else np.zeros_like(theta)
+                variances = None if start.variances is None else np.zeros_like(theta)
             elif theta is None or number not in (start.number - 1, start.number):
                 raise UnknownMixture
             if start.whole or number != start.number:
                 theta = start.theta.applied(theta)
-                gains = None if gains is None else start.gains.applied(gains)  # type: ignore[union-attr]
-            self._of_fits[start.fit] = start.number, theta, gains
+                if variances is not None and start.variances is not None:
+                    variances = start.variances.applied(variances)
+            self._of_fits[start.fit] = start.number, theta, variances
             if len(self._of_fits) > _FITS_HELD:
                 self._of_fits.popitem(last=False)
-            return theta[at], None if gains is None else gains[at]
+            return theta[at], None if variances is None else variances[at]
 
 
 HELD = Held()
@@ -269,7 +282,7 @@ class VectorEpoch(SingleEpoch):
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
         last = len(self.at) - n_others * bool(space.bias)
         self.others, self.n_numbers = slice(last, last + n_others), prod(start.shape)
-        theta, gains = HELD.at(start, self.at)
+        theta, variances = HELD.at(start, self.at)
         p = space.p
         # As small, where there are no others, as changes no norm; their ratio is still told.
         left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
@@ -279,9 +292,9 @@ class VectorEpoch(SingleEpoch):
         self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
         self.space.take_sums(0.0, 0)
         take_scalars(self.space, start.scalars)
-        if gains is not None:
-            self.gains = self._with_others(gains, 0.0)
-            self.space.of_labels(self.space.gain)[...] = self.gains
+        if variances is not None:
+            space.of_labels(space.variances)[...] = self._with_others(variances, 0.0)
+            self.gains = self.space.of_labels(self.space.gain)
 
     def _with_others(self, array: np.ndarray, value: Any) -> np.ndarray:
         """The array of the coordinates of the rows, and that of all others."""
@@ -305,11 +318,13 @@ class VectorEpoch(SingleEpoch):
         sums, theta = self._sums(moved) if space.averaged else None, after
         if not space.adaptive:
             return Learned(self._change(after, moved, ratio), sums, scalars_of(space))
-        added = space.of_labels(space.gain) - self.gains
+        gains = space.of_labels(space.gain)
         theta = np.subtract(after, self.theta, dtype=np.float64)
-        theta *= 1.0 + space.of_labels(space.gain)
-        steps, gains = (self._change(each, added != 0.0, ratio) for each in (theta, added))
-        return Learned(steps, sums, scalars_of(space), gains)
+        theta *= 1.0 + gains
+        gains -= self.gains
+        found = theta, gains.astype(after.dtype)
+        steps, more = (self._change(each, gains != 0.0, ratio) for each in found)
+        return Learned(steps, sums, scalars_of(space), more)
 
     def _ratio(self) -> np.ndarray:
         """What each vector has been multiplied by, as coordinates that no row has moved show."""
@@ -350,19 +365,20 @@ class VectorMixer(SingleMixer):
             at = self.mixture.places(len(theta) // (space.n_features + bool(space.bias)))
         self.theta, self.scalars, self.trials = theta[at], scalars_of(space), space.trials
         self.sums = space.summed()[at].astype(theta.dtype) if space.averaged else None
-        self.gain = space.of_labels(space.gain)[at].copy() if space.adaptive else None
+        self.variances = space.of_labels(space.variances)[at].copy() if space.adaptive else None
         self.number, self.changes = 0, self._all()
 
     def _all(self) -> tuple[Change, Change | None]:
         """What has changed since all was 0."""
-        gains = None if self.gain is None else Change.of(self.gain, self.gain != 0.0)
-        return Change.of(self.theta, self.theta != 0.0), gains
+        held = self.variances
+        variances = None if held is None else Change.of(held, held != 0.0)
+        return Change.of(self.theta, self.theta != 0.0), variances
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
         theta, n_vectors = self.theta, self.theta.shape[1]
         # Where coordinates have variances no norm is asked for.
         exponent, power = np.zeros(n_vectors, int), np.ones(n_vectors)
-        if self.gain is None:
+        if self.variances is None:
             exponent = exponents_of(theta)
             power = powers_of(theta, self.mixture.space.p, exponent)
         start = Vectors(
@@ -390,17 +406,17 @@ class VectorMixer(SingleMixer):
         space.set_dual(self.theta)
         space.take_sums(0.0 if self.sums is None else self.sums, self.trials)
         take_scalars(space, self.scalars)
-        if self.gain is not None:
-            space.of_labels(space.gain)[...] = self.gain
+        if self.variances is not None:
+            space.of_labels(space.variances)[...] = self.variances
 
     def _mixed(
         self, learned: Sequence[Learned], shares: np.ndarray
     ) -> tuple[Change, Change | None]:
-        """Let theta, and the gains, be the mixture; what has changed."""
-        theta, gain, n_vectors = self.theta, self.gain, self.theta.shape[1]
+        """Let theta, and the variances, be the mixture; what has changed."""
+        theta, variances, n_vectors = self.theta, self.variances, self.theta.shape[1]
         touched = distinct(np.concatenate([each.theta.indices for each in learned]))
         old = theta.ravel()[touched].astype(np.float64)
-        if gain is None:
+        if variances is None:
             ratio = 1.0 + sum(
                 share * (each.theta.ratio - 1.0)
                 for share, each in zip(shares, learned, strict=True)
@@ -416,12 +432,15 @@ class VectorMixer(SingleMixer):
         places = [np.searchsorted(touched, each.theta.indices) for each in learned]
         n_shards = np.bincount(np.concatenate(places), minlength=len(touched))
         tempered = np.maximum(n_shards, 1) ** (_AS_MANY - 1.0)
-        known = gain.ravel()[touched] + tempered * added
-        gain.ravel()[touched] = _held(known, gain.dtype)
-        theta.ravel()[touched] = _held(old + tempered * evidence / (1.0 + known), theta.dtype)
+        held = variances.ravel()[touched].astype(np.float64)
+        precisions = np.divide(1.0, held, out=np.ones(len(held)), where=held > 0.0)
+        precisions += tempered * added
+        held = np.maximum(1.0 / precisions, np.finfo(theta.dtype).tiny)  # 0 would be none
+        variances.ravel()[touched] = held
+        theta.ravel()[touched] = _held(old + tempered * evidence / precisions, theta.dtype)
         return tuple(  # type: ignore[return-value]
             Change.at(touched, each.ravel()[touched], each, np.ones(n_vectors))
-            for each in (theta, gain)
+            for each in (theta, variances)
         )
 
     def _summed(self, sums: np.ndarray, learned: Sequence[Learned], base: np.ndarray) -> np.ndarray:
@@ -499,12 +518,16 @@ class RingEpoch(SingleEpoch):
         """As `Learner._learn_stream`, of these labels."""
         fitted, labels = learner._fitted, (self.start.first, self.start.last)
         lone = len(fitted.classes) == 2 and not fitted.many
-        mine = task if lone else task_of(task, task.rows, *labels)
-        learn_once(learner._loop(mine), order)
+        with keeping(task, self.space):
+            mine = task if lone else task_of(task, task.rows, *labels)
+            learn_once(learner._loop(mine), order)
         fitted.count_classes(task)
 
     def learned(self) -> LinearSpace:
         return self.space
+
+    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
+        return progress.of_labels(self.start.first, self.start.last)
 
 
 class RingMixer(SingleMixer):
@@ -547,6 +570,17 @@ class RingMixer(SingleMixer):
         space = self.mixture.space
         for first, last, own in filter(None, self.spaces):
             space.take_labels(own, slice(0, last - first), slice(first, last))
+
+    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
+        # Whatever labels visit a shard keep the outputs of the same rows.
+        n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
+        which = iter(progress)
+        at = {
+            (s, (s - part) % n): next(which)
+            for part in range(n) for s in range(n) if (s - part) % n in met
+        }  # fmt: skip
+        whole = [ProgressiveOutputs.beside([at[s, i] for i in met]) for s in range(n)]
+        return ProgressiveOutputs.merged(whole, n_places)
 
 
 @dataclass(frozen=True)

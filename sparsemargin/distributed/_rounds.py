@@ -59,6 +59,7 @@ class Plan:
     library: str  # the version that all must have
     has_bias: bool
     columns: np.ndarray | None  # of the mixture's space; None: all there are
+    n_shards: int
 
     def open(self, shard: Shard, part: Part) -> tuple[Learner, Chosen | None, tuple[Any, ...]]:
         """A learner for a part of the rows of a shard, the coordinates that these are over, and the
@@ -106,17 +107,21 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
     corrections, trials = space.per_label("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
+    kept = learner._fitted.progress if number == 1 else None
+    if kept is not None:
+        kept = kept.fewer(part[1] * plan.n_shards)
     blocks = shard.epoch(plan.schema, plan.seed, number, part, chosen, plan.has_bias)
     for rows, targets, first_row, order in blocks:
         label_order.add(targets, order)
-        task = learner._task(rows, targets, None, first_row=first_row)
+        task = learner._task(rows, targets, None, first_row=first_row, kept=kept)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made = space.per_label("corrections") - corrections
     trials = space.trials - trials
     return Update(
-        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order
-    )
+        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order,
+        None if kept is None else epoch.kept(kept),
+    )  # fmt: skip
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
@@ -204,7 +209,7 @@ class Rounds:
         self.mixer.settle()
         self.plan = backend.share(Plan(
             mixture.blank(), mixture.fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
-            mixture.seed, __version__, bool(mixture.space.bias), mixture.columns,
+            mixture.seed, __version__, bool(mixture.space.bias), mixture.columns, len(surveys),
         ))  # fmt: skip
         self.started = time.perf_counter()
         self.corrections = 0
@@ -360,6 +365,9 @@ class Rounds:
         fitted = self.mixture.fitted
         for update in updates:
             fitted.rows_by_class = fitted.rows_by_class + update.rows_by_class
+        kept = [update.progress for update in updates if update.progress is not None]
+        if fitted.progress is not None and kept:
+            fitted.progress = self.mixer.kept(kept, len(fitted.progress.steps))
         self.done, self.trials = epoch, sum(update.trials for update in updates)
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

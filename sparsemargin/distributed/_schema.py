@@ -256,6 +256,7 @@ class Mixture:
         """Go on with a finished learner; its space, which has all columns."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         fitted, earlier = self.fitted, found._fitted
-        fitted.slice_seed, fitted.rows_by_class = earlier.slice_seed, earlier.rows_by_class
+        fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress
+        fitted.rows_by_class = earlier.rows_by_class
         self.seed = seed
         return earlier.space

@@ -14,12 +14,53 @@ from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelEncoder, LabelTable, agreement, first_labels, label_sets
+from sparsemargin.models.outputs import probabilities_of
 from sparsemargin.models.rows import refusing
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
 
+# Of probabilities, for the expected calibration error.
+_BINS = 15
+
 _SCORES = ("precision", "recall", "f1")
+
+
+class ProbabilityFigures:
+    """How good probabilities are: the mean of -log of that of what turned out; the Brier score, the
+    mean square of what they are off, summed over the classes of a row where it has one; and the
+    expected calibration error, by how much the shares of the right answers differ from the
+    probabilities given, in 15 bins of these."""
+
+    def __init__(self) -> None:
+        self.n = self.log_loss = self.brier = 0.0
+        # Of each bin the number of answers, of the right ones, and the sum of probabilities.
+        self.bins = np.zeros((3, _BINS))
+
+    def add(self, told: np.ndarray, actual: np.ndarray) -> None:
+        """Take in the probabilities of some rows, and what is the case: shape (n_rows, n_classes)
+        of rows with one class, (n_answers, 1) of labels."""
+        if told.shape[1] == 1:
+            right, given = actual[:, 0], told[:, 0]
+            of_actual = np.where(right, given, 1 - given)
+        else:
+            best = told.argmax(axis=1)[:, np.newaxis]
+            right, given = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (actual, told))
+            of_actual = told[actual]
+        self.n += len(told)
+        self.log_loss -= float(np.log(np.maximum(of_actual, np.finfo(float).tiny)).sum())
+        self.brier += float(((told - actual) ** 2).sum())
+        places = np.minimum((given * _BINS).astype(np.intp), _BINS - 1)
+        for sums, each in zip(self.bins, (np.ones(len(given)), right, given), strict=True):
+            sums += np.bincount(places, each, _BINS)
+
+    def figures(self) -> dict[str, float]:
+        """All of them."""
+        _, right, given = self.bins
+        sums = self.log_loss, self.brier, float(np.abs(right - given).sum())
+        # Digits that do not depend on how the rows came in blocks.
+        means = [round(each / self.n, 12) for each in sums]
+        return dict(zip(("log_loss", "brier_score", "calibration_error"), means, strict=True))
 
 
 class Evaluation:
@@ -36,6 +77,18 @@ class Evaluation:
         # Rows that count, and those that were told what they have, and nothing else.
         self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
+        known = learner._fitted.tells_probabilities
+        self.probabilities = ProbabilityFigures() if known else None
+
+    def _judge(
+        self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)
+    ) -> None:
+        """Take in the probabilities of some of the rows, by whether they have each class."""
+        if self.probabilities is not None and len(actual):
+            fitted = self.predictor.learner._fitted
+            told = probabilities_of(fitted, predicted.outputs[rows])
+            width = 1 if fitted.many else told.shape[1]
+            self.probabilities.add(told.reshape(-1, width), actual.reshape(-1, width))
 
     def run(self, blocks: Iterable[PredictedBlock]) -> None:
         """Count the predictions of all rows, which come from the predictor."""
@@ -87,6 +140,7 @@ class Evaluation:
             "rows": self.n_rows,
             "mistakes": self.n_rows - self.n_right,
             **self._shares(self.n_right / self.n_rows),
+            **({} if self.probabilities is None else self.probabilities.figures()),
             **{
                 f"{kind}_{name}": float(values.mean())
                 for kind, of_kind in averages.items()
@@ -159,6 +213,7 @@ class ClassEvaluation(Evaluation):
         if self.margins is not None:
             self.margins.append(self._margins_of(predicted, np.where(known, codes, 0))[known])
         codes, told = codes[known].astype(np.int64), told[known]
+        self._judge(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
         self._count(codes == told, codes[codes == told], codes, told)
         pairs, counts = np.unique(codes * n_classes + told, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
@@ -204,6 +259,10 @@ class LabelEvaluation(Evaluation):
         known = actual.labels < n_labels
         self._unknown.update(actual.labels[~known].tolist())
         right, exact = agreement(actual, told, n_labels)
+        rows = np.repeat(np.arange(block.n_rows), np.diff(actual.starts))
+        having = np.zeros((block.n_rows, n_labels), dtype=bool)
+        having[rows[known], actual.labels[known]] = True
+        self._judge(predicted, having)
         self._count(exact, right, actual.labels[known], told.labels)
 
     def _shares(self, right: float) -> dict[str, float]:

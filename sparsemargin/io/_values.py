@@ -19,6 +19,7 @@ from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
 from sparsemargin._engine.state import (
@@ -62,7 +63,7 @@ OWN_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule,
-        FitResult, SoftMargin, np.random.RandomState,
+        FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
     )
 }  # fmt: skip
 

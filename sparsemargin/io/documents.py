@@ -211,7 +211,8 @@ def learn_documents(
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Texts take several times as long to be made rows as these to be learned from.
     n_threads = threads_for(options.n_jobs)
-    sources, n_features = open_sources(path), vectorizer.n_features
+    sources = open_sources(path)
+    n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
     options = with_cache_path(options, sources)
     corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)
     if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Literal
 
 from sparsemargin.io.archive import CACHE_DOCUMENT, HEAD_BYTES, MODEL_DOCUMENT, begins_with
+from sparsemargin.io.cell_files import is_cells
 from sparsemargin.io.sources import Source
 
-Kind = Literal["svmlight", "cache", "model", "npz"]
+Kind = Literal["svmlight", "cache", "model", "npz", "cells"]
 
 #: What people call each kind.
 KIND_NAMES: dict[Kind, str] = {
@@ -15,11 +16,14 @@ KIND_NAMES: dict[Kind, str] = {
     "cache": "a row cache",
     "model": "a model",
     "npz": "an npz file",
+    "cells": "cells",
 }
 
 
 def kind_of(source: Source) -> Kind:
     """The kind of a source; what is none of the others counts as svmlight text."""
+    if is_cells(source):
+        return "cells"
     if source.path is None or not source.plain:
         return "svmlight"
     with open(source.path, "rb") as file:

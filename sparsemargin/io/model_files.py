@@ -225,7 +225,7 @@ def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
     if loaded.steps is None:
         return loaded.learner, None
     kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
-    if not kinds[0].endswith("Vectorizer"):
+    if not kinds[0].endswith(("Vectorizer", "CellNormalizer")):
         raise ValueError(
             f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which "
             "takes other rows than those of svmlight text. Ask it in Python: sparsemargin."

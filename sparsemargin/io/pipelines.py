@@ -30,8 +30,10 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
     "TfidfTransformer": (_TEXT, ("idf_",)),
     "TfidfVectorizer": (_TEXT, ("idf_",)),
+    f"{_OURS}CellNormalizer": ("sparsemargin.genomes", ("deviations_",)),
     f"{_OURS}CountVectorizer": ("sparsemargin.text", ()),
     f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}KmerVectorizer": ("sparsemargin.genomes", ()),
     f"{_OURS}TfidfVectorizer": ("sparsemargin.text", ("idf_",)),
 }
 

@@ -14,12 +14,20 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.documents import DocumentCorpus
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.reading import Corpus, Reading, columns_of
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.labels import Choice, LabelTable
-from sparsemargin.models.outputs import choice_of, codes_of, first_infinite, outputs_of, ranked
+from sparsemargin.models.outputs import (
+    choice_of,
+    codes_of,
+    confidence_of,
+    first_infinite,
+    outputs_of,
+    ranked,
+    rejection,
+)
 from sparsemargin.models.rows import refusing
 
 # Outputs that are held at once.
@@ -42,7 +50,7 @@ class PredictedBlock(NamedTuple):
 
 
 #: Opens files, whose rows have any number of labels or not, to be predicted.
-OpenCorpus = Callable[[bool], Corpus]
+OpenCorpus = Callable[[bool], RowSource]
 
 
 def svmlight_of(
@@ -79,7 +87,8 @@ def documents_of(
 
 class Predictor:
     """Predicts the rows of files. `table` takes in the labels, which are left alone otherwise;
-    `threshold` and `top_k` are as for `predict_labels`."""
+    `threshold` and `top_k` are as for `predict_labels`, `max_error` as for a `Rejector`: rows left
+    without a class have the code after the last one's."""
 
     def __init__(
         self,
@@ -88,18 +97,25 @@ class Predictor:
         *,
         multilabel: bool = True,
         table: LabelTable | None = None,
-        threshold: float | None = None,
+        threshold: float | str | None = None,
         top_k: int | None = None,
+        max_error: float | None = None,
     ) -> None:
         self._choice: Choice | None = None
         self._top_k = top_k
-        if learner._fitted.many:
-            self._choice = choice_of(learner._fitted, threshold, top_k)
+        fitted = learner._fitted
+        if fitted.many or (threshold is not None and top_k is None and len(fitted.classes) == 2):
+            self._choice = choice_of(fitted, threshold, top_k)
         elif threshold is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: a threshold is for "
-                "models of many labels. Leave it out."
+                "The model has learned one class a row, and predicts one: a threshold is for two "
+                "classes, or models of many labels. Leave it out."
             )
+        self._least: float | None = None
+        if max_error is not None:
+            if top_k is not None or threshold is not None:
+                raise ValueError("max_error is for the class of a row. Leave the others out.")
+            self._least = rejection(fitted, max_error)[0]
         self.learner = learner
         self.table = _NoTable() if table is None else table
         self.corpus = opened(multilabel)
@@ -136,16 +152,22 @@ class Predictor:
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
 
     def _codes_of(self, outputs: np.ndarray) -> Targets:
-        if self._choice is not None:
+        fitted = self.learner._fitted
+        if self._choice is not None and fitted.many:
             return self._choice.labels(outputs)
+        if self._choice is not None:
+            return self._choice.lone_codes(outputs)
         if self._top_k is None:
-            return codes_of(self.learner._fitted, outputs)
+            codes = codes_of(fitted, outputs)
+            if self._least is not None:
+                codes[confidence_of(outputs) < self._least] = len(fitted.classes)
+            return codes
         best = ranked(self.learner._fitted, self._top_k, outputs)
         n_rows, n_told = best.shape
         return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
 
 
-def check_form(block: LabelledRows, corpus: Corpus) -> None:
+def check_form(block: LabelledRows, corpus: RowSource) -> None:
     """Refuse a file whose first rows have several labels each, but no features."""
     if not len(block.data) and len(block.labels) > block.n_rows:
         raise ValueError(

@@ -217,7 +217,9 @@ class Run:
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
-        task = learner._task(rows, targets, None, first_row=self.first_row + first_row)
+        # In further epochs rows have been learned from before.
+        new = learner._fitted.progress if self.epoch == 1 else None
+        task = learner._task(rows, targets, None, first_row=self.first_row + first_row, kept=new)
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()

@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
-import numpy as np
-
 from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin._engine.first_order.linear_space import LinearSpace
@@ -98,11 +96,9 @@ class AROW(FirstOrderLearner):
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
-    @staticmethod
-    def _influence(weight: np.ndarray) -> np.ndarray:
-        # Of r. By the weight itself rare topics are found more often, and dense rows of the others
-        # taken for rare ones.
-        return np.sqrt(weight)
+    # Of r. By the weight itself rare topics are found more often, and dense rows of the others
+    # taken for rare ones.
+    _weight_root = 2
 
     def _ends_by_itself(self) -> bool:
         return False

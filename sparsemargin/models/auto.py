@@ -9,6 +9,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import Positives
@@ -228,6 +229,23 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         """Outputs for rows, as of the classifier it has taken."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
+
+    def _tells_probabilities(self) -> bool:
+        return not hasattr(self, "best_estimator_") or hasattr(
+            self.best_estimator_, "predict_proba"
+        )
+
+    @available_if(_tells_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Their logarithms, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Share of the rows predicted rightly, as of the classifier it has taken."""

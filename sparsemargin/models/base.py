@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
@@ -146,10 +147,18 @@ class Learner(SharedParameters, Attributes):
             "files with positive=LABEL."
         )
 
-    @staticmethod
-    def _influence(weight: np.ndarray) -> np.ndarray:
+    # Steps grow with that root of a row's weight.
+    _weight_root: ClassVar[int] = 3
+
+    @classmethod
+    def _influence(cls, weight: np.ndarray) -> np.ndarray:
         """What multiplies the steps of rows of that weight."""
-        return np.cbrt(weight)
+        return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
+
+    @property
+    def _keeps_outputs(self) -> bool:
+        """Whether outputs are kept of rows just before they are learned, with these parameters."""
+        return self._is_linear and self._hypothesis in ("last", "average")
 
     def _steps(self, first: Beginning) -> np.ndarray:
         """What multiplies the steps of each label's negative and positive rows, shape (2,
@@ -202,10 +211,13 @@ class Learner(SharedParameters, Attributes):
 
     def _open(self, first: Beginning, slice_seed: int) -> None:
         """Let there be what a model that begins so has learned: nothing yet."""
+        space, progress = self._new_space(first), None
+        if self._keeps_outputs:
+            n_places = count_places(space.n_labels, self._hypothesis == "average")
+            progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         self._learned = Fitted(
-            first.classes, first.form, self._new_space(first), self._structure,
-            self._steps(first), slice_seed,
-            np.zeros((2, len(first.classes)), dtype=np.int64),
+            first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
+            np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
     def _learn(
@@ -247,7 +259,8 @@ class Learner(SharedParameters, Attributes):
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
             stopping = self._begin(task)
-            result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+            with keeping(task, self._space):
+                result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
@@ -272,6 +285,7 @@ class Learner(SharedParameters, Attributes):
             # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
             counted = (fitted.class_weight[:, 0][targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
+        how.setdefault("kept", fitted.progress)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
@@ -288,7 +302,7 @@ class Learner(SharedParameters, Attributes):
         fitted.last_rows = None if hashed is None else (hashed, None)
         same = earlier is not None and earlier[0] == hashed
         if earlier is not None and same:
-            task.row_state = earlier[1]
+            task.row_state, task.kept = earlier[1], None
         space.number(task, same)
         if not space.tells_lengths:  # the kernel is precomputed
             if space.trials and not same:
@@ -369,7 +383,8 @@ class Learner(SharedParameters, Attributes):
         fitted.last_rows = fitted.result = fitted.coef = None
         was_full, opened = space.full, self._loop(task)
         try:
-            mistakes = learn_once(opened, order)
+            with keeping(task, space):
+                mistakes = learn_once(opened, order)
         finally:
             space.number_on(task)
         fitted.count_classes(task)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial, wraps
 from operator import attrgetter
-from typing import Any, Never, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix, issparse
@@ -41,7 +41,15 @@ from sparsemargin.models.labels import (
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
-from sparsemargin.models.outputs import choice_of, codes_of, finite_outputs, predicted, ranked
+from sparsemargin.models.outputs import (
+    NO_PROBABILITIES,
+    choice_of,
+    codes_of,
+    finite_outputs,
+    predicted,
+    probabilities_of,
+    ranked,
+)
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
 from sparsemargin.models.romma import ROMMA
@@ -205,14 +213,56 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             slice_seed = random.randint(LARGEST_SEED)
             return self._learn(X, targets, weights, seed, first, slice_seed)
 
-    @property
-    def predict_proba(self) -> Never:
-        """Missing, as outputs are margins: `CalibratedClassifierCV` makes probabilities of them."""
-        raise AttributeError(
-            f"{type(self).__name__} has no predict_proba: its outputs are margins, not "
-            "probabilities. sklearn.calibration.CalibratedClassifierCV(model) learns these; "
-            "decision_function serves for ranking and thresholds."
-        )
+    def _tells_probabilities(self) -> bool:
+        learned = self._learned
+        if self._keeps_outputs if learned is None else learned.progress is not None:
+            return True
+        raise AttributeError(NO_PROBABILITIES.format(type(self).__name__))
+
+    @available_if(_tells_probabilities)
+    @asks
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes of every row.
+
+        They are fitted to what the model said of rows just before it learned them, in the first
+        epoch: of the later half of them, up to 8,192, fewer where there are more than 128 labels.
+        Half of a probability is that of a sigmoid of each label (Platt's [1]_, with a slope of its
+        own for outputs above 0), divided by their sum where a row has one class; the other half is
+        the softmax of the outputs over one temperature. The first call fits them.
+
+        Where rows have one class, none is more probable than that of `predict`, which goes by the
+        outputs.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            Rows sum to 1; where rows may have several labels, each is a probability of its own.
+            After fewer than 30 rows, the shares of the classes, with a warning.
+
+        Raises
+        ------
+        ValueError
+            If X can't be used; says where, and what helps.
+        AttributeError
+            If outputs are not kept with these parameters; says what to use.
+
+        References
+        ----------
+        .. [1] J. Platt. Probabilistic outputs for support vector machines and comparisons to
+           regularized likelihood methods. Advances in large margin classifiers, 1999.
+        """
+        outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
+        return probabilities_of(self._fitted, outputs)
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Logarithms of what `predict_proba` gives, shape (n_samples, n_classes)."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
@@ -378,9 +428,11 @@ where rows may have several
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        threshold : float or array-like of shape (n_labels,), default=None
+        threshold : float, "f1", or array-like of shape (n_labels,), default=None
             What the output of a label must reach. None: as for `predict`, or anything where `top_k`
-            is given.
+            is given. "f1": for each label what gives the largest F1 to be expected by its
+            probabilities, of the rows that these are fitted to: more labels are found that few rows
+            have. Of two classes the second is told where its output reaches it.
         top_k : int, default=None
             Only so many labels, of largest output; of equal ones those that come first. Lists have
             them in this order, the largest first; without `top_k` in that of `classes_`.
@@ -389,21 +441,25 @@ where rows may have several
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
             In the form in which y was given to `fit`. Where rows have one class each: ndarray of
-            shape (n_samples, top_k) of classes, that of largest output first, which `predict`
-            gives; fewer columns where there are fewer classes.
+            shape (n_samples,), of two classes with a `threshold`, or (n_samples, top_k) of classes,
+            that of largest output first, which `predict` gives; fewer columns where there are fewer
+            classes.
 
         Raises
         ------
         ValueError
-            If an argument can't be used; where rows have one class each, if `threshold` is given,
-            or `top_k` is not.
+            If an argument can't be used; where rows have one class each, if `threshold` is given
+            with more than two, or with `top_k`, or neither is.
         """
         fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
         if form is None:
+            if len(fitted.classes) == 2 and top_k is None and threshold is not None:
+                return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
-                    "top_k best, whatever their outputs. Pass top_k alone, or call predict."
+                    "top_k best, whatever their outputs. Pass top_k alone, or call predict; a "
+                    "threshold is for two classes, or several labels a row."
                 )
             return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))

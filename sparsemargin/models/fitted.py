@@ -15,10 +15,13 @@ import numpy as np
 from sparsemargin._engine import state as checks
 from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import FORMS, Form
+from sparsemargin.models.probabilities import LEAST_TRIALS, Calibration, Window
 from sparsemargin.models.rows import Rows
 
 #: Features of files are hashed to a number of at most so many bits.
@@ -66,6 +69,8 @@ class Fitted:
     class_weight: np.ndarray  # what multiplies the steps of labels' negative and positive rows
     slice_seed: int  # of the time slices that a random hypothesis is drawn from
     rows_by_class: np.ndarray  # learned from, without and with each class, shape (2, n_classes)
+    # What it said of rows just before it learned them; None: that can't be had.
+    progress: ProgressiveOutputs | None = None
     rule: FirstOrderRule | None = None  # None: a matrix Perceptron
     constants: dict[str, float] = field(default_factory=dict)  # that the rule took from the data
     n_iter: float = 0.0  # epochs of the last call that learned
@@ -82,6 +87,8 @@ class Fitted:
     sparse_coef: bool = False  # whether `coef_` is to be sparse
     # The weights, once they have been asked for; no file has them.
     coef: Any = field(default=None, init=False)
+    # What makes probabilities of outputs, likewise, after so many trials of `progress`.
+    calibration: tuple[int, Calibration | None] = field(default=(-1, None), init=False)
 
     @property
     def many(self) -> bool:
@@ -128,6 +135,52 @@ class Fitted:
             return weights
         shares: np.ndarray = influence(weights) / influence(np.array(self.typical_weight))
         return shares
+
+    # ------------------------------------------------------------------------------ probabilities
+
+    @property
+    def tells_probabilities(self) -> bool:
+        """Whether enough is known of what the model said of rows before it learned them."""
+        return self.progress is not None and self.progress.n_trials >= LEAST_TRIALS
+
+    def window(self) -> Window:
+        """What the model said of rows lately, before it learned them."""
+        assert self.progress is not None
+        return Window.of(self.progress)
+
+    def calibrated(self) -> Calibration:
+        """What makes probabilities of outputs."""
+        n_trials, calibration = 0 if self.progress is None else self.progress.n_trials, None
+        if self.calibration[0] == n_trials:
+            calibration = self.calibration[1]
+        if calibration is None:
+            calibration = Calibration(self.window(), exclusive=not self.many)
+            self.calibration = n_trials, calibration
+        return calibration
+
+    def probabilities(self, outputs: np.ndarray) -> np.ndarray:
+        """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
+        n_classes). A warning where too few rows have been learned to tell."""
+        if self.tells_probabilities:
+            return self.calibrated()(outputs)
+        warn_user(
+            f"The model has learned from {self.space.trials} rows; to tell probabilities takes "
+            f"{LEAST_TRIALS}. They are the shares of the classes, for every row."
+        )
+        without, having = self.rows_by_class
+        shares = (having + 1) / (having + without + 2)
+        return np.tile(shares if self.many else shares / shares.sum(), (len(outputs), 1))
+
+    def f1_thresholds(self) -> np.ndarray:
+        """What the output of each label must reach for the largest F1 to be expected, shape
+        (n_labels,)."""
+        if not self.tells_probabilities or len(self.classes) != self.space.n_labels + 1 - self.many:
+            raise ValueError(
+                "threshold='f1' is for two classes, or several labels a row, once "
+                f"{LEAST_TRIALS} rows have been learned by a model that has predict_proba. Pass a "
+                "number."
+            )
+        return self.calibrated().sigmoids.f1_thresholds(self.window())
 
     # -------------------------------------------------------------------------------- the vectors
 
@@ -187,7 +240,7 @@ class Fitted:
     # ---------------------------------------------------------------------------------- in a file
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "coef": None}
+        return {**vars(self), "coef": None, "calibration": (-1, None)}
 
     def saved(self) -> dict[str, Any]:
         """What model files have of it."""
@@ -212,6 +265,7 @@ class Fitted:
             "structure": (checks.instance, dict),
             "class_weight": (checks.array_of, np.float64, (2, n_labels)),
             "slice_seed": (checks.integer, 0, _LARGEST_SEED),
+            "progress": (checks.instance, ProgressiveOutputs, type(None)),
             "rule": (checks.instance, rule_type),
             "constants": (_constants, learner.constants),
             "n_iter": (checks.real, 0, np.inf),
@@ -224,6 +278,8 @@ class Fitted:
             "reading": (checks.optional, _reading, space.n_features),
             "sparse_coef": (checks.flag,),
         }))  # fmt: skip
+        require(fitted.progress is None or fitted.progress.n_labels == n_labels,
+                "'progress' is of other labels")  # fmt: skip
         # A vote needs a log to replay.
         replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
         require(replayed == space.logged, "'structure' has another hypothesis than 'space'")

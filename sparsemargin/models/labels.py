@@ -95,6 +95,15 @@ def _refuse_equal(classes: Sequence[Any], number: float) -> NoReturn:
     )
 
 
+def whole_numbers(y: np.ndarray) -> np.ndarray | None:
+    """The same labels as integers, None where they are no whole numbers."""
+    if y.dtype.kind != "f":
+        return y if y.dtype.kind in "iu" else None
+    with np.errstate(invalid="ignore"):
+        whole = y.astype(np.int64)
+    return whole if np.array_equal(whole, y) else None
+
+
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
 
@@ -201,13 +210,14 @@ class LabelEncoder:
 
     def fit_transform(self, y: Any) -> Any:
         """Find the sorted classes of y, and the code of each row's, int64."""
-        if y.dtype.kind in "iu" and len(y) and int(y.max()) - int(y.min()) < _WIDEST_TABLE:
-            low = y.min()
-            shifted = y.astype(np.int64) - low.astype(np.int64)
-            present = np.zeros(int(y.max()) - int(low) + 1, dtype=bool)
+        whole = whole_numbers(y)
+        if whole is not None and len(y) and int(whole.max()) - int(whole.min()) < _WIDEST_TABLE:
+            low = whole.min()
+            shifted = whole.astype(np.int64) - low.astype(np.int64)
+            present = np.zeros(int(whole.max()) - int(low) + 1, dtype=bool)
             present[shifted] = True
             # In the labels' own type, in which the sums wrap back to labels of y.
-            self.classes = low + np.flatnonzero(present).astype(y.dtype)
+            self.classes = (low + np.flatnonzero(present).astype(whole.dtype)).astype(y.dtype)
             return (np.cumsum(present) - 1)[shifted]
         self.classes, codes = np.unique(y, return_inverse=True)
         return codes.astype(np.int64, copy=False)
@@ -534,7 +544,7 @@ class Choice:
             sound = False
         if not sound or np.isnan(least).any():
             raise ValueError(
-                f"threshold must be a number, or one for each of the {n_labels} labels, got "
+                f"threshold must be a number, one for each of the {n_labels} labels, or 'f1', got "
                 f"{threshold!r}."
             )
         self.threshold = least
@@ -549,6 +559,10 @@ class Choice:
         above, equal = outputs > least, outputs == least
         room = self.top_k - above.sum(axis=1, keepdims=True)
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
+
+    def lone_codes(self, outputs: np.ndarray) -> np.ndarray:
+        """The class of each row, of two: the second where the only output reaches the threshold."""
+        return self.of(outputs)[:, 0].astype(np.intp)
 
     def labels(self, outputs: np.ndarray) -> Positives:
         """The labels of each row: in their own order, or, with `top_k`, by falling output."""

@@ -123,6 +123,10 @@ class MatrixLearner(Learner):
     def _is_dual(self) -> bool:
         return self.solver == "dual" or not self._is_linear
 
+    @property
+    def _keeps_outputs(self) -> bool:
+        return super()._keeps_outputs and not self._is_dual
+
     def _check_parameters(self) -> None:
         if self.hypothesis in ("vote", "random"):
             raise ValueError(

@@ -19,6 +19,7 @@ from sparsemargin._shown import shown
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.fitted import Fitted
 from sparsemargin.models.labels import Choice, label_text
+from sparsemargin.models.probabilities import LEAST_TRIALS
 from sparsemargin.models.rows import Rows, check_rows, refusing
 
 if TYPE_CHECKING:
@@ -27,6 +28,16 @@ if TYPE_CHECKING:
 #: A model is tried on so many rows, unless it has more labels than that is cheap for; that it
 #: predicts one class only is told where it is wrong for at least so many of them.
 ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
+
+NO_PROBABILITIES = (
+    "{} has probabilities with a linear kernel and hypothesis='last' or 'average' "
+    "(multi_class='joint': 'last'; not with solver='dual'), as only these say something of rows "
+    "that can be kept while they are learned. Otherwise "
+    "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
+)
+
+# By how much a class must be less likely than the predicted one.
+_TRACE = 1e-5
 
 # What is worth another value where a model tells no classes apart.
 _TUNED = ("alpha", "r", "eta0", "a")
@@ -93,6 +104,51 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     return codes
 
 
+def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
+    """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows, n_classes).
+
+    Where rows have one class, none is more likely than the predicted one: those that would be, by
+    little as the outputs of both are almost equal, are as likely, but for a trace.
+    """
+    told = fitted.probabilities(outputs)
+    if fitted.many or not fitted.tells_probabilities:
+        return told
+    predicted = np.arange(len(told)), codes_of(fitted, outputs)
+    size = np.abs(outputs).max(axis=1, initial=0.0)
+    most = told[predicted]
+    told = np.minimum(told, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
+    told[predicted] = most
+    return told / told.sum(axis=1, keepdims=True)
+
+
+def confidence_of(outputs: np.ndarray) -> np.ndarray:
+    """How sure the predicted classes are: their outputs, shape (n_rows,)."""
+    lone = outputs.shape[1] == 1
+    return np.abs(outputs[:, 0]) if lone else outputs.max(axis=1, initial=-np.inf)
+
+
+def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
+    """The least confidence of an answer, if no larger share of them is to be wrong, by rows
+    answered just before they were learned; and the share of these that are answered."""
+    if fitted.many or not fitted.tells_probabilities:
+        raise ValueError(
+            "To leave rows without a class takes a model of one class a row that has "
+            f"predict_proba, and has learned from {LEAST_TRIALS} rows."
+        )
+    if not 0.0 <= max_error <= 1.0:
+        raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
+    window = fitted.window()
+    confidence = confidence_of(window.outputs)
+    # Rows of equal confidence are answered together, or none of them.
+    known, groups = np.unique(-confidence, return_inverse=True)
+    wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)
+    answered = np.cumsum(np.bincount(groups, window.weights))
+    allowed = np.flatnonzero(np.cumsum(np.bincount(groups, wrong)) <= max_error * answered)
+    if not len(allowed):
+        return np.inf, 0.0
+    return -float(known[allowed[-1]]), float(answered[allowed[-1]] / answered[-1])
+
+
 def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
     """Numbers of the `top_k` classes of largest output, the largest first; of equal ones the
     predicted one, then those that come first; shape (n_rows, top_k), or fewer if there are."""
@@ -106,9 +162,11 @@ def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
 
 def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choice:
     """Which labels are predicted, as `Choice` says."""
+    if isinstance(threshold, str) and threshold == "f1":
+        threshold = fitted.f1_thresholds()
     if threshold is None and top_k is None:
         threshold = np.where(fitted.at_zero, 0.0, np.nextafter(0.0, 1.0))
-    return Choice(len(fitted.classes), threshold, top_k)
+    return Choice(fitted.space.n_labels, threshold, top_k)
 
 
 def _spread(n_rows: int) -> np.ndarray:
@@ -146,7 +204,8 @@ def sample_of(
     if not len(chosen):
         return None
     chosen = chosen if counted is None else counted[chosen]
-    return check_rows(rows_at(rows, chosen)), targets[chosen]
+    # For outputs, which a column that stands twice does no harm to.
+    return check_rows(rows_at(rows, chosen), repeats_allowed=True), targets[chosen]
 
 
 def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:

@@ -174,7 +174,8 @@ class _Entrant:
                 outputs = outputs_of(fitted, rows, self.learner._n_threads())
                 self.wrong[where] = codes_of(fitted, outputs) != codes[where]
             some = None if weights is None else weights[where]
-            self.learner._learn_stream(self.learner._task(rows, codes[where], some))
+            task = self.learner._task(rows, codes[where], some, kept=None)
+            self.learner._learn_stream(task)
         except BadRow:
             return False
         return True

@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+from sparsemargin.models.labels import whole_numbers
 
 
 def is_plain_csr(X: Any) -> bool:
@@ -159,7 +160,7 @@ def check_labels(y: Any) -> np.ndarray:
         y = column_or_1d(y, warn=True)
     if y.dtype.kind == "f" and np.isnan(y).any():
         _refuse_missing(y)
-    if y.dtype.kind not in "biuUS":
+    if y.dtype.kind not in "biuUS" and whole_numbers(y) is None:
         check_classification_targets(y)
     return y
 

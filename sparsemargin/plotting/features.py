@@ -92,6 +92,33 @@ class StrongestFeaturesDisplay(Display):
         return self
 
     @classmethod
+    def from_markers(
+        cls, markers: Mapping[str, Any], *, types: Sequence[str] | None = None, ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:  # fmt: skip
+        """Draw the genes that `sparsemargin.marker_genes` tells, by their scores.
+
+        Parameters
+        ----------
+        markers : dict
+            In the layout of scanpy's ``rank_genes_groups``.
+        types : sequence of str, default=None
+            Which types; None: all.
+        ax : matplotlib Axes, or array of them, default=None
+            A panel for each type; None: a new figure.
+        **kwargs
+            For `Axes.barh`.
+
+        Returns
+        -------
+        StrongestFeaturesDisplay
+        """
+        names, scores = markers["names"], markers["scores"]
+        chosen_types = names.dtype.names if types is None else types
+        weights = {each: FeatureWeights(names[each], scores[each]) for each in chosen_types}
+        return cls(weights).plot(ax, **kwargs)
+
+    @classmethod
     def from_estimator(
         cls, estimator: Any, *, feature_names: Any = None, top: int = 10,
         classes: Sequence[Any] | None = None, ax: Any = None, **kwargs: Any,

@@ -452,3 +452,46 @@ def test_a_file_that_changes_between_epochs_is_told(tmp_path):
 
     with pytest.raises(ValueError, match=r"1\.svm: these 10 rows are not those that learning"):
         fit_distributed(paths, algo="alma", on_round=change)
+
+
+def test_shards_put_together_what_they_said_of_rows_before_learning_them():
+    X, y = make_zipf_text(12_000, 2000, random_state=0)
+    how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
+    shards = cut(X[:900], y[:900], 3)
+    few = fit_distributed(shards, mixes_per_epoch=1, **how)._fitted.progress
+    alone = [
+        sparsemargin.AROWClassifier(shuffle=False, intercept_scaling=0.3).fit(*shard)
+        for shard in shards
+    ]
+    expected = np.sort(np.concatenate([each._fitted.progress.outputs[:300] for each in alone]), 0)
+    assert few.n_trials == 900
+    np.testing.assert_allclose(np.sort(few.outputs[:900], axis=0), expected, rtol=1e-12)
+    many = fit_distributed(cut(X, y, 3), **how)
+    kept = many._fitted.progress
+    assert kept.n_trials == 12_000
+    assert kept.n_kept == len(kept.steps)
+    assert kept.positive.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
+    told = many.predict_proba(X)[:, 1]
+    assert np.mean((told > 0.5) == (y == 1)) > 0.9
+    assert told.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
+
+
+@pytest.mark.parametrize("mixes", [4, 5])
+def test_what_is_kept_of_parts_comes_in_their_order(mixes):
+    X, y = make_zipf_text(900, 500, random_state=0)
+    shards, how = cut(X, y, 3), {"shuffle": False, "intercept_scaling": 0.3}
+    model = fit_distributed(shards, algo="arow", mixes_per_epoch=mixes, max_iter=2, **how)
+    kept = model._fitted.progress
+    assert kept.n_trials == 900
+    expected = np.concatenate([of for part in in_parts(shards, mixes) for _, of in part])
+    np.testing.assert_array_equal(kept.positive[:900].sum(), np.sum(expected == 1))
+    n = 900 // mixes
+    for i in range(mixes):
+        labels = np.sort(expected[i * n : (i + 1) * n] == 1)
+        np.testing.assert_array_equal(np.sort(kept.positive[i * n : (i + 1) * n, 0]), labels)
+    first = [sparsemargin.AROWClassifier(**how).fit(*part) for part in in_parts(shards, mixes)[0]]
+    alone = np.concatenate([each._fitted.progress.outputs[: n // 3] for each in first])
+    np.testing.assert_allclose(np.sort(kept.outputs[:n], 0), np.sort(alone, 0), rtol=1e-12)
+    wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]
+    assert wrong[600:].mean() < wrong[:300].mean()
+    assert fit_distributed(shards, algo="so", max_iter=2)._fitted.progress.n_trials == 900

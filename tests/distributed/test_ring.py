@@ -63,6 +63,25 @@ def test_rows_of_many_labels_and_rows_that_are_shuffled():
     np.testing.assert_array_equal(model._fitted.rows_by_class, 2 * counted)
 
 
+def test_each_label_keeps_what_it_said_of_rows_before_it_learned_them():
+    shards = cut(*make_data(240, n_classes=5), 3)
+    how = {"algo": "arow", "max_iter": 1, "shuffle": False, "intercept_scaling": 1.0}
+    model = fit_distributed(shards, mixing="ring", **how)
+    kept = model._fitted.progress
+    # The rows of all shards turn by turn, as they are as late.
+    turns = np.arange(240).reshape(3, 80).T.ravel()
+    for first, labels in enumerate(labels_of(model, 3)):
+        alone = sparsemargin.fit_csr(*in_turn(shards, first), **how)._fitted.progress
+        for name in "outputs", "positive":
+            of_rows = np.roll(getattr(alone, name)[:240, labels], 80 * first, axis=0)
+            np.testing.assert_array_equal(getattr(kept, name)[:240, labels], of_rows[turns])
+    assert kept.n_trials == 240
+    X, y = in_turn(shards, 0)
+    told = model.predict_proba(X)
+    np.testing.assert_allclose(told.sum(axis=1), 1.0)
+    assert np.mean(told.argmax(axis=1) == y) > 0.6
+
+
 def test_a_ring_is_taken_where_there_are_enough_labels_and_goes_on_from_its_checkpoint(tmp_path):
     shards = cut(*make_data(n_classes=4), 4)
     how = {"algo": "alma", "max_iter": 3, "random_state": 0}

@@ -69,9 +69,10 @@ def test_unknown_names_are_answered_by_those_meant(algo, settings, told):
     assert not {*settings} & {*known}
 
 
-def test_probabilities_are_not_there_and_the_error_says_where_they_are():
-    with pytest.raises(AttributeError, match="CalibratedClassifierCV"):
-        _ = fit_csr(np.eye(2), [0, 1]).predict_proba
+def test_where_probabilities_are_not_there_the_error_says_how_they_are_had():
+    with pytest.raises(AttributeError) as refusal:
+        _ = fit_csr(np.eye(2), [0, 1], "perceptron", hypothesis="vote").predict_proba
+    assert "CalibratedClassifierCV" in str(refusal.value.__cause__)
 
 
 def test_a_pipeline_is_taken_as_it_is(tmp_path):

@@ -359,7 +359,8 @@ def test_models_of_one_class_a_row_point_to_one_versus_rest_and_figures_of_it_ar
         with pytest.raises(ValueError, match="several labels"):
             call()
     model = PNormPerceptron().fit(X, Y[:, 0])
-    for wrong in {}, {"top_k": 1, "threshold": 0.0}, {"threshold": 0.0}:
+    assert_array_equal(model.predict_labels(X, threshold=0.0), model.decision_function(X) >= 0)
+    for wrong in {}, {"top_k": 1, "threshold": 0.0}:
         with pytest.raises(ValueError, match="Pass top_k alone, or call predict"):
             model.predict_labels(X, **wrong)
     with pytest.raises(ValueError, match="top_k must be an integer from 1"):

@@ -140,3 +140,10 @@ def choosing_p_and_alpha(n):
     assert all(errors.argmin() % 4 <= 1 for errors in (many, many_wrong, text))
     sparse, dense = (search.best_params_["p"] for search in n.searches.values())
     assert dense <= 3 < 6 <= sparse
+
+
+def cells(n):
+    assert n.accuracy > 0.7
+    assert n.sure > n.accuracy
+    assert n.markers["names"].shape == (8,)
+    assert (n.types.predicted == n.model.predict(n.others[:, n.model.feature_names_in_].X)).all()

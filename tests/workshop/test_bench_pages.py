@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import probabilities
 import scale
 import tables
 import timing
@@ -58,7 +59,8 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
         text = page.read_text()
         assert on_page
         assert tables.fill(text, on_page) == text
-    for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE):
+    told = probabilities, tables.TEXT_GUIDE.with_name("probabilities.md")
+    for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE), told:
         folder = tmp_path / of.__name__
         folder.mkdir()
         of.draw_pictures(folder)

@@ -32,6 +32,7 @@ NOTEBOOKS = {
     "rcv1": (6, "rcv1_subsets_topics.svm.bz2 rcv1_topics.txt"),
     "microarrays": (4, "Lymphoma96x4026.arff.gz lymphoma_labels.csv breast_er_west2001.csv.gz "
                        "colon_alon1999.csv.gz leukemia_golub1999.csv.gz"),
+    "cells": (2, ""),
     "mnist": (4, "train-images-idx3-ubyte.gz train-labels-idx1-ubyte.gz "
                  "t10k-images-idx3-ubyte.gz t10k-labels-idx1-ubyte.gz"),
 }  # fmt: skip

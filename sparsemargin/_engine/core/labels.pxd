@@ -88,6 +88,18 @@ cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noe
         trials - space.labels[l].average.begin) * unit(space, l)
 
 
+cdef inline void mix(const Space* space, Py_ssize_t l, int64_t trials, double* a,
+                     double* b) noexcept nogil:
+    """The hypothesis after so many trials as ``a * g + b * acc``, see `mixture`."""
+    cdef const Label* label = space.labels + l
+    cdef int64_t local = label.stopped if label.stopped >= 0 else trials
+    if not space.averaged:
+        a[0], b[0] = unit(space, l), 0.0
+        return
+    trials = max(local - label.idle, <int64_t> 1)
+    a[0], b[0] = counted(space, l, local) / trials, 1.0 / trials
+
+
 cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
     """Project theta, and bring norm and sigma up to date."""
     cdef Label* label = space.labels + l

@@ -219,19 +219,10 @@ cdef class FirstOrderSpace:
             Zero where the hypothesis is the last one.
         """
         cdef Py_ssize_t l
-        cdef Label* label
-        cdef int64_t local, trials
-        a_array, b_array = np.empty(self.c.n_labels), np.zeros(self.c.n_labels)
+        a_array, b_array = np.empty(self.c.n_labels), np.empty(self.c.n_labels)
         cdef double[::1] a = a_array, b = b_array
         for l in range(self.c.n_labels):
-            label = self.c.labels + l
-            if self.c.averaged:
-                local = label.stopped if label.stopped >= 0 else self.trials
-                trials = max(local - label.idle, <int64_t> 1)
-                a[l] = counted(&self.c, l, local) / trials
-                b[l] = 1.0 / trials
-            else:
-                a[l] = unit(&self.c, l)
+            mix(&self.c, l, self.trials, &a[l], &b[l])
         return a_array, b_array
 
     def theta_norm(self):

@@ -168,6 +168,11 @@ cdef inline bint keeps_variances(const Rule* rule) noexcept nogil:
     return rule.kind == AROW
 
 
+cdef inline bint minds_repeats(const Rule* rule) noexcept nogil:
+    """Whether steps depend on norms or variances, which a column that stands twice would falsify."""
+    return rule.scaling != UNSCALED or (rule.kind != PERCEPTRON and rule.kind != ALMA)
+
+
 cdef inline bint has_margin(const Rule* rule) noexcept nogil:
     """Whether thresholds are above 0, from the first on, so that rows' norms matter to trials."""
     return threshold(rule, 1) > 0.0

@@ -1,23 +1,24 @@
 """A row as corrections take it: augmented, scaled, and each of its columns once."""
 
-from libc.stdint cimport int64_t, uint32_t
+from libc.stdint cimport int64_t
 from libcpp.algorithm cimport sort
 from libcpp.pair cimport pair
 from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.arithmetic cimport Power
-from sparsemargin._engine.rows.csr cimport Row, RowScale, measure
+from sparsemargin._engine.rows.csr cimport ColumnMarks, Row, RowScale, measure
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef extern from *:
     """
     #include <utility>
     #include <vector>
+    #include "rows/csr.hpp"
     struct Workspace {  // room for the row at hand
         std::vector<double> values, numbers, variances;
         std::vector<int64_t> columns;
         std::vector<std::pair<int64_t, double>> entries;
-        std::vector<uint32_t> marks;
+        sparsemargin::ColumnMarks marks;
 
         void reserve(size_t n) {
             if (columns.size() >= n) return;
@@ -32,7 +33,7 @@ cdef extern from *:
         vector[double] variances
         vector[int64_t] columns
         vector[pair[int64_t, double]] entries
-        vector[uint32_t] marks
+        ColumnMarks marks
         void reserve(size_t n) except + nogil
 
 
@@ -54,7 +55,7 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
                                bint repeats) except -1 nogil:
     """The row, whose bias and slack are set; False where it is zero.
 
-    `known` is what it was measured to be, norm 0: not yet; NULL: that is not kept.
+    `known` is what it was measured to be, norm 0: not yet.
     """
     cdef Row[double, int64_t] merged
     cdef Py_ssize_t j, n = row.nnz
@@ -66,12 +67,10 @@ cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
         for j in range(n):
             work.values[j] *= x.scale.factor
     else:
-        if known != NULL and known.norm > 0.0:
-            x.scale = known[0]
-        elif not measure(&x.scale, p, row, x.bias, x.slack):
+        if not known.norm > 0.0 and not measure(known, p, row, x.bias, x.slack):
+            known.norm = 0.0
             return False
-        elif known != NULL:
-            known[0] = x.scale
+        x.scale = known[0]
         work.reserve(n + 1)
         copy_scaled(work.values.data(), work.columns.data(), row, x.scale.factor)
     if x.bias:

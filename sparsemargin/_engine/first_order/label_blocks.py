@@ -110,7 +110,8 @@ def task_of(task, rows, first, last):
     mine = (first <= labels) & (labels < last)
     positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
     weights = np.ascontiguousarray(task.class_weight[:, first:last])
-    return replace(task, rows=rows, positives=positives, class_weight=weights)
+    kept = None if task.kept is None else task.kept.of_labels(first, last)
+    return replace(task, rows=rows, positives=positives, class_weight=weights, kept=kept)
 
 
 class BlockOutputs:
@@ -138,8 +139,8 @@ class LabelBlocks(LinearSpace):
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
         Of each sixteen labels, and of the last few: "t", "g" where it is not t, "acc" and "synced"
-        with an average, and "gain" with variances, but for zeros; and "at", rising, the coordinate
-        * 16 + the label of each.
+        with an average, and "variances" where there are such, but for zeros; and "at", rising, the
+        coordinate * 16 + the label of each.
     """
 
     n_features = 0
@@ -173,7 +174,7 @@ class LabelBlocks(LinearSpace):
         if self.averaged:
             arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
         if self.adaptive:
-            arrays["gain"] = space.gain[:, labels]
+            arrays["variances"] = space.variances[:, labels]
         return arrays
 
     @property
@@ -407,8 +408,9 @@ def how_of(space):
 
 def itemsize_of(space):
     """Bytes that the dense state takes a number."""
-    linked, sums = space.p != 2.0, (space.acc, space.synced) if space.averaged else ()
-    return space.t.itemsize * (1 + linked + space.adaptive) + sum(array.itemsize for array in sums)
+    n_kinds = 1 + (space.p != 2.0) + space.adaptive + space.averaged
+    n_synced = space.averaged * (1 + 2 * space.adaptive)  # strides are the others'
+    return space.t.itemsize * n_kinds + space.synced.itemsize * n_synced
 
 
 def resized(space, n_features, first=0):

@@ -9,14 +9,14 @@ from sparsemargin._engine.rows.csr cimport state_t
 
 cdef extern from *:
     """
-    // The labels of a coordinate stand side by side, `width` of them, padding included.
+    // The labels of a coordinate stand side by side, `stride` numbers from those of the next.
     template <class S>
     struct Coordinates {
         S *t, *g;  // g is t itself for p = 2
         S *acc;  // where there is an average
         uint16_t *synced;  // flushes that acc has taken in
-        S *gain;  // in precision, where there are variances: these are 1 / (1 + gain)
-        Py_ssize_t width;
+        S *variances;  // where there are such; 0: still 1
+        Py_ssize_t stride;
     };
     """
     cdef cppclass Coordinates[S]:
@@ -24,8 +24,8 @@ cdef extern from *:
         S* g
         S* acc
         uint16_t* synced
-        S* gain
-        Py_ssize_t width
+        S* variances
+        Py_ssize_t stride
 
 
 cdef enum:
@@ -39,12 +39,12 @@ cdef struct Move:  # what a step came to
 
 
 cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
-                       Py_ssize_t i, Py_ssize_t n_labels, const double* a,
+                       Py_ssize_t i, Py_ssize_t first, Py_ssize_t last, const double* a,
                        const double* b) noexcept nogil:
-    """The weights of a coordinate whose first number is the i-th."""
+    """The weights of some labels at a coordinate whose first number is the i-th."""
     cdef Py_ssize_t l
     cdef double g, acc
-    for l in range(n_labels):
+    for l in range(first, last):
         g = at.g[i + l]
         if not c.averaged:
             made[l] = <state_t> (g * a[l])

@@ -22,7 +22,7 @@ What sweeps remain are rare: none to four in 10,000 corrections, even where labe
 other.
 """
 
-from libc.float cimport DBL_EPSILON, FLT_EPSILON
+from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
 from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
@@ -36,6 +36,7 @@ from sparsemargin._engine.numerics.arithmetic cimport (
     BLOCK, Sum, add, add_sum, link, raise_block, raised, tidy
 )
 from sparsemargin._engine.numerics.average cimport clear, must_flush
+from sparsemargin._engine.numerics.vectors cimport fall, growth, spread
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
 # A row may exceed, or fall short of, what was learned so far by this power of two.
@@ -54,7 +55,7 @@ cdef void sync(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexc
     if label.flushes == 0:
         return
     for j in range(space.n_coordinates):
-        i = j * at.width + l
+        i = j * at.stride + l
         at.acc[i] += <state_t> (pending[at.synced[i]] * at.g[i])
         at.synced[i] = 0
     for j in range(label.flushes):
@@ -83,7 +84,7 @@ cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l)
     cdef int64_t nonzero = 0
     cdef Sum total = Sum(0.0, 0.0, 0.0)
     for j in range(space.n_coordinates):
-        i = j * at.width + l
+        i = j * at.stride + l
         if at.t[i] != 0:
             nonzero += 1
             add(&total, <double> at.t[i] * at.g[i])
@@ -104,7 +105,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
         flush(space, at, l)
         sync(space, at, l)
     for j in range(space.n_coordinates):
-        i = j * at.width + l
+        i = j * at.stride + l
         if at.t[i] != 0:
             at.t[i] = <state_t> (at.t[i] * factor)
             if space.p.exponent != 2.0:
@@ -127,7 +128,7 @@ cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noe
         flush(space, at, l)
         sync(space, at, l)
     for j in range(space.n_coordinates):
-        i = j * at.width + l
+        i = j * at.stride + l
         at.t[i] = at.g[i] = 0
     for j in range(space.n_slack):
         space.slack_t[j * space.n_labels + l] = 0.0
@@ -142,7 +143,7 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
     cdef Py_ssize_t i, j
     cdef double peak = 0.0
     for j in range(space.n_coordinates):
-        i = j * at.width + l
+        i = j * at.stride + l
         peak = max(peak, fabs(<double> at.t[i]))
     return peak
 
@@ -207,9 +208,9 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
     cdef const int64_t* columns = x.columns
     cdef double* numbers = x.numbers
     cdef const state_t* acc = at.acc + l
-    cdef Py_ssize_t width = at.width
+    cdef Py_ssize_t stride = at.stride
     for j in range(x.n):
-        i = columns[j] * width
+        i = columns[j] * stride
         if averaged:
             prefetch(acc + i)
         old = t[i]
@@ -234,12 +235,12 @@ cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t
     cdef int64_t nonzero = 0
     cdef state_t* t = at.t + l
     cdef state_t* g = at.g + l
-    cdef Py_ssize_t b, i, j, start, n, width = at.width
+    cdef Py_ssize_t b, i, j, start, n, stride = at.stride
     for b in range((x.n + BLOCK - 1) // BLOCK):
         start = b * BLOCK
         n = min(<Py_ssize_t> BLOCK, x.n - start)
         for j in range(n):
-            i = x.columns[start + j] * width
+            i = x.columns[start + j] * stride
             old = t[i]
             moved[j] = old + step * x.values[start + j]
             powers[j] = fabs(moved[j])
@@ -249,7 +250,7 @@ cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t
             nonzero += (moved[j] != 0) - (old != 0)
         raise_block(&space.link, powers, n)
         for j in range(n):
-            g[x.columns[start + j] * width] = <state_t> copysign(powers[j], moved[j])
+            g[x.columns[start + j] * stride] = <state_t> copysign(powers[j], moved[j])
             add(&came, powers[j] * fabs(moved[j]))
     add_sum(&gone, &came)
     tidy(&gone)
@@ -274,7 +275,7 @@ cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize
     if flushes == 0:
         return
     for j in range(x.n):
-        i = x.columns[j] * at.width + l
+        i = x.columns[j] * at.stride + l
         at.acc[i] += <state_t> (pending[at.synced[i]] * x.numbers[j])
         at.synced[i] = flushes
 
@@ -293,9 +294,9 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
     cdef const int64_t* columns = x.columns
     cdef const double* numbers = x.numbers
     cdef double Z = label.average.Z
-    cdef Py_ssize_t width = at.width
+    cdef Py_ssize_t stride = at.stride
     for j in range(x.n):
-        i = columns[j] * width
+        i = columns[j] * stride
         acc[i] -= <state_t> (Z * (g[i] - numbers[j]))
 
 
@@ -304,7 +305,7 @@ cdef inline void prefetch_numbers(const Space* space, const Coordinates[state_t]
     """Prefetch what a correction reads beside g, which scores have read."""
     cdef Py_ssize_t i, j
     for j in range(x.n):
-        i = x.columns[j] * at.width + l
+        i = x.columns[j] * at.stride + l
         prefetch(at.t + i)
         if space.averaged:
             prefetch(at.acc + i)
@@ -314,48 +315,56 @@ cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil:
     """Let the instance have the variances of its coordinates; that of its output."""
     cdef Py_ssize_t j
-    cdef double total = 0.0
+    cdef const state_t* variances = at.variances + l
     for j in range(x.n):
-        x.variances[j] = 1.0 / (1.0 + at.gain[x.columns[j] * at.width + l])
-        total += x.values[j] * x.values[j] * x.variances[j]
-    return total
+        x.variances[j] = variances[x.columns[j] * at.stride]
+    return spread(x.variances, x.values, x.n)
 
 
-cdef double sum_others(const Instance* x, Py_ssize_t but, double factor) noexcept nogil:
+cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* gain) noexcept nogil:
     """What all entries but one add to the output's variance. Taken from the whole, it would cancel
     where that one outweighs the rest."""
     cdef Py_ssize_t j
     cdef double total = 0.0
+    cdef double own = gain.factor * x.values[but] * x.values[but] * x.variances[but]
+    if gain.output - own >= own:
+        return gain.output - own
     for j in range(x.n):
         if j != but:
-            total += factor * x.values[j] * x.values[j] * x.variances[j]
+            total += gain.factor * x.values[j] * x.values[j] * x.variances[j]
     return total
 
 
 cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                                const Instance* x, double step,
                                const PrecisionGain* gain) noexcept nogil:
-    """As `move_2`, by the instance times its variances, which `find_variances` has found."""
+    """As `move_2`, by the instance times its variances, which `find_variances` has found. These
+    fall: ``1 / V'`` is ``1 / V`` and square over noise and others, hence
+    ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
-    cdef int64_t nonzero = 0
-    cdef double old, moved, square, own, others, increment = 0.0
+    cdef double others, increment
+    cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN  # 0 stands for 1
+    cdef state_t* t = at.t + l
+    cdef state_t* variances = at.variances + l
+    cdef const double* values = x.values
+    cdef const int64_t* columns = x.columns
+    cdef double* numbers = x.numbers
+    cdef double* moved = x.variances
+    cdef Py_ssize_t stride = at.stride
+    if fall(numbers, x.variances, values, gain.factor, gain.output, gain.noise, least, x.n):
+        for j in range(x.n):
+            others = sum_others(x, j, gain)
+            numbers[j] = max(
+                x.variances[j] * ((gain.noise + others) / (gain.noise + gain.output)), least)
     for j in range(x.n):
-        i = x.columns[j] * at.width + l
-        square = gain.factor * x.values[j] * x.values[j]
-        own = square * x.variances[j]
-        others = gain.output - own
-        if others < own:
-            others = sum_others(x, j, gain.factor)
-        at.gain[i] += <state_t> (square / (gain.noise + others))
-        old = at.t[i]
-        x.numbers[j] = old
-        at.t[i] = <state_t> (old + step * x.values[j] * x.variances[j])
-        moved = at.t[i]
-        increment += (moved - old) * (moved + old)
-        nonzero += (moved != 0.0) - (old != 0.0)
+        i = columns[j] * stride
+        variances[i] = <state_t> numbers[j]
+        numbers[j] = t[i]
+        t[i] = <state_t> (t[i] + step * values[j] * moved[j])
+        moved[j] = t[i]
+    label.nonzero += growth(&increment, numbers, moved, x.n)
     add(&label.S, increment)
     tidy(&label.S)
-    label.nonzero += nonzero
 
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,

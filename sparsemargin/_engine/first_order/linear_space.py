@@ -26,7 +26,7 @@ _OUTPUTS_PER_PART = 1 << 17
 _COORDINATES_PER_PART = 1 << 15
 
 # What a space keeps of each coordinate, and of each label.
-_NUMBERS = "t", "g", "acc", "synced", "gain"
+_NUMBERS = "t", "g", "acc", "synced", "variances"
 _OF_LABELS = "labels", "sigma", "threshold", "pending"
 
 
@@ -151,12 +151,12 @@ class LinearSpace(LinearState, Replayed):
         for name in _NUMBERS:
             getattr(wide, name)[...] = 0
         wide.resize(n_features)
+        # A joint machine has a coordinate for each class.
+        n_each = len(self.t) // len(at)
+        at = (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
         for name in _NUMBERS:
-            mine, its = getattr(self, name), getattr(wide, name)
-            if mine.size:
-                # A joint machine has a coordinate for each class.
-                n = n_features + bool(self.bias)
-                its.reshape(n, -1)[at.astype(np.int64)] = mine.reshape(len(at), -1)
+            if getattr(self, name).size:
+                getattr(wide, name)[at] = getattr(self, name)
         return wide
 
 

@@ -34,10 +34,10 @@ cdef class Hypothesis:
             return
         if self.weights is not None and self.space.is_single:
             singles = self.weights
-            in_float.g = &singles[0, 0]
+            in_float.g, in_float.stride = &singles[0, 0], self.space.width
         elif self.weights is not None:
             doubles = self.weights
-            in_double.g = &doubles[0, 0]
+            in_double.g, in_double.stride = &doubles[0, 0], self.space.width
         with nogil:
             if self.space.is_single:
                 fill_by_types(self, &out[0, 0], in_float, rows, start, stop)
@@ -62,20 +62,23 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
     cdef const Space* c = &of.space.c
     cdef Py_ssize_t r, l, K = c.n_labels, n = c.n_coordinates
     cdef Weights[state_t] weights = weights_of(
-        <const state_t*> at.g, at.width, n, 0, K, True)
+        <const state_t*> at.g, at.stride, n, 0, K, of.space.width)
     cdef bint by_row = c.averaged and of.weights is None
-    cdef const state_t* of_bias = at.g + (n - 1) * at.width
+    cdef const state_t* of_bias = at.g + (n - 1) * at.stride
     cdef vector[double] scores
     cdef vector[double] made  # as wide as either type needs
     cdef vector[int64_t] places
     cdef Row[value_t, index_t] row
-    scores.resize(at.width)
+    scores.resize(of.space.width)
     for r in range(start, stop):
         row = rows.at(r)
         if by_row:
             made.resize((row.nnz + 1) * K)
             of_bias = weigh_row(<state_t*> made.data(), of, at, row)
             score_weighed(scores.data(), <const state_t*> made.data(), K, row, places)
+        elif K == 1:
+            score_alone(scores.data(), NULL, 0.0, weights, n, False, row,
+                        rows.at(min(r + AHEAD, rows.n - 1)))
         else:
             score(scores.data(), weights, row, rows.at(min(r + 1, rows.n - 1)))
         for l in range(K):
@@ -93,8 +96,8 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
     cdef const Space* c = &of.space.c
     cdef Py_ssize_t j, i, K = c.n_labels
     for j in range(row.nnz + (1 if c.bias else 0)):
-        i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.width
-        weigh(made + j * K, c, at, i, K, &of.a[0], &of.b[0])
+        i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.stride
+        weigh(made + j * K, c, at, i, 0, K, &of.a[0], &of.b[0])
     return made + row.nnz * K
 
 
@@ -106,5 +109,5 @@ cdef int score_weighed(double* scores, const state_t* made, Py_ssize_t K,
     while <Py_ssize_t> places.size() < row.nnz:
         places.push_back(places.size())
     own.values, own.columns, own.nnz = row.values, places.data(), row.nnz
-    score(scores, weights_of(made, K, row.nnz, 0, K, True), own, own)
+    score(scores, weights_of(made, K, row.nnz, 0, K, K), own, own)
     return 0

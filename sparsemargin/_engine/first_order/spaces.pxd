@@ -8,7 +8,7 @@ cdef class LinearState(FirstOrderSpace):
     cdef readonly object g
     cdef readonly object acc
     cdef readonly object synced
-    cdef readonly object gain
+    cdef readonly object variances
     cdef readonly object pending
     cdef readonly Py_ssize_t width
     cdef readonly object row_slack
@@ -17,7 +17,7 @@ cdef class LinearState(FirstOrderSpace):
     cdef bint is_single
     cdef Coordinates[float] singles
     cdef Coordinates[double] doubles
-    cdef take_coordinates(self, t, g, acc, synced, gain, pending)
+    cdef take_coordinates(self, tuple arrays, pending)
     cdef point(self)
 
 cdef class JointState(LinearState):

@@ -18,6 +18,7 @@ class LinearState(FirstOrderSpace):
     g: np.ndarray
     acc: np.ndarray
     synced: np.ndarray
+    variances: np.ndarray
     gain: np.ndarray
     pending: np.ndarray
     width: int

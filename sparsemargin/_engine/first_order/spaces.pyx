@@ -88,9 +88,9 @@ cdef class LinearState(FirstOrderSpace):
 
     Attributes
     ----------
-    t, g, acc, synced, gain : ndarray of shape (n_coordinates, width)
+    t, g, acc, synced, variances : ndarray of shape (n_coordinates, width)
         See `linear`; the labels come first, padding after them. Empty are acc and synced without an
-        average, gain without variances.
+        average, variances where there are none; these are 0 where they are still 1.
     pending : ndarray of shape (width, FLUSHES + 1)
     """
 
@@ -106,24 +106,35 @@ cdef class LinearState(FirstOrderSpace):
         if n_features >= MOST_NUMBERS // width:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
         self.c.n_coordinates = n_features + (1 if bias else 0)
-        n = self.c.n_coordinates
-        t = zeros(n, width, dtype)
-        n_counted = n if averaged else 0
-        self.take_coordinates(
-            t, t if p == 2.0 else zeros(n, width, dtype), zeros(n_counted, width, dtype),
-            zeros(n_counted, width, np.uint16), zeros(n if adaptive else 0, width, dtype),
-            np.zeros((width, FLUSHES + 1 if averaged else 0)))
+        self.take_coordinates(self.fresh(self.c.n_coordinates, p, dtype),
+                              np.zeros((width, FLUSHES + 1 if averaged else 0)))
         self.log = log
         self.open_labels(p)
 
-    cdef take_coordinates(self, t, g, acc, synced, gain, pending):
-        """Take these arrays for the coordinates' numbers."""
-        self.t, self.g, self.acc, self.synced, self.gain = t, g, acc, synced, gain
+    def fresh(self, n, p, dtype):
+        """Zeros for so many coordinates: t, g, acc, synced and the variances.
+
+        Of a coordinate t, the variances and, where scores read few numbers at once, acc lie side by
+        side, as corrections need them all."""
+        width, n_counted = padded(self.c.n_labels), n if self.c.averaged else 0
+        beside = self.c.averaged and p == 2.0 and (self.c.n_labels == 1 or self.c.adaptive)
+        beside = beside and not isinstance(self, JointState)
+        after = width * (1 + self.c.adaptive)
+        numbers = zeros(n, after + (width if beside else 0), dtype)
+        t, variances, acc = numbers[:, :width], numbers[:, width:after], numbers[:, after:]
+        if not beside:
+            acc = zeros(n_counted, width, dtype)
+        synced = zeros(n_counted, numbers.shape[1], np.uint16)[:, :width]
+        return t, t if p == 2.0 else zeros(n, width, dtype), acc, synced, variances
+
+    cdef take_coordinates(self, tuple arrays, pending):
+        """Take arrays such as `fresh` gives."""
+        self.t, self.g, self.acc, self.synced, self.variances = arrays
         self.pending = pending
         self.c.pending = <double*> address(pending)
         self.c.pending_step = pending.strides[0] // sizeof(double)
-        self.c.n_coordinates, self.width = t.shape
-        self.is_single = t.dtype == np.float32
+        self.c.n_coordinates, self.width = self.t.shape
+        self.is_single = self.t.dtype == np.float32
         self.c.window = 100 if self.is_single else 600
         self.point()
 
@@ -132,22 +143,29 @@ cdef class LinearState(FirstOrderSpace):
         cdef void* t = address(self.t)
         cdef void* g = address(self.g)
         cdef void* acc = address(self.acc)
-        cdef void* gain = address(self.gain)
+        cdef void* variances = address(self.variances)
+        cdef Py_ssize_t stride = self.t.strides[0] // self.t.itemsize
         self.singles.t, self.singles.g, self.singles.acc = <float*> t, <float*> g, <float*> acc
         self.doubles.t, self.doubles.g, self.doubles.acc = <double*> t, <double*> g, <double*> acc
         self.singles.synced = self.doubles.synced = <uint16_t*> address(self.synced)
-        self.singles.gain, self.doubles.gain = <float*> gain, <double*> gain
-        self.singles.width = self.doubles.width = self.width
+        self.singles.variances, self.doubles.variances = <float*> variances, <double*> variances
+        self.singles.stride = self.doubles.stride = stride
 
     @property
     def nbytes(self):
         """Bytes that the coordinates take."""
         return (self.t.nbytes + (0 if self.g is self.t else self.g.nbytes) + self.acc.nbytes
-                + self.synced.nbytes + self.gain.nbytes)
+                + self.synced.nbytes + self.variances.nbytes)
 
     @property
     def n_features(self):
         return self.c.n_coordinates - (1 if self.c.bias else 0)
+
+    @property
+    def gain(self):
+        """What the precision of each coordinate has gained since it was 1, float64."""
+        held = self.variances.astype(np.float64)
+        return np.divide(1.0 - held, held, out=np.zeros_like(held), where=held > 0.0)
 
     def of_labels(self, numbers):
         """The numbers without what is padding."""
@@ -157,7 +175,7 @@ cdef class LinearState(FirstOrderSpace):
 
     def __getstate__(self):
         has = {"t": True, "g": self.g is not self.t, "acc": self.c.averaged,
-               "synced": self.c.averaged, "gain": self.c.adaptive}
+               "synced": self.c.averaged, "variances": self.c.adaptive}
         return {**{name: sparse(self.of_labels(getattr(self, name)).ravel()) if has[name] else None
                    for name in has},
                 "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
@@ -180,7 +198,7 @@ cdef class LinearState(FirstOrderSpace):
         self.c.slack = real(state, "slack", 0.0, INFINITY)
         self.c.averaged = flag(state, "averaged")
         self.c.normalized = flag(state, "normalized")
-        self.c.adaptive = part(state, "gain") is not None
+        self.c.adaptive = part(state, "variances") is not None
         self.trials = integer(state, "trials", 0, MAX_TRIALS)
         t = part(state, "t")
         dtype = getattr(t["values"] if isinstance(t, dict) and "values" in t else t, "dtype", None)
@@ -189,20 +207,18 @@ cdef class LinearState(FirstOrderSpace):
         require(p != 2.0 or part(state, "g") is None, "'g' is not of a model like this")
         for name in () if self.c.averaged else ("acc", "synced"):
             require(part(state, name) is None, f"{name!r} is not of a model like this")
-        n_counted, width = n if self.c.averaged else 0, padded(self.c.n_labels)
-        t = self.laid_out(state, "t", dtype, n)
-        g = t if p == 2.0 else self.laid_out(state, "g", dtype, n)
+        arrays = self.fresh(n, p, dtype)
+        for name, array in zip(("t", "g", "acc", "synced", "variances"), arrays):
+            if array.size and not (name == "g" and p == 2.0):
+                self.lay_out(array, state, name)
         self.restore_labels(p, part(state, "labels"))
         flushes = self.labels["flushes"]
         require_within("flushes", flushes, 0, FLUSHES if self.c.averaged else 0)
-        pending = np.zeros((width, FLUSHES + 1 if self.c.averaged else 0))
+        pending = np.zeros((arrays[0].shape[1], FLUSHES + 1 if self.c.averaged else 0))
         pending[:self.c.n_labels, :flushes.max()] = array_of(
             state, "pending", np.float64, (self.c.n_labels, flushes.max()))
-        self.take_coordinates(t, g, self.laid_out(state, "acc", dtype, n_counted),
-                              self.laid_out(state, "synced", np.uint16, n_counted),
-                              self.laid_out(state, "gain", dtype, n if self.c.adaptive else 0),
-                              pending)
-        require_within("gain", self.of_labels(self.gain), 0.0, np.finfo(dtype).max)
+        self.take_coordinates(arrays, pending)
+        require_within("variances", self.of_labels(self.variances), 0.0, 1.0)
         most = self.of_labels(self.synced).max(axis=0, initial=0)
         require((most <= flushes).all(),
                 f"'synced' holds {most.max(initial=0)}, more flushes than there were")
@@ -212,21 +228,15 @@ cdef class LinearState(FirstOrderSpace):
             require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
 
-    def laid_out(self, state, name, dtype, n_coordinates):
-        """The numbers called `name`, padded."""
-        n, width = self.c.n_labels, padded(self.c.n_labels)
-        if n_coordinates == 0:
-            return zeros(0, width, dtype)
-        array = dense(state, name, dtype, n_coordinates * n)
-        if width == n:
-            return writable(array).reshape(n_coordinates, n)
-        numbers, array = zeros(n_coordinates, width, dtype), array.reshape(n_coordinates, n)
+    def lay_out(self, numbers, state, name):
+        """Put the numbers called `name` where they belong."""
+        n = self.c.n_labels
+        array = dense(state, name, numbers.dtype, len(numbers) * n).reshape(-1, n)
         # What is not written to takes no memory.
-        for start in range(0, n_coordinates, 1 << 10):
+        for start in range(0, len(numbers), 1 << 10):
             some = slice(start, start + (1 << 10))
             if array[some].view(f"i{array.itemsize}").any():
                 numbers[some, :n] = array[some]
-        return numbers
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
@@ -241,15 +251,13 @@ cdef class LinearState(FirstOrderSpace):
         start, first = max(-first, 0), max(first, 0)
         kept = min(n - start, n_before - first)
 
-        def moved(old):
-            new = zeros(n + n_last if len(old) else 0, old.shape[1], old.dtype)
-            new[start:start + kept] = old[first:first + kept]
-            new[len(new) - n_last:] = old[len(old) - n_last:]
-            return new
-
-        t = moved(self.t)
-        self.take_coordinates(t, t if self.g is self.t else moved(self.g), moved(self.acc),
-                              moved(self.synced), moved(self.gain), self.pending)
+        arrays = self.fresh(n + n_last, self.p, self.t.dtype)
+        before = self.t, self.g, self.acc, self.synced, self.variances
+        for new, old in zip(arrays, before):
+            if new.size:
+                new[start:start + kept] = old[first:first + kept]
+                new[len(new) - n_last:] = old[len(old) - n_last:]
+        self.take_coordinates(arrays, self.pending)
 
     # ------------------------------------------------------------------------------ the weights
 
@@ -261,9 +269,9 @@ cdef class LinearState(FirstOrderSpace):
         other.c.n_labels, other.c.bias, other.trials = n_labels, bias, self.trials
         t = look(self.t)
         shape = max(n_labels, len(self.pending)), self.pending.shape[1]
-        other.take_coordinates(t, t if self.g is self.t else look(self.g), look(self.acc),
-                               look(self.synced), look(self.gain),
-                               np.broadcast_to(self.pending, shape))
+        g = t if self.g is self.t else look(self.g)
+        arrays = t, g, look(self.acc), look(self.synced), look(self.variances)
+        other.take_coordinates(arrays, np.broadcast_to(self.pending, shape))
         times = n_labels // self.c.n_labels
         other.take_labels(self.p, np.repeat(self.labels, times), np.repeat(self.sigma, times),
                           np.repeat(self.threshold, times))
@@ -288,7 +296,7 @@ cdef class LinearState(FirstOrderSpace):
 
     def weighed(self):
         """The same where the coordinates stand; infinite where they exceed their type."""
-        weights = np.empty_like(self.t)
+        weights = np.empty(self.t.shape, self.t.dtype)
         if self.is_single:
             weigh_all(self, self.singles, <float*> address(weights))
         else:
@@ -376,7 +384,7 @@ cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[
         label.started = peak > 0.0
         label.scale = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
         for j in range(c.n_coordinates):
-            i = j * at.width + l
+            i = j * at.stride + l
             at.t[i] = <state_t> (theta[j, l] / label.scale)
             if c.p.exponent != 2.0:
                 at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
@@ -386,23 +394,24 @@ cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[
 
 cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made):
     """The weights of all coordinates, 0 where there is padding."""
-    cdef Py_ssize_t i, l, width = at.width
+    cdef Py_ssize_t i, l, width = space.width, stride = at.stride
     a_array, b_array, pending = space.factors()
     cdef const double[::1] a = a_array, b = b_array
     cdef bint averaged = space.c.averaged, flushed = pending is not None
     with nogil:
         for i in range(0, space.c.n_coordinates):
             if flushed:
-                weigh(made + i * width, &space.c, at, i * width, space.c.n_labels, &a[0], &b[0])
+                weigh(made + i * width, &space.c, at, i * stride, 0, space.c.n_labels, &a[0],
+                      &b[0])
                 for l in range(space.c.n_labels, width):
                     made[i * width + l] = 0
             elif averaged:
                 for l in range(width):
                     made[i * width + l] = <state_t> (
-                        at.g[i * width + l] * a[l] + at.acc[i * width + l] * b[l])
+                        at.g[i * stride + l] * a[l] + at.acc[i * stride + l] * b[l])
             else:
                 for l in range(width):
-                    made[i * width + l] = <state_t> (at.g[i * width + l] * a[l])
+                    made[i * width + l] = <state_t> (at.g[i * stride + l] * a[l])
 
 
 include "joint.pxi"

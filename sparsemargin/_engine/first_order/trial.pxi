@@ -5,7 +5,9 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
     cdef double bound
     if not job.normed:
         return 1.0
-    bound = bound_of_norm(row, job.bias, job.space.c.slack)
+    bound = call.scale.norm * (1.0 + 1e-12)
+    if not bound > 0.0:
+        bound = bound_of_norm(row, job.bias, job.space.c.slack)
     if job.is_joint:
         bound *= job.stretch
     if job.repeats != NULL and read_shared(job.repeats + call.row) != NONE:
@@ -156,6 +158,54 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     return correct(job, call, at, 0, lead, 1.0, share, &x)
 
 
+# ---------------------------------------------------------------------- outputs that are kept
+
+cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at,
+                              const Row[value_t, index_t]& row) noexcept nogil:
+    """Keep what the hypothesis says of the row, as it is before the trial."""
+    cdef int64_t j, place = place_of(&job.kept, call.trials)
+    cdef Py_ssize_t l, first = call.first, last = job.n_scores if job.is_joint else call.last
+    cdef double* outputs
+    cdef uint8_t* positive
+    if place < 0:
+        return
+    outputs = job.kept.outputs + place * job.kept.step
+    positive = job.kept.positive + place * job.kept.step
+    for l in range(first, last):
+        mix(&job.space.c, 0 if job.is_joint else l, call.trials, &call.a[l], &call.b[l])
+        outputs[l], positive[l] = call.a[l] * call.scores[l], False
+    if job.space.c.averaged:
+        average_outputs(job, call, at, row, outputs)
+    if job.starts != NULL:
+        for j in range(job.starts[call.row], job.starts[call.row + 1]):
+            if first <= job.labels[j] < last:
+                positive[job.labels[j]] = True
+    else:
+        j = job.codes[call.row] - (1 if job.n_scores == 1 else 0)
+        if first <= j < last:
+            positive[j] = True
+    if first == 0:
+        job.kept.steps[place] = 1.0 if job.weights == NULL else job.weights[call.row]
+
+
+cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,
+                                 const Row[value_t, index_t]& row, double* outputs) noexcept nogil:
+    """Let labels' outputs be those of their averages, weighed entry by entry."""
+    cdef Py_ssize_t l, i, j
+    cdef double value
+    cdef state_t* made = <state_t*> call.made.data()
+    for l in range(call.first, call.last):
+        outputs[l] = 0.0
+    for j in range(row.nnz + (1 if job.bias else 0)):
+        i, value = job.rows.n_features, job.bias
+        if j < row.nnz:
+            i, value = row.columns[j], row.values[j]
+        weigh(made, &job.space.c, at, i * at.stride, call.first, call.last, call.a.data(),
+              call.b.data())
+        for l in range(call.first, call.last):
+            outputs[l] += value * made[l]
+
+
 # -------------------------------------------------------------------------------- the correction
 
 cdef inline bint find_repeats(Job job, Call call,
@@ -163,7 +213,8 @@ cdef inline bint find_repeats(Job job, Call call,
     """See whether a column of the row stands twice, if that is not yet known."""
     if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
-    write_shared(job.repeats + call.row, SOME if has_repeats(row, call.work.marks) else NONE)
+    write_shared(job.repeats + call.row, SOME if has_repeats(row, job.rows.n_features,
+                                                             call.work.marks) else NONE)
     return True
 
 
@@ -171,7 +222,9 @@ cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& 
                                Instance* x) except -1 nogil:
     """The row as a correction takes it; False where it is zero."""
     cdef Space* c = &job.space.c
-    cdef RowScale* known = c.scales + call.row if c.scales != NULL else NULL
+    cdef RowScale* known = &call.scale
+    if c.scales != NULL:
+        known = c.scales + call.row
     cdef bint repeats = job.repeats != NULL and read_shared(job.repeats + call.row) == SOME
     x.bias, x.slack = job.bias, c.slack
     x.bias_column = job.rows.n_features
@@ -197,13 +250,13 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     return OK
 
 
-cdef inline double scaled_score(const state_t* g, Py_ssize_t width,
+cdef inline double scaled_score(const state_t* g, Py_ssize_t stride,
                                 const Instance* x) noexcept nogil:
     """The score of the row times its factor, its soft-margin coordinate left out."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(x.n):
-        total += x.values[j] * g[x.columns[j] * width]
+        total += x.values[j] * g[x.columns[j] * stride]
     return total
 
 
@@ -223,7 +276,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
         of_row = c.multipliers + call.row * c.n_labels + l
         kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
     if x.scale.exponent and fabs(score) < LOSSY:
-        score = scaled_score(<const state_t*> at.g + l, at.width, x)
+        score = scaled_score(<const state_t*> at.g + l, at.stride, x)
         if x.slack_t != NULL:
             score += link(&c.link, x.slack_t[l]) * x.slack
         if rule.scaling == BY_ROW:

@@ -17,14 +17,15 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.core.labels cimport (
-    FirstOrderRule, Space, answer, next_threshold, refit, scaled_step, settle, tighten, trial_of,
-    unit
+    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, settle, tighten,
+    trial_of, unit
 )
+from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.core.rules cimport (
-    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, plain_step,
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, minds_repeats, plain_step,
     starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
@@ -33,8 +34,8 @@ from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
 from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, ALL_STOPPED, DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, NOT_FINITE, OK,
-    OUT_OF_RANGE, TOO_WIDE, Csr, Row, Rows, RowScale, bound_of_norm, check_row, has_repeats,
-    index_t, prefetch, prefetch_row, state_t, value_t
+    LEAST_SQUARE, OUT_OF_RANGE, TOO_WIDE, Csr, Row, Rows, RowScale, bound_of_norm, check_row,
+    has_repeats, index_t, prefetch, prefetch_row, state_t, take_squares, value_t
 )
 from sparsemargin._engine.rows.scores cimport (
     BAD_COLUMN, Weights, score, score_alone, weights_of
@@ -91,16 +92,19 @@ cdef class Job:
     cdef list arrays  # that pointers lead to
     cdef bint is_joint
     cdef Py_ssize_t n_scores  # outputs of a row
-    cdef Py_ssize_t width  # numbers from a coordinate's first to the next one's, to score
+    cdef Py_ssize_t width  # those, and padding
+    cdef Py_ssize_t stride  # numbers from a coordinate's first to the next one's
     cdef double bias
     cdef double stretch  # ||Phi||_p / ||x||_p
     cdef bint normed  # instances are measured by their own norm
+    cdef bint squares  # which is found along with the score
     cdef const int64_t* codes
     cdef const int64_t* starts  # NULL: rows have a class
     cdef const int64_t* labels
     cdef const double* weights  # NULL: all 1
     cdef const double* class_weight
-    cdef uint8_t* repeats  # of each row; NULL: none
+    cdef uint8_t* repeats  # of each row; NULL: none, or they do no harm
+    cdef Kept kept
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
@@ -113,12 +117,13 @@ cdef class Job:
         self.space, self.rows, self.rule = space, rows, rule.rule
         self.is_joint = isinstance(space, JointState)
         self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
-        self.stretch = 1.0
+        self.stretch, self.stride = 1.0, space.doubles.stride
         if self.is_joint:
             joint = space
-            self.n_scores = self.width = joint.n_classes
+            self.n_scores = self.width = self.stride = joint.n_classes
             self.bias, self.stretch = joint.rho, pow(2.0, 1.0 / space.c.p.exponent)
         self.normed = self.rule.scaling == BY_ROW and has_margin(&self.rule)
+        self.squares = self.normed and self.n_scores == 1 and space.c.p.exponent == 2.0
         self.codes, self.class_weight = &codes[0], &class_weight[0, 0]
         if task.positives is not None:
             starts, labels = task.positives
@@ -128,7 +133,10 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
-        if not distinct:
+        self.kept = kept_of(task.kept)
+        merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
+                  or space.log is not None or self.is_joint)
+        if merges and not distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
             self.arrays.append(repeats)
@@ -207,6 +215,8 @@ cdef class Call:
     cdef uint64_t seed
     # Of the row at hand.
     cdef vector[double] scores, signs, units
+    cdef RowScale scale  # norm 0: not measured yet
+    cdef vector[double] a, b, made  # the hypothesis, where its outputs are kept
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -223,6 +233,9 @@ cdef class Call:
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
+        self.a.resize(job.n_scores)
+        self.b.resize(job.n_scores)
+        self.made.resize(job.n_scores)
 
 
 # ----------------------------------------------------------------------------------- the passes
@@ -270,6 +283,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
+        keep_outputs(job, call, at, row)
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:
@@ -307,17 +321,22 @@ cdef inline int read_row(Job job, Call call, const Coordinates[state_t]& at,
     cdef Py_ssize_t l, n_features = job.rows.n_features
     cdef Py_ssize_t first = call.first, last = call.last
     cdef double* scores = call.scores.data()
+    cdef double square
     cdef int status
-    cdef const state_t* of_bias = at.g + n_features * job.width
+    cdef const state_t* of_bias = at.g + n_features * job.stride
     cdef Weights[state_t] weights
+    call.scale.norm = 0.0
     if job.is_joint:
         first, last = 0, job.n_scores
-    weights = weights_of(<const state_t*> at.g, job.width, n_features, first, last,
-                         last == job.n_scores)
+    weights = weights_of(<const state_t*> at.g, job.stride, n_features, first, last,
+                         job.width if last == job.n_scores else last)
     if job.n_scores == 1:
-        status = score_alone(scores, weights, n_features, call.check, row, later)
+        status = score_alone(scores, &square if job.squares else NULL, LEAST_SQUARE, weights,
+                             n_features, call.check, row, later)
         if status != OK:
             return OUT_OF_RANGE if status == BAD_COLUMN else NOT_FINITE
+        if job.squares:
+            take_squares(&call.scale, square, job.bias, job.space.c.slack)
     else:
         prefetch_row(later)
         if call.check:
@@ -381,8 +400,8 @@ cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
                         const double* multipliers, double* scores) noexcept nogil:
     cdef double before = slack_squares(space, l)
     cdef Weights[state_t] weights = weights_of(
-        <const state_t*> at.t, at.width, space.n_coordinates, l, l + 1, False)
-    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.width + l
+        <const state_t*> at.t, at.stride, space.n_coordinates, l, l + 1, l + 1)
+    cdef const state_t* of_bias = at.t + (space.n_coordinates - 1) * at.stride + l
     cdef Py_ssize_t i
     add_multiples(space, at, rows, l, multipliers)
     sum_afresh(space, at, l)
@@ -407,9 +426,9 @@ cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
         if multipliers[i] == 0.0:
             continue
         for a in range(rows.indptr[i], rows.indptr[i + 1]):
-            t[rows.indices[a] * at.width] += <state_t> (multipliers[i] * rows.data[a])
+            t[rows.indices[a] * at.stride] += <state_t> (multipliers[i] * rows.data[a])
         if space.bias:
-            t[(space.n_coordinates - 1) * at.width] += <state_t> (multipliers[i] * space.bias)
+            t[(space.n_coordinates - 1) * at.stride] += <state_t> (multipliers[i] * space.bias)
         if space.slack:
             space.slack_t[i * space.n_labels + l] += multipliers[i] * space.slack
 

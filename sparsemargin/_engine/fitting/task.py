@@ -60,6 +60,8 @@ class Task:
         for either. Left behind by one fit, they let another go on with the same rows.
     positives : Positives or None
         The labels of each row, each a problem of its own; None: rows have a class.
+    kept : ProgressiveOutputs or None
+        Where outputs are kept of rows not yet learned from.
     """
 
     rows: Any
@@ -72,6 +74,7 @@ class Task:
     first_row: int | None = None
     row_state: tuple[np.ndarray | None, np.ndarray | None] | None = None
     positives: Positives | None = None
+    kept: Any = None
 
     @property
     def n_trials(self) -> int:

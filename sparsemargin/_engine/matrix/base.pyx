@@ -15,6 +15,7 @@ import copyreg
 
 import numpy as np
 
+from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
 from sparsemargin._engine.numerics.average cimport clear, count_unit, has_fallen, must_flush
 from sparsemargin._engine.numerics.vectors cimport add_multiple, dot

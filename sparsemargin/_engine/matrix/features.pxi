@@ -408,6 +408,22 @@ cdef inline double score(FeatureSpace space, const double* weights,
     return total
 
 
+cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
+                           double output) noexcept nogil:
+    """``w.x`` of the augmented row by the hypothesis, `output` being what `score` says."""
+    cdef double value, times, outer, total = 0.0
+    cdef Py_ssize_t i, j
+    if not space.averaged:
+        return space.common * output
+    times = (space.trials - space.average.begin) * space.common
+    outer = times + (space.average.Z if space.settled else 0.0)
+    for j in range(row.nnz + (1 if space.bias else 0)):
+        value = row.values[j] if j < row.nnz else space.bias
+        i = space.numbers[row.columns[j] if j < row.nnz else space.n_coordinates - 1]
+        total += value * (space.total[i] + (times if i < space.n_inner else outer) * space.w[i])
+    return total / max(space.trials, <int64_t> 1)
+
+
 cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
                       double output, RowScale* scale) except -1 nogil:
     """Whether a trial corrects, the row's output being known but for what rounding has lost; the
@@ -423,8 +439,10 @@ cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, doub
 
 cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
                         const int64_t[::1] which, const double[::1] steps,
-                        const int64_t[::1] numbers, bint mistaken) except? -1.0 nogil:
+                        const int64_t[::1] numbers, const Kept* kept,
+                        bint mistaken) except? -1.0 nogil:
     cdef Py_ssize_t i
+    cdef int64_t place
     cdef double output, products = 0.0
     cdef RowScale scale
     cdef Row[value_t, index_t] row
@@ -434,6 +452,11 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         row = rows.at(which[i])
         products += row.nnz
         output = 0.0 if mistaken else score(space, space.w.data(), row)
+        place = place_of(kept, space.trials)
+        if place >= 0:
+            kept.outputs[place * kept.step] = predict(space, row, output)
+            kept.positive[place * kept.step] = copysign(1.0, steps[i]) > 0.0
+            kept.steps[place] = 1.0
         if steps[i] != 0.0 and (
                 measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
                 else meet(space, row, steps[i], output, &scale)):
@@ -445,7 +468,7 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
-               const int64_t[::1] numbers, *, bint mistaken=False):
+               const int64_t[::1] numbers, kept=None, *, bint mistaken=False):
     """Trials over checked rows, one after the other.
 
     Parameters
@@ -456,6 +479,8 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         What a correction makes, with the sign of its label; 0: there is none.
     numbers : ndarray of shape (n_trials,)
         What the rows are called in the list of mistakes.
+    kept : ProgressiveOutputs or None
+        Of this label.
     mistaken : bool
         Whether all are mistakes that were made elsewhere, and count as no trials here.
 
@@ -465,15 +490,20 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         About how many multiplications they took.
     """
     cdef double made
+    cdef Kept places = kept_of(kept)
     with nogil:
         if rows.types == FLOAT_INT32:
-            made = make_trials(space, rows.float_int32, which, steps, numbers, mistaken)
+            made = make_trials(space, rows.float_int32, which, steps, numbers, &places,
+                               mistaken)
         elif rows.types == FLOAT_INT64:
-            made = make_trials(space, rows.float_int64, which, steps, numbers, mistaken)
+            made = make_trials(space, rows.float_int64, which, steps, numbers, &places,
+                               mistaken)
         elif rows.types == DOUBLE_INT32:
-            made = make_trials(space, rows.double_int32, which, steps, numbers, mistaken)
+            made = make_trials(space, rows.double_int32, which, steps, numbers, &places,
+                               mistaken)
         else:
-            made = make_trials(space, rows.double_int64, which, steps, numbers, mistaken)
+            made = make_trials(space, rows.double_int64, which, steps, numbers, &places,
+                               mistaken)
     return made
 
 

@@ -123,7 +123,9 @@ class FeatureLoop(MatrixLoop):
         def learn_label(label: int) -> float:
             steps = self.task.steps(label, self.space.n_labels, which)
             space = self.space.spaces[label]
-            return learn_rows(space, self.task.rows, which, steps, numbers)
+            kept = self.task.kept
+            of_label = None if kept is None else kept.of_labels(label, label + 1)
+            return learn_rows(space, self.task.rows, which, steps, numbers, of_label)
 
         if self.space.n_labels == 1:
             return learn_label(0)  # Ctrl-C is heard within

@@ -32,6 +32,52 @@ cdef extern from *:
             row[i] = turned;
         }
     }
+    // The sum of values[i]**2 variances[i]; a variance of 0 becomes 1.
+    SM_ALL_WIDTHS
+    static double sm_spread(double *variances, const double *values, Py_ssize_t n) {
+        double sums[16] = {0}, rest = 0;
+        Py_ssize_t i = 0;
+        for (Py_ssize_t j = 0; j < n; ++j) variances[j] = variances[j] == 0 ? 1 : variances[j];
+        for (; i + 16 <= n; i += 16)
+            for (int j = 0; j < 16; ++j)
+                sums[j] += values[i + j] * values[i + j] * variances[i + j];
+        for (; i < n; ++i) rest += values[i] * values[i] * variances[i];
+        for (int half = 8; half; half /= 2)
+            for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+        return sums[0] + rest;
+    }
+    // What variances fall to where each, times factor values[i]**2, is a part of output: they are
+    // multiplied by (noise + others) / (noise + output). Whether any part outweighs all others.
+    SM_ALL_WIDTHS
+    static bool sm_fall(double *fallen, const double *variances, const double *values,
+                        double factor, double output, double noise, double least, Py_ssize_t n) {
+        double shrink = 1 / (noise + output);
+        int64_t any = 0;
+        for (Py_ssize_t i = 0; i < n; ++i) {
+            double own = factor * values[i] * values[i] * variances[i], others = output - own;
+            double made = variances[i] * ((noise + others) * shrink);
+            any |= others < own ? -1 : 0;
+            fallen[i] = made > least ? made : least;
+        }
+        return any != 0;
+    }
+    // By how much the sum of squares grows from one to the other, and how many more are not 0.
+    SM_ALL_WIDTHS
+    static Py_ssize_t sm_growth(double *growth, const double *from, const double *to,
+                                Py_ssize_t n) {
+        double sums[16] = {0}, rest = 0;
+        int64_t more = 0;
+        Py_ssize_t i = 0;
+        for (; i + 16 <= n; i += 16)
+            for (int j = 0; j < 16; ++j)
+                sums[j] += (to[i + j] - from[i + j]) * (to[i + j] + from[i + j]);
+        for (; i < n; ++i) rest += (to[i] - from[i]) * (to[i] + from[i]);
+        for (i = 0; i < n; ++i) more += (from[i] == 0 ? 1 : 0) - (to[i] == 0 ? 1 : 0);
+        for (int half = 8; half; half /= 2)
+            for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
+        *growth = sums[0] + rest;
+        return more;
+    }
     // The next row whose test fires; the comparisons of 16 rows are made at once.
     #define SM_DUE(i) (signs[i] * sigma * scores[i] <= threshold * measured[i])
     SM_ALL_WIDTHS
@@ -85,6 +131,12 @@ cdef extern from *:
     double dot "sm_dot"(const double* a, const double* b, Py_ssize_t n) noexcept nogil
     void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
                             Py_ssize_t n) noexcept nogil
+    double spread "sm_spread"(double* variances, const double* values, Py_ssize_t n) noexcept nogil
+    bint fall "sm_fall"(double* fallen, const double* variances, const double* values,
+                        double factor, double output, double noise, double least,
+                        Py_ssize_t n) noexcept nogil
+    Py_ssize_t growth "sm_growth"(double* growth, const double* from_, const double* to,
+                                  Py_ssize_t n) noexcept nogil
     Py_ssize_t first_due "sm_first_due"(const double* scores, const double* signs,
                                         const double* measured, double sigma, double threshold,
                                         Py_ssize_t i, Py_ssize_t n) noexcept nogil

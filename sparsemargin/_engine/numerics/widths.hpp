@@ -11,13 +11,19 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define SM_ALWAYS_INLINE inline __attribute__((always_inline, unused))
 #define SM_INLINE_LAMBDA __attribute__((always_inline))
-#define SM_PREFETCH(p) __builtin_prefetch(p)
+// The empty statement keeps the compiler from taking a function that only prefetches for one that
+// does nothing.
+#define SM_PREFETCH(p) (__builtin_prefetch(p), sm_keep(p))
 #else
 #define SM_INLINE_LAMBDA
 #define SM_ALWAYS_INLINE inline
 #define SM_PREFETCH(p) ((void)0)
 #endif
 #define SM_INLINE static SM_ALWAYS_INLINE
+
+#if defined(__GNUC__) || defined(__clang__)
+SM_INLINE void sm_keep(const void *address) { __asm__ volatile("" : : "r"(address)); }
+#endif
 
 // No entry of the loop that follows writes what another one reads.
 #if defined(__clang__)
@@ -28,7 +34,6 @@
 #define SM_INDEPENDENT
 #endif
 
-// Inlined before the compiler finds that it computes nothing.
 SM_INLINE void sm_prefetch_span(const void *from, const void *to) {
     const char *line = (const char *)from;
     for (; line < (const char *)to; line += 64) SM_PREFETCH(line);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <type_traits>
+#include <vector>
 
 #include "../numerics/widths.hpp"
 
@@ -61,6 +62,36 @@ SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
     for (int64_t j = 0; j + 1 < nnz; ++j) falling |= U(columns[j + 1]) - U(columns[j]) - 1;
     return !sign(falling);
 }
+
+// Tells a row's columns apart: each marks a bit, of its own as far as there are so many. Between
+// rows none is marked.
+class ColumnMarks {
+    std::vector<uint8_t> bytes;  // in longer words, one column would wait for another to mark its own
+
+    template <class I>
+    uint64_t place(I column) const {
+        return static_cast<uint64_t>(column) & (8 * bytes.size() - 1);
+    }
+
+   public:
+    int64_t size() const { return 8 * static_cast<int64_t>(bytes.size()); }
+
+    void grow(int64_t n_bits) { bytes.resize(n_bits / 8); }  // a power of two
+
+    // Whether two columns of a row mark the same bit.
+    template <class I>
+    bool meet(const I *columns, int64_t nnz) {
+        unsigned met = 0;
+        for (int64_t j = 0; j < nnz; ++j) {
+            const uint64_t at = place(columns[j]);
+            const unsigned bit = 1u << at % 8, before = bytes[at / 8];
+            met |= before & bit;
+            bytes[at / 8] = static_cast<uint8_t>(before | bit);
+        }
+        for (int64_t j = 0; j < nnz; ++j) bytes[place(columns[j]) / 8] = 0;
+        return met != 0;
+    }
+};
 
 template <class V>
 using Bits = std::conditional_t<std::is_same_v<V, float>, uint32_t, uint64_t>;

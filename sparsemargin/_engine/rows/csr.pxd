@@ -1,7 +1,6 @@
 """Rows of CSR matrices, and what the engine asks of one."""
 
-from libc.stdint cimport int32_t, int64_t, uint32_t
-from libcpp.vector cimport vector
+from libc.stdint cimport int32_t, int64_t
 
 from sparsemargin._engine.numerics.arithmetic cimport Power
 
@@ -40,6 +39,11 @@ cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
         Py_ssize_t n
         Py_ssize_t n_features
         Row[V, I] at(Py_ssize_t)
+
+    cdef cppclass ColumnMarks:
+        Py_ssize_t size()
+        void grow(Py_ssize_t) except +
+        bint meet[I](const I*, Py_ssize_t)
 
     void prefetch_row[V, I](const Row[V, I]& row)
     bint in_range[I](const I* columns, int64_t nnz, int64_t n_features)
@@ -85,8 +89,11 @@ cdef class Csr:
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil
-cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil
+cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
+                      ColumnMarks& marks) except -1 nogil
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
                           double slack) noexcept nogil
+cdef double LEAST_SQUARE  # of rows that need no scaling for p = 2
+cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil
 cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
                   double slack) noexcept nogil

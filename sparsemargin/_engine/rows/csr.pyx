@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int64_t, uint32_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -23,12 +23,14 @@ cdef enum:
 # What tells the columns of an unsorted row apart, powers of two.
 cdef enum:
     FEWEST_MARKS = 1 << 10
-    MOST_MARKS = 1 << 20
+    MOST_MARKS = 1 << 25
+    FIRST = 16  # columns, of which some of an unsorted row's fall
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
     PLAIN = 30
 cdef double LEAST_PLAIN = ldexp(1.0, -PLAIN)
+cdef double LEAST_SQUARE = ldexp(1.0, -2 * PLAIN)
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil:
@@ -40,33 +42,24 @@ cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noex
     return OK if all_finite(values, row.nnz) else NOT_FINITE
 
 
-cdef bint has_repeats(const Row[value_t, index_t]& row, vector[uint32_t]& marks) except -1 nogil:
-    """Whether a column of the row, whose columns are in range, stands twice.
-
-    Where the row is not sorted each entry leaves its number at the mark of its column, and finds
-    it there again unless a later one had the same. Columns that share a mark, beyond those that
-    have one each, are sorted. The `marks` are scratch, whatever they hold.
-    """
+cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
+                      ColumnMarks& marks) except -1 nogil:
+    """Whether a column of the row, whose columns are in range, stands twice. Those of an unsorted
+    row that may share a place for their marks, if two of them do, are sorted."""
     cdef vector[int64_t] ordered
-    cdef uint32_t* mark
-    cdef uint32_t met = 0
-    cdef Py_ssize_t j, n = FEWEST_MARKS, nnz = row.nnz
+    cdef Py_ssize_t n = max(<Py_ssize_t> FEWEST_MARKS, marks.size()), nnz = row.nnz
     cdef const index_t* columns = row.columns
-    if is_rising(columns, nnz):
+    if is_rising(columns, min(nnz, FIRST)) and is_rising(columns, nnz):
         return False
     # So many that few rows have columns that share one by chance.
-    while n < MOST_MARKS and n < 16 * nnz * nnz:
+    while n < MOST_MARKS and n < n_features and n < 16 * nnz * nnz:
         n *= 2
-    if <Py_ssize_t> marks.size() < n:
-        marks.resize(n)
-    n = marks.size()
-    mark = marks.data()
-    for j in range(nnz):
-        mark[columns[j] & (n - 1)] = <uint32_t> j
-    for j in range(nnz):
-        met |= mark[columns[j] & (n - 1)] ^ <uint32_t> j
-    if not met:
+    if marks.size() < n:
+        marks.grow(n)
+    if not marks.meet(columns, nnz):
         return False
+    if n >= n_features:
+        return True
     ordered.assign(columns, columns + nnz)
     sort(ordered.begin(), ordered.end())
     return adjacent_find(ordered.begin(), ordered.end()) != ordered.end()
@@ -97,6 +90,15 @@ cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
 
 cdef inline bint is_plain(double value) noexcept nogil:
     return count_plain(&value, 1, PLAIN) >= 0
+
+
+cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil:
+    """What `measure` would tell for p = 2 of a row with this sum of squares, none of which is below
+    LEAST_SQUARE; norm 0: it is not told here."""
+    scale.norm = 0.0
+    if square <= 1.0 / LEAST_SQUARE and is_plain(bias) and is_plain(slack):
+        scale.exponent, scale.factor, scale.smallest = 0, 1.0, LEAST_PLAIN
+        scale.norm = sqrt(square + bias * bias + slack * slack)
 
 
 cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor, double bias,
@@ -312,11 +314,11 @@ cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
     cdef Py_ssize_t r
     cdef int status
     cdef Row[value_t, index_t] row
-    cdef vector[uint32_t] marks
+    cdef ColumnMarks marks
     for r in range(rows.n):
         row = rows.at(r)
         status = check_row(row, rows.n_features)
-        if status == OK and not repeats_allowed and has_repeats(row, marks):
+        if status == OK and not repeats_allowed and has_repeats(row, rows.n_features, marks):
             status = NOT_CANONICAL
         if status != OK:
             bad[0] = r
@@ -325,11 +327,21 @@ cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
 
 
 def bad_pointer(indptr, Py_ssize_t stored):
-    """First row whose pointers fall or point outside the `stored` entries; -1: none."""
+    """First row whose pointers, of one of the `INDEX_TYPES` and contiguous, fall or point outside
+    the `stored` entries; -1: none."""
+    if indptr.dtype.itemsize == 4:
+        return bad_among(<const int32_t*> address(indptr), len(indptr) - 1, stored)
+    return bad_among(<const int64_t*> address(indptr), len(indptr) - 1, stored)
+
+
+cdef Py_ssize_t bad_among(const index_t* indptr, Py_ssize_t n, Py_ssize_t stored) noexcept nogil:
+    cdef Py_ssize_t r
     if indptr[0] != 0:
         return 0
-    bad = (indptr[1:] < indptr[:len(indptr) - 1]) | (indptr[1:] > stored)
-    return int(bad.argmax()) if bad.any() else -1
+    for r in range(n):
+        if indptr[r + 1] < indptr[r] or indptr[r + 1] > stored:
+            return r
+    return -1
 
 
 def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):

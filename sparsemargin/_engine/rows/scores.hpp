@@ -84,18 +84,18 @@ SM_INLINE bool is_lossy(double total) {
            (!(1e-30 < std::fabs(total)) | !(std::fabs(total) < 1e30));
 }
 
-// The weights of all labels of a feature stand side by side, in `width` numbers.
+// The weights of all labels of a feature stand side by side, `stride` numbers from the next one's.
 template <class S>
 struct Weights {
     const S *first;
-    int64_t width;
+    int64_t stride;
     int64_t n_labels;
     int64_t n_summed;  // padding included, which stays 0
     bool far;          // too many for the near caches
 
     template <class I>
     SM_ALWAYS_INLINE const S *of(I column) const {
-        return first + width * static_cast<int64_t>(column);
+        return first + stride * static_cast<int64_t>(column);
     }
 
     template <class V, class I>
@@ -162,7 +162,7 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
         Pack<K, Sum> products[N];
         for (int i = 0; i < N; ++i)
             products[i] = static_cast<Sum>(row.values[j + i]) *
-                          as<K, Sum>(load<K>(weights.first + K * int64_t{row.columns[j + i]}));
+                          as<K, Sum>(load<K>(weights.of(row.columns[j + i])));
         totals += as<K, double>(in_pairs<Pack<K, Sum>, N>(products));
     });
     store<K>(out, totals);
@@ -174,10 +174,9 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
 #define SM_SCORES_BY(S, V, I)                                                                   \
     SM_ALL_WIDTHS static void score_by_vectors(double *out, const Weights<S> &weights,          \
                                                const Row<V, I> &row, const Row<V, I> &next) {   \
-        const int64_t few = weights.width == weights.n_summed ? weights.width : 0;              \
-        if (few == 2)                                                                           \
+        if (weights.n_summed == 2)                                                              \
             score_few<2>(out, weights, row, next);                                              \
-        else if (few == 4)                                                                      \
+        else if (weights.n_summed == 4)                                                         \
             score_few<4>(out, weights, row, next);                                              \
         else                                                                                    \
             score_labels(out, weights, row, next);                                              \
@@ -198,34 +197,68 @@ void score(double *out, const Weights<S> &weights, const Row<V, I> &row, const R
 }
 
 template <class S, class V, class I>
-SM_INLINE double add_alone(double total, const S *weights, const V *values, const I *columns,
-                           int64_t n) {
+SM_INLINE double add_alone(double total, const Weights<S> &weights, const V *values,
+                           const I *columns, int64_t n) {
     using Sum = ShortSum<S, V>;
     in_order(n, [&](int64_t j, auto count) SM_INLINE_LAMBDA {
         constexpr int N = decltype(count)::value;
         Sum products[N];
         for (int i = 0; i < N; ++i)
-            products[i] = static_cast<Sum>(values[j + i]) * weights[columns[j + i]];
+            products[i] = static_cast<Sum>(values[j + i]) * *weights.of(columns[j + i]);
         total += in_pairs<Sum, N>(products);
     });
     return total;
 }
+
+// Of values in four turns, the last few, less than four, in the first one's.
+struct Squares {
+    Pack<4, double> sums = {};
+    Pack<4, int64_t> small = {};  // the sign bit: a square was below `least`
+    Pack<4, int64_t> least;
+
+    explicit Squares(double square) : least(static_cast<int64_t>(bits_of(square)) + small) {}
+
+    template <class V>
+    SM_ALWAYS_INLINE void add(const V *values, int64_t n) {
+        int64_t j = 0;
+        for (; j + 4 <= n; j += 4) add(as<4, double>(load<4>(values + j)));
+        for (; j < n; ++j) {
+            const double value = values[j], square = value * value;
+            sums[0] += square;
+            small[0] |= static_cast<int64_t>(bits_of(square)) - least[0];
+        }
+    }
+
+    SM_ALWAYS_INLINE void add(const Pack<4, double> &values) {
+        const Pack<4, double> squares = values * values;
+        sums += squares;
+        Pack<4, int64_t> bits;
+        std::memcpy(&bits, &squares, sizeof bits);
+        small |= bits - least;
+    }
+
+    double sum() const { return (sums[0] + sums[1]) + (sums[2] + sums[3]); }
+    bool any_small() const { return (small[0] | small[1] | small[2] | small[3]) < 0; }
+};
 
 // Entries that are looked at together.
 constexpr int64_t TOGETHER = 64;
 
 enum Finding { SOUND, BAD_VALUE, BAD_COLUMN };
 
-// A row's score by a lone label's weights; where asked for, its columns and values are checked.
+// A row's score by a lone label's weights; where asked for, its columns and values are checked, and
+// the sum of its squares is told, NaN where one of these is below `least`.
 //
 // Between short blocks the processor can fetch the weights of one, check the next, and prefetch the
 // same part of a later row, without one of the three waiting for another. Weights that no near
 // cache holds are prefetched a block ahead too: columns out of range do no harm there. Whether
 // values are finite the score tells, as a NaN or an infinity makes it no number either.
 template <class S, class V, class I>
-Finding score_alone(double *out, const Weights<S> &weights, int64_t n_features, bool check,
-                    const Row<V, I> &row, const Row<V, I> &later) {
+Finding score_alone(double *out, double *square, double least, const Weights<S> &weights,
+                    int64_t n_features, bool check, const Row<V, I> &row,
+                    const Row<V, I> &later) {
     double total = 0;
+    Squares squares(least);
     for (int64_t start = 0; start < row.nnz; start += TOGETHER) {
         const int64_t n = std::min(TOGETHER, row.nnz - start);
         if (start < later.nnz) {
@@ -234,11 +267,13 @@ Finding score_alone(double *out, const Weights<S> &weights, int64_t n_features, 
         }
         const int64_t soon = std::min(start + 2 * TOGETHER, row.nnz);
         for (int64_t j = start + TOGETHER; weights.far && j < soon; ++j)
-            SM_PREFETCH(weights.first + row.columns[j]);
+            SM_PREFETCH(weights.of(row.columns[j]));
         if (check && !in_range(row.columns + start, n, n_features)) return BAD_COLUMN;
-        total = add_alone(total, weights.first, row.values + start, row.columns + start, n);
+        if (square) squares.add(row.values + start, n);
+        total = add_alone(total, weights, row.values + start, row.columns + start, n);
     }
     if (check && !std::isfinite(total) && !all_finite(row.values, row.nnz)) return BAD_VALUE;
+    if (square) *square = squares.any_small() ? std::nan("") : squares.sum();
     *out = is_lossy<S, V>(total) ? weights.sum_again(row, 0) : total;
     return SOUND;
 }

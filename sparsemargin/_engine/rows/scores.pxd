@@ -9,7 +9,7 @@ from sparsemargin._engine.rows.csr cimport index_t, state_t, value_t
 cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Weights[S]:
         const S* first
-        int64_t width
+        int64_t stride
         int64_t n_labels
         int64_t n_summed
         cpp_bool far
@@ -21,22 +21,23 @@ cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
 
     void score[S, V, I](double* out, const Weights[S]& weights, const Row[V, I]& row,
                         const Row[V, I]& next)
-    Finding score_alone[S, V, I](double* out, const Weights[S]& weights, int64_t n_features,
-                                 cpp_bool check, const Row[V, I]& row, const Row[V, I]& later)
+    Finding score_alone[S, V, I](double* out, double* square, double least,
+                                 const Weights[S]& weights, int64_t n_features, cpp_bool check,
+                                 const Row[V, I]& row, const Row[V, I]& later)
 
 cdef enum:
     NEAR_CACHE = 1 << 20  # bytes
 
 
-cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t width,
+cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t stride,
                                         Py_ssize_t n_coordinates, Py_ssize_t first,
-                                        Py_ssize_t last, bint to_the_end) noexcept nogil:
-    """Of labels first..last-1; padding is summed along with the last of them, since whole vectors
-    are faster than their parts."""
+                                        Py_ssize_t last, Py_ssize_t last_summed) noexcept nogil:
+    """Of labels first..last-1; padding, up to last_summed, is summed along with the last of them,
+    since whole vectors are faster than their parts."""
     cdef Weights[state_t] weights
     weights.first = numbers + first
-    weights.width = width
+    weights.stride = stride
     weights.n_labels = last - first
-    weights.n_summed = width - first if to_the_end else last - first
-    weights.far = n_coordinates * width * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE
+    weights.n_summed = last_summed - first
+    weights.far = n_coordinates * stride * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE
     return weights

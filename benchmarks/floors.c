@@ -1,0 +1,110 @@
+/* The least that an epoch can cost: bare loops, whose rows are prefetched some trials ahead. No row
+   is checked, measured, weighted or counted, there is no intercept, sums are in no certain order. */
+
+#include <stdint.h>
+
+#define AHEAD 8
+#define LINE 64
+
+/* Before the compiler finds that it computes nothing. */
+#define INLINED __attribute__((always_inline)) static inline
+
+struct Rows {
+    int64_t n;
+    const int32_t *order, *indptr, *indices;
+};
+
+INLINED void prefetch_span(const char *from, const char *to)
+{
+    for (; from < to; from += LINE)
+        __builtin_prefetch(from);
+}
+
+#define LOOPS(REAL)                                                                           \
+    INLINED void prefetch_##REAL(const struct Rows *rows, int64_t t, const REAL *data)        \
+    {                                                                                         \
+        if (t + AHEAD >= rows->n)                                                             \
+            return;                                                                           \
+        const int32_t *at = rows->indptr + rows->order[t + AHEAD];                            \
+        prefetch_span((const char *)(rows->indices + at[0]),                                  \
+                      (const char *)(rows->indices + at[1]));                                 \
+        prefetch_span((const char *)(data + at[0]), (const char *)(data + at[1]));            \
+    }                                                                                         \
+                                                                                              \
+    /* The last vector of a Perceptron. */                                                    \
+    void last_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *w)       \
+    {                                                                                         \
+        for (int64_t t = 0; t < rows->n; t++) {                                               \
+            const int32_t row = rows->order[t], from = rows->indptr[row];                     \
+            const int32_t to = rows->indptr[row + 1];                                         \
+            const int32_t *columns = rows->indices;                                           \
+            REAL even = 0, odd = 0;                                                           \
+            int32_t j = from;                                                                 \
+            prefetch_##REAL(rows, t, data);                                                   \
+            for (; j + 2 <= to; j += 2) {                                                     \
+                even += data[j] * w[columns[j]];                                              \
+                odd += data[j + 1] * w[columns[j + 1]];                                       \
+            }                                                                                 \
+            if (j < to)                                                                       \
+                even += data[j] * w[columns[j]];                                              \
+            if (y[row] * (even + odd) > 0)                                                    \
+                continue;                                                                     \
+            for (j = from; j < to; j++)                                                       \
+                w[columns[j]] += y[row] * data[j];                                            \
+        }                                                                                     \
+    }                                                                                         \
+                                                                                              \
+    /* The averaged one is w - u / t, u the sum of t times the correction; both side by side. */ \
+    void average_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *wu)   \
+    {                                                                                         \
+        for (int64_t t = 0; t < rows->n; t++) {                                               \
+            const int32_t row = rows->order[t], from = rows->indptr[row];                     \
+            const int32_t to = rows->indptr[row + 1];                                         \
+            const int32_t *columns = rows->indices;                                           \
+            REAL even = 0, odd = 0;                                                           \
+            int32_t j = from;                                                                 \
+            prefetch_##REAL(rows, t, data);                                                   \
+            for (; j + 2 <= to; j += 2) {                                                     \
+                even += data[j] * wu[2 * (int64_t)columns[j]];                                \
+                odd += data[j + 1] * wu[2 * (int64_t)columns[j + 1]];                         \
+            }                                                                                 \
+            if (j < to)                                                                       \
+                even += data[j] * wu[2 * (int64_t)columns[j]];                                \
+            if (y[row] * (even + odd) > 0)                                                    \
+                continue;                                                                     \
+            for (j = from; j < to; j++) {                                                     \
+                REAL *own = wu + 2 * (int64_t)columns[j], step = y[row] * data[j];            \
+                own[0] += step;                                                               \
+                own[1] += t * step;                                                           \
+            }                                                                                 \
+        }                                                                                     \
+    }                                                                                         \
+                                                                                              \
+    /* AROW with r = 1; the mean and the variance of a coordinate side by side. */            \
+    void arow_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *wv)      \
+    {                                                                                         \
+        for (int64_t t = 0; t < rows->n; t++) {                                               \
+            const int32_t row = rows->order[t], from = rows->indptr[row];                     \
+            const int32_t to = rows->indptr[row + 1];                                         \
+            const int32_t *columns = rows->indices;                                           \
+            REAL output = 0, spread = 0, square = 0;                                          \
+            prefetch_##REAL(rows, t, data);                                                   \
+            for (int32_t j = from; j < to; j++) {                                             \
+                const REAL *own = wv + 2 * (int64_t)columns[j], x = data[j];                  \
+                output += x * own[0];                                                         \
+                spread += x * x * own[1];                                                     \
+                square += x * x;                                                              \
+            }                                                                                 \
+            const REAL loss = 1 - y[row] * output, beta = 1 / (spread + square);              \
+            if (loss <= 0)                                                                    \
+                continue;                                                                     \
+            for (int32_t j = from; j < to; j++) {                                             \
+                REAL *own = wv + 2 * (int64_t)columns[j], move = own[1] * data[j];            \
+                own[0] += beta * loss * y[row] * move;                                        \
+                own[1] -= beta * move * move;                                                 \
+            }                                                                                 \
+        }                                                                                     \
+    }
+
+LOOPS(float)
+LOOPS(double)

@@ -1,0 +1,52 @@
+"""``sparsemargin annotate``: the types of cells of files, and how likely they are."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from sparsemargin.cli.files import (
+    STANDARD_OUTPUT,
+    cell_form,
+    check_apart,
+    named_sources,
+    text_sources,
+)
+from sparsemargin.cli.options import FILES, MODEL, PATH, cell_options, make_command
+
+_EXAMPLES = """
+sparsemargin annotate types.model cells.h5ad -o types.tsv
+sparsemargin annotate types.model 'run-*/matrix.mtx.gz' --threshold 0.5 -o types.parquet
+"""
+
+
+@make_command("annotate", _EXAMPLES)
+@MODEL
+@FILES
+@click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
+              help="Instead of standard output; a .parquet is written by pyarrow.")  # fmt: skip
+@click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
+              help="Cells of which no type is as likely are unassigned.  [default: 0]")  # fmt: skip
+@cell_options
+def command(
+    model: str, files: tuple[str, ...], output: str, threshold: float, **how: Any
+) -> None:  # fmt: skip
+    """Print a table of cells, their types and how likely these are.
+
+    Files are .h5ad, 10x's .h5 and .mtx, with counts or their logarithms. Genes are found by their
+    names.
+    """
+    sources = text_sources(files)
+    check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
+    form = cell_form(sources, how)
+    if form is None:
+        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .h5, .mtx.")
+    from sparsemargin.io.annotations import annotate
+    from sparsemargin.io.model_files import load_model
+
+    annotate(
+        load_model(model), list(files), threshold=threshold, layer=form.layer, var=form.var,
+        match=form.match, output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
+    )  # fmt: skip

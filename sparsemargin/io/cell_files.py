@@ -1,0 +1,343 @@
+"""Cells by genes, as AnnData and 10x have them: in memory, or in files that are read by h5py."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.rows.csr import bad_pointer
+from sparsemargin.io.sources import Source
+
+#: What the first bytes of HDF5 are.
+HDF5_MARK = b"\x89HDF"
+
+_MATRIX = "matrix.mtx"
+_OF_GENES = "Gene Expression"
+
+
+@dataclass
+class Cells:
+    """Cells, and how their values are had.
+
+    `data`, `indices` and `indptr` are of a CSR matrix, arrays or what h5py has for them; of a dense
+    one `indices` is None, and `data` the matrix. `is_gene` tells genes from other features, None:
+    all are. `barcodes` are names of cells, which may lie in the file; `column` gives a column of
+    `obs`, as codes, -1 where a value is missing, and what they stand for; `columns` are the names
+    there are. `source` is the file, None: they are in memory.
+    """
+
+    name: str
+    genes: np.ndarray
+    barcodes: Any
+    data: Any
+    indices: Any
+    indptr: np.ndarray | None
+    columns: list[str]
+    column: Callable[[str], tuple[np.ndarray, np.ndarray]]
+    is_gene: np.ndarray | None = None
+    source: Source | None = None
+    layers: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        self.genes = np.asarray(self.genes, dtype=object)
+        n_entries = 0 if self.indptr is None else len(self.data)
+        if self.indptr is not None and bad_pointer(self.indptr, n_entries) >= 0:
+            raise ValueError(f"{self.name} is damaged: its rows do not divide its values.")
+        if self.n_genes != len(self.genes):
+            raise ValueError(
+                f"{self.name} is damaged: its matrix has {self.n_genes:,} columns, and it names "
+                f"{len(self.genes):,} genes."
+            )
+
+    @property
+    def n_cells(self) -> int:
+        return len(self.data if self.indptr is None else self.indptr) - (self.indptr is not None)
+
+    @property
+    def n_genes(self) -> int:
+        return self.data.shape[1] if self.indptr is None else len(self.genes)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the matrix."""
+        each = self.data.dtype.itemsize + (0 if self.indices is None else 4)
+        return int(np.prod(self.data.shape)) * each
+
+    @property
+    def chunk(self) -> int:
+        """Values that lie together in the file."""
+        chunks = getattr(self.data, "chunks", None)
+        return 1 if chunks is None else int(np.prod(chunks))
+
+    def entries_before(self, cell: int) -> int:
+        """Values of all cells before one."""
+        return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
+
+    def close(self) -> None:
+        """Let go of the file."""
+        if hasattr(self.data, "file"):
+            self.data.file.close()
+
+    def read(self, start: int, stop: int, data: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        """Fill the beginnings of data and indices with the values of the cells from one to before
+        another; how many each has."""
+        with _readable(self.name):
+            if self.indptr is None:
+                from scipy.sparse import csr_matrix
+
+                rows = csr_matrix(self.data[start:stop])
+                data[: rows.nnz], indices[: rows.nnz] = rows.data, rows.indices
+                return np.diff(rows.indptr)
+            indptr = self.indptr[start : stop + 1]
+            first, end = int(indptr[0]), int(indptr[-1])
+            for values, room in (self.data, data), (self.indices, indices):
+                if end > first and hasattr(values, "read_direct"):
+                    values.read_direct(room, np.s_[first:end], np.s_[: end - first])
+                else:
+                    room[: end - first] = values[first:end]
+            return np.diff(indptr)
+
+
+@contextmanager
+def _readable(name: str) -> Iterator[None]:
+    """Let errors of h5py name the file."""
+    try:
+        yield
+    except (OSError, RuntimeError, KeyError) as error:
+        if isinstance(error, FileNotFoundError | PermissionError):
+            raise
+        raise ValueError(
+            f"{name} can't be read: {error}. It was cut short or damaged, or is of another form: "
+            "copy it again, or write it anew by anndata."
+        ) from None
+
+
+def is_cells(source: Source) -> bool:
+    """Whether a file is of HDF5, or a matrix of 10x by its name."""
+    if source.path is None or not source.rereadable:
+        return False
+    with open(source.path, "rb") as file:
+        return file.read(len(HDF5_MARK)) == HDF5_MARK or _is_matrix(source.path)
+
+
+def _is_matrix(path: str) -> bool:
+    return os.path.basename(path).removesuffix(".gz").endswith(".mtx")
+
+
+def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
+    """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
+    if source.path is None:
+        raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
+    if _is_matrix(source.path):
+        if layer is not None:
+            raise ValueError(f"{source.name} has one matrix: leave layer={layer!r} out.")
+        return _of_matrix(source, source.path, var)
+    try:
+        import h5py
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{source.name}: files of cells are read by h5py. Install it: "
+            "pip install 'sparsemargin[cells]'"
+        ) from None
+    with _readable(source.name):
+        file = h5py.File(source.path, "r")
+        try:
+            return _of_hdf5(source, file, layer, var)
+        except BaseException:
+            # An error's traceback would keep it open.
+            file.close()
+            raise
+
+
+def _of_hdf5(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
+    if "obs" in file:
+        return _of_h5ad(source, file, layer, var)
+    groups = [each for each in file.values() if hasattr(each, "keys") and "barcodes" in each]
+    if len(groups) != 1 or layer is not None:
+        raise ValueError(f"{source.name} is not of AnnData, and 10x has one matrix, and no layer.")
+    return _of_10x(source, groups[0], var)
+
+
+def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
+    """The cells of an AnnData; where it is backed, its matrix is read from the file."""
+    if adata.isbacked:
+        from sparsemargin.io.sources import open_sources
+
+        if adata.is_view:
+            raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
+        [source] = open_sources(os.fspath(adata.filename))
+        cells = open_cells(source, layer, var)
+        # The cells may have got other labels since.
+        cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
+        return cells
+    X, frame = adata.X, adata.var
+    if layer is not None and layer in adata.layers:
+        X = adata.layers[layer]
+    elif layer == "raw" and adata.raw is not None:
+        X, frame = adata.raw.X, adata.raw.var
+    elif layer is not None:
+        raise _no_layer("The AnnData", layer, list(adata.layers))
+    if X is None:
+        raise ValueError("The AnnData has no X. Pass layer=.")
+    parts = X, None, None
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+        parts = X.data, X.indices, X.indptr
+    _check_column("The AnnData", "var", var, list(frame))
+    return Cells(
+        "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
+        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]),
+    )  # fmt: skip
+
+
+def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    values = column.astype("category").cat
+    return np.asarray(values.codes), np.asarray(values.categories)
+
+
+def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
+    known = ", ".join(layers) or "none"
+    return ValueError(f"{name} has no layer {layer!r}. There are: {known}.")
+
+
+def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:
+    if column is not None and column not in columns:
+        known = ", ".join(columns) or "none"
+        raise ValueError(f"{name} has no column {column!r} in {frame}. There are: {known}.")
+
+
+def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
+    matrix, frame, layers = file.get("X"), file["var"], list(file.get("layers", ()))
+    if layer is not None and layer in layers:
+        matrix = file["layers"][layer]
+    elif layer == "raw" and "raw" in file:
+        matrix, frame = file["raw/X"], file["raw/var"]
+    elif layer is not None:
+        raise _no_layer(source.name, layer, layers)
+    if matrix is None:
+        raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
+    obs = file["obs"]
+    if not hasattr(obs, "keys") or not hasattr(frame, "keys"):
+        raise ValueError(
+            f"{source.name} was written by anndata before 0.7. Read it by that, and write it again."
+        )
+    names = [each for each in frame if each != "__categories"]
+    _check_column(source.name, "var", var, names)
+    codes, genes = _column_of(frame, frame.attrs["_index"] if var is None else var)
+    index = obs.attrs["_index"]
+    return Cells(
+        source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, layer),
+        [each for each in obs if each not in (index, "__categories")],
+        lambda name: _column_of(obs, name), source=source, layers=tuple(layers),
+    )  # fmt: skip
+
+
+def _parts_of(source: Source, matrix: Any, layer: str | None) -> tuple[Any, Any, Any]:
+    """Data, indices and pointers."""
+    if not hasattr(matrix, "keys"):
+        return matrix, None, None
+    form = matrix.attrs.get("encoding-type", matrix.attrs.get("h5sparse_format", ""))
+    if not str(form).startswith("csr"):
+        where = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
+        raise ValueError(
+            f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
+            f"Write it anew after {where} = {where}.tocsr()."
+        )
+    return matrix["data"], matrix["indices"], matrix["indptr"][:]
+
+
+def _texts_of(node: Any) -> Any:
+    """A dataset whose strings are read as such."""
+    return node.asstr() if node.dtype.kind in "OS" else node
+
+
+def _column_of(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A column of a data frame in a file, as codes and what they stand for."""
+    node = frame[name]
+    if hasattr(node, "keys") and "categories" in node:
+        return node["codes"][:], _texts_of(node["categories"])[:]
+    if "__categories" in frame and name in frame["__categories"]:
+        return node[:], _texts_of(frame["__categories"][name])[:]
+    missing: Any = False
+    if hasattr(node, "keys"):
+        node, missing = node["values"], node["mask"][:]
+    values, codes = np.unique(_texts_of(node)[:], return_inverse=True)
+    missing = missing | (values != values)[codes]
+    return np.where(missing, -1, codes), values
+
+
+def _of_10x(source: Source, group: Any, var: str | None) -> Cells:
+    features = group.get("features", group)
+    names = [each for each in features if each in ("id", "name", "genes", "gene_names")]
+    _check_column(source.name, "features", var, names)
+    named = [features[each].asstr()[:] for each in names]
+    # Ids come first by the alphabet, in both versions: genes and gene_names, id and name.
+    genes = _named(*named[::-1]) if var is None else named[names.index(var)]
+    kinds = features.get("feature_type")
+    return Cells(
+        source.name, genes, group["barcodes"].asstr(),
+        group["data"], group["indices"], group["indptr"][:], [], _no_obs,
+        None if kinds is None else kinds.asstr()[:] == _OF_GENES, source,
+    )  # fmt: skip
+
+
+def _of_matrix(source: Source, path: str, var: str | None) -> Cells:
+    """Cells of a matrix.mtx, which has them as columns, with the two tables beside it."""
+    from scipy.io import mmread
+
+    features = _table_beside(path, "features.tsv", "genes.tsv")
+    barcodes = [row[0] for row in _table_beside(path, "barcodes.tsv")]
+    try:
+        X = mmread(path).T.tocsr()
+    except (ValueError, OverflowError, EOFError, OSError) as error:
+        raise ValueError(f"{source.name} is no sound matrix: {error}") from None
+    if X.shape != (len(barcodes), len(features)):
+        raise ValueError(
+            f"{source.name} has {X.shape[1]:,} rows and {X.shape[0]:,} columns, where the tables "
+            f"beside it have {len(features):,} features and {len(barcodes):,} barcodes."
+        )
+    _check_column(source.name, "features", var, ["id", "name"])
+    ids, names = [row[0] for row in features], [row[min(1, len(row) - 1)] for row in features]
+    genes = _named(names, ids) if var is None else np.array({"id": ids, "name": names}[var])
+    is_gene = np.array([len(row) < 3 or row[2] == _OF_GENES for row in features])
+    return Cells(
+        source.name, genes, np.array(barcodes, dtype=object), X.data, X.indices,
+        X.indptr, [], _no_obs, is_gene, source,
+    )  # fmt: skip
+
+
+def _no_obs(name: str) -> Any:
+    raise KeyError(name)
+
+
+def _table_beside(path: str, *names: str) -> list[list[str]]:
+    folder, own = os.path.split(path)
+    before = own.removesuffix(".gz").removesuffix(_MATRIX)
+    for name in names:
+        for end in "", ".gz":
+            beside = os.path.join(folder, f"{before}{name}{end}")
+            if os.path.exists(beside):
+                return list(read_table(beside))
+    raise FileNotFoundError(f"{path}: there is no {before}{names[0]}, or {names[0]}.gz, beside it.")
+
+
+def read_table(path: str) -> Iterator[list[str]]:
+    """Rows of a table whose cells tabs part, or commas where it is called .csv."""
+    mark = "," if path.removesuffix(".gz").endswith(".csv") else "\t"
+    opened = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        for line in file:
+            yield line.rstrip("\r\n").split(mark)
+
+
+def _named(names: Any, ids: Any) -> np.ndarray:
+    """Names of genes; where several have one, their ids."""
+    names, ids = np.asarray(names, dtype=object), np.asarray(ids, dtype=object)
+    _, at, counts = np.unique(names, return_inverse=True, return_counts=True)
+    return np.where(counts[at] > 1, ids, names)

@@ -1,0 +1,494 @@
+"""Cells, whose genes are matched by name and whose counts are normalised, as a source of rows."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import chain, islice, pairwise
+from math import ceil
+from typing import Any, Literal, cast, get_args
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from sparsemargin._checks import check_choice
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.cells import NO_GENE, UNKNOWN
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import rows_at
+from sparsemargin.genomes.cells import CellNormalizer, normalised
+from sparsemargin.io.cell_files import Cells, cells_of, open_cells, read_table
+from sparsemargin.io.options import StreamOptions
+from sparsemargin.io.reading import Reading, SettingsError
+from sparsemargin.io.rows import LabelledRows, RowSource, joined
+from sparsemargin.io.sources import open_sources
+from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
+from sparsemargin.models import Learner
+from sparsemargin.models.class_weights import rows_by_class
+from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.labels import LabelTable, label_text, number_of
+from sparsemargin.models.outputs import outputs_of
+from sparsemargin.models.rows import check_rows
+
+#: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
+Match = Literal["exact", "case", "version"]
+
+_VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
+
+# Values that are in memory together while cells are mixed, and cells that are read together.
+_BUFFERED, _SPAN = 3 << 20, 64
+
+# A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
+_CHUNKS = 2
+
+# Cells of one type in a row that show that a file is sorted there.
+_RUN = 16
+
+# Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
+_EPOCHS, _TRIALS = 10, 1_000_000
+
+# What leaves the algorithm open.
+_OPEN = frozenset({"fit_intercept", "random_state", "shuffle", "n_jobs", "verbose"})
+
+
+@dataclass(frozen=True)
+class CellForm:
+    """How cells are read: another matrix than X, the column that names genes, and how names are
+    compared."""
+
+    layer: str | None = None
+    var: str | None = None
+    match: Match = "exact"
+
+    @contextmanager
+    def open(self, what: Any) -> Iterator[list[Cells]]:
+        """The cells of an AnnData, of files, or of a list of either."""
+        check_choice("match", self.match, get_args(Match))
+        with ExitStack() as files:
+            found = list[Cells]()
+            for each in what if isinstance(what, list | tuple) else [what]:
+                is_file = not hasattr(each, "obs_names")
+                for one in open_sources(each) if is_file else [each]:
+                    found.append((open_cells if is_file else cells_of)(one, self.layer, self.var))
+                    files.callback(found[-1].close)
+            if not found:
+                raise ValueError("There are no cells: the list of files is empty.")
+            yield found
+
+    def names_of(self, cells: Cells) -> list[Any]:
+        """The genes by what they are compared by, each once; None for other features."""
+        names: list[Any] = names_by(cells.genes, self.match)
+        if cells.is_gene is not None:
+            names = [n if is_one else None for n, is_one in zip(names, cells.is_gene, strict=True)]
+        genes = [name for name in names if name is not None]
+        if len(set(genes)) < len(genes):
+            twice = next(name for name in genes if genes.count(name) > 1)
+            raise ValueError(
+                f"{cells.name} has several genes {twice!r}, and genes go by their names. Call "
+                "adata.var_names_make_unique(), or name them by another column: var=."
+            )
+        return names
+
+
+def names_by(genes: Iterable[Any], match: Match) -> list[str]:
+    """Names of genes as they are compared."""
+    names = list(map(str, genes))
+    if match == "case":
+        return [name.upper() for name in names]
+    return [_VERSION.sub(r"\1", name) for name in names] if match == "version" else names
+
+
+def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
+    """The genes to learn from: those of all files, of any ("union"), or those that are told."""
+    named = [dict(zip(form.names_of(each), each.genes, strict=True)) for each in cells]
+    for each in named:
+        each.pop(None, None)
+    every: dict[str, Any] = {}
+    for each in reversed(named):
+        every = each | {key: every[key] for key in every if key not in each}
+    shared = [key for key in every if all(key in each for each in named)]
+    if wanted is not None and not isinstance(wanted, str):
+        genes = np.array(list(wanted), dtype=object)
+        n_known = sum(key in every for key in names_by(genes, form.match))
+        if not n_known:
+            raise ValueError(f"None of the {len(genes):,} genes is in {cells[0].name}.")
+        if n_known < len(genes):
+            warn_user(f"{len(genes) - n_known:,} of {len(genes):,} genes are in no file.")
+        return genes
+    check_choice("genes", wanted or "union", ("union", "intersection"))
+    if len(shared) < len(every):
+        warn_user(f"{len(shared):,} of {len(every):,} genes are in all of the files.")
+    if not shared:
+        raise ValueError(
+            f"{cells[0].name} and the other files share no gene: {_first(cells[0].genes)}, and "
+            f"{_first(cells[-1].genes)}. Name them by another column: var=."
+        )
+    return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
+
+
+def _first(genes: Iterable[Any]) -> str:
+    return ", ".join(map(repr, islice(genes, 3)))
+
+
+def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
+    """The column of each gene of a file, by the genes of the columns; a ValueError where there is
+    no gene of these."""
+    at = {name: i for i, name in enumerate(names_by(genes, form.match))}
+    names = form.names_of(cells)
+    columns = np.array([at.get(name, UNKNOWN) for name in names], dtype=np.int32)
+    if cells.is_gene is not None:
+        columns[~cells.is_gene] = NO_GENE
+    if (columns < 0).all():
+        ways = [
+            way for way in get_args(Match)
+            if set(names_by(genes, way)) & set(names_by(cells.genes, way))
+        ]  # fmt: skip
+        remedy = f"match={ways[0]!r}" if ways else "var= another column"
+        raise ValueError(
+            f"{cells.name} has none of the {len(genes):,} genes, {_first(genes)}, but "
+            f"{_first(cells.genes)}. Pass {remedy}."
+        )
+    return columns
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Cells of files by their numbers, which go on from one file to the next."""
+
+    names: list[str]
+    starts: np.ndarray
+    numbers: np.ndarray
+
+    def place_of(self, row: int) -> str:
+        number = int(self.numbers[row])
+        i = int(np.searchsorted(self.starts, number, side="right")) - 1
+        return f"{self.names[i]}, cell {number - int(self.starts[i]) + 1}"
+
+    def copied(self) -> _Places:
+        return self
+
+
+@dataclass
+class CellCorpus(RowSource):
+    """Cells of files whose genes become columns, normalised on the way.
+
+    `codes` are those of each file's labels among `classes`, -1 for cells that are left out; None:
+    there are none. `seed` mixes the cells: spans of them come in random order, and the cells of
+    many in one; None: they come as they lie.
+    """
+
+    cells: list[Cells]
+    genes: np.ndarray
+    how: CellNormalizer
+    cell_form: CellForm
+    codes: list[np.ndarray] | None = None
+    classes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    seed: int | None = None
+
+    form = "Each cell has a label and values of genes"
+
+    def __post_init__(self) -> None:
+        wide = any(each.data.dtype == np.float64 for each in self.cells)
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        self.reading = Reading(dtype, zero_based=True, n_features=len(self.genes))
+        self.columns = [columns_in(each, self.genes, self.cell_form) for each in self.cells]
+        self.starts = np.cumsum([0, *(each.n_cells for each in self.cells)])
+        self.n_logs = 0
+        self.rooms = np.empty(0, self.reading.dtype), np.empty(0, np.int32)
+
+    @property
+    def names(self) -> str:
+        names = [each.name for each in self.cells]
+        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+
+    @property
+    def size(self) -> int:
+        return sum(
+            each.nbytes if each.source is None else each.source.size or 0 for each in self.cells
+        )
+
+    @property
+    def rereadable(self) -> bool:
+        return True
+
+    def identity(self) -> dict[str, Any]:
+        # What is in memory may change at any time.
+        files = [
+            time.time_ns() if each.source is None else each.source.identity() for each in self.cells
+        ]
+        how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed}
+        genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
+        return {"sources": files, "genes": genes, "how": how}
+
+    def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
+        texts = list(map(label_text, self.classes.tolist()))
+        ids = table.take(texts, map(number_of, texts))
+        made, n_done = list[Future[LabelledRows]](), 0
+        with ThreadPoolExecutor(1) as pool:
+            for spans in chain(self._groups(), [None]):
+                if spans is not None:
+                    made.append(pool.submit(self._made, spans))
+                if len(made) > 1 or (made and spans is None):
+                    rows = made.pop(0).result()
+                    n_done += rows.n_rows
+                    labels = ids[rows.labels] if self.codes is not None else rows.labels
+                    consumed = self.size * n_done // max(1, int(self.starts[-1]))
+                    yield replace(rows, labels=labels, consumed=consumed)
+        for each in self.cells:
+            if each.source is not None:
+                each.source.check_unchanged()
+
+    def _spans(self, i: int) -> np.ndarray:
+        """Where parts of a file begin, and the last one ends, that are read at a time."""
+        cells = self.cells[i]
+        mean = max(1.0, cells.entries_before(cells.n_cells) / max(1, cells.n_cells))
+        most = max(1, int(_BUFFERED / mean))
+        if self.seed is None:
+            return np.append(np.arange(0, cells.n_cells, most), cells.n_cells)
+        step = min(max(_SPAN, ceil(_CHUNKS * cells.chunk / mean)), max(1, most // 4))
+        cuts = [np.append(np.arange(0, cells.n_cells, step), cells.n_cells)]
+        if self.codes is not None:
+            # Where cells are sorted by type, each buffer is to have some of all types.
+            n_cells = np.bincount(np.concatenate(self.codes) + 1)
+            together = np.maximum(1, n_cells * most // int(self.starts[-1]))
+            runs = np.flatnonzero(np.diff(self.codes[i], prepend=-2, append=-2))
+            for start, stop in pairwise(runs.tolist()):
+                part = int(together[self.codes[i][start] + 1])
+                if stop - start >= _RUN and part < step:
+                    cuts.append(np.append(np.arange(start, stop, part), stop))
+        return np.unique(np.concatenate(cuts))
+
+    def _groups(self) -> Iterator[list[tuple[int, int, int]]]:
+        """Files, first cells and ends of spans that are in memory together."""
+        spans = [
+            (i, *span) for i in range(len(self.cells)) for span in pairwise(self._spans(i).tolist())
+        ]
+        if self.seed is not None:
+            spans = [spans[i] for i in np.random.RandomState(self.seed).permutation(len(spans))]
+        group, n_entries = list[tuple[int, int, int]](), 0
+        for i, start, stop in spans:
+            group.append((i, start, stop))
+            n_entries += self.cells[i].entries_before(stop) - self.cells[i].entries_before(start)
+            if n_entries >= _BUFFERED:
+                yield group
+                group, n_entries = [], 0
+        if group:
+            yield group
+
+    def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
+        """The cells of spans, mixed where there is a seed."""
+        random = None if self.seed is None else np.random.RandomState([self.seed, *spans[0]])
+        files = dict.fromkeys(i for i, *_ in spans)
+        blocks = [
+            self._of_file(i, [span[1:] for span in spans if span[0] == i], random) for i in files
+        ]
+        if len(blocks) == 1:
+            return blocks[0]
+        numbers = np.concatenate([cast(_Places, block.origin).numbers for block in blocks])
+        order = np.arange(len(numbers)) if random is None else random.permutation(len(numbers))
+        return replace(joined(blocks).taken(order), **self._of_cells(numbers[order]))
+
+    def _of_file(self, i: int, spans: list[tuple[int, int]], random: Any) -> LabelledRows:
+        cells = self.cells[i]
+        room = sum(
+            cells.entries_before(stop) - cells.entries_before(start) for start, stop in spans
+        )
+        data, indices = self._rooms(room)
+        lengths, n = list[np.ndarray](), 0
+        for span in spans:
+            lengths.append(cells.read(*span, data[n:], indices[n:]))
+            n += int(lengths[-1].sum())
+        indptr = np.cumsum([0, *np.concatenate(lengths)])
+        numbers = np.concatenate([np.arange(*span) for span in spans])
+        codes = np.zeros(0, np.int32) if self.codes is None else self.codes[i][numbers]
+        kept = np.arange(len(numbers)) if self.codes is None else np.flatnonzero(codes >= 0)
+        order = kept if random is None else random.permutation(kept)
+        places = self._places(self.starts[i] + numbers)
+        arrays, n_logs = normalised(
+            (data, indices, indptr), order, self.columns[i], self.how,
+            places.place_of,
+        )  # fmt: skip
+        self.n_logs += n_logs
+        labels = codes if self.codes is None else codes[order]
+        return LabelledRows(*arrays, labels, **self._of_cells(places.numbers[order]))
+
+    def _rooms(self, n_entries: int) -> tuple[np.ndarray, np.ndarray]:
+        """Arrays for values and their genes, which are used again: the one thread that reads is
+        done with them once it has made rows."""
+        if len(self.rooms[0]) < n_entries:
+            wide = any(
+                each.indices.dtype.itemsize > 4 for each in self.cells if each.indices is not None
+            )
+            index_type = np.int64 if wide else np.int32
+            n_entries += n_entries // 4
+            self.rooms = np.empty(n_entries, self.reading.dtype), np.empty(n_entries, index_type)
+        return self.rooms
+
+    def _places(self, numbers: np.ndarray) -> _Places:
+        return _Places([each.name for each in self.cells], self.starts, numbers)
+
+    def _of_cells(self, numbers: np.ndarray) -> dict[str, Any]:
+        """What rows have beside their arrays, by the numbers of their cells."""
+        return {"lowest": 0, "highest": len(self.genes) - 1, "origin": self._places(numbers)}
+
+    def survey(self) -> LabelledRows:
+        """Fit the normalizer to some thousand cells, from all over the files, and give these; a
+        warning tells where they have logarithms."""
+        rows = self._made(next(replace(self, seed=self.seed or 0)._groups(), []))
+        if self.n_logs:
+            warn_user(
+                f"{self.names}: the values of {self.n_logs:,} of {rows.n_rows:,} cells are not "
+                "whole. They are taken for logarithms of normalised counts, and stay as they are."
+            )
+        shape = rows.n_rows, len(self.genes)
+        self.how._keep(csr_matrix((rows.data, rows.indices, rows.indptr), shape=shape), self.genes)
+        return rows
+
+
+def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
+    """Codes of the labels of each file's cells, -1 for those left out, and the classes: by a column
+    of obs, or by a table, or a mapping, of barcodes."""
+    found = [_labels_of(each, label) for each in cells]
+    numeric = all(values.dtype.kind in "biuf" for _, values in found)
+    texts = [list(map(label_text, values.tolist())) for _, values in found]
+    numbers = [np.bincount(codes[codes >= 0], minlength=len(of)) for (codes, _), of in
+               zip(found, texts, strict=True)]  # fmt: skip
+    present = {text for of, n in zip(texts, numbers, strict=True)
+               for text, count in zip(of, n.tolist(), strict=True) if count}  # fmt: skip
+    names = sorted(present, key=float if numeric else None)
+    classes = np.array(names, dtype=np.float64 if numeric else np.str_)
+    LabelTable.of_classes(classes)  # refuses those that are one number
+    code = {text: i for i, text in enumerate(names)}
+    places = [np.array([*(code.get(text, -1) for text in of), -1], np.int32) for of in texts]
+    return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
+
+
+def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
+    if isinstance(label, str) and label in cells.columns:
+        codes, values = cells.column(label)
+        missing = np.flatnonzero(codes < 0)
+        if len(missing):
+            raise ValueError(
+                f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
+                f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
+                f"out: adata[adata.obs[{label!r}].notna()]."
+            )
+        return codes, values
+    table: Any = label
+    if not isinstance(label, Mapping):
+        if cells.columns or not os.path.exists(label):
+            told = ", ".join(cells.columns) or "none, so name a table of barcodes and labels"
+            raise ValueError(f"{cells.name} has no column {label!r} in obs. There are: {told}.")
+        table = {row[0]: row[1] for row in read_table(os.fspath(label)) if len(row) > 1}
+    values = np.array(sorted(set(table.values())))
+    code = {value: i for i, value in enumerate(values.tolist())}
+    barcodes = map(str, cells.barcodes[:])
+    codes = np.array([code.get(table.get(each), -1) for each in barcodes], dtype=np.int32)
+    if (codes < 0).all():
+        raise ValueError(
+            f"{cells.name} has none of the barcodes with labels, {_first(table)}, but "
+            f"{_first(cells.barcodes[:3])}."
+        )
+    return codes, values
+
+
+def learn_cells(
+    what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None, **given: Any
+) -> Learner:
+    """`sparsemargin.fit_anndata` without its pipeline: a learner, before which the normalizer `how`
+    comes, which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
+    for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
+        if given.pop(name, None) not in (None, False, "auto"):
+            raise SettingsError(f"{name} is not of cells. Leave it out.")
+    options = StreamOptions.of(given)
+    if options.init_model is not None:
+        options, genes = going_on(options), how.feature_names_in_
+    with form.open(what) as cells:
+        return _learn(cells, label, form, how, genes, options, "max_iter" in given)
+
+
+def _learn(
+    cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
+    options: StreamOptions, is_told: bool,
+) -> Learner:  # fmt: skip
+    codes, classes = labels_of(cells, label)
+    seed = options.params.get("random_state")
+    seed = int(seed) if isinstance(seed, int | np.integer) else 0
+    if not options.params.get("shuffle", True):
+        seed = None
+    corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
+    sources = [each.source for each in cells if each.source is not None]
+    options = with_cache_path(options, sources) if sources else options
+    if options.positive is None:
+        options = replace(options, classes=classes)
+    settled = _settled(options, corpus, is_told)
+    first = corpus.survey()
+    learner = learn_rows(corpus, settled)
+    if settled.params.keys() - options.params.keys():
+        learner.class_weight = "balanced"  # as the counts of all labels make them
+    if not learner._keeps_outputs and options.positive is None:
+        keep_outputs(learner, first.with_columns(len(corpus.genes)), first.labels)
+    return learner
+
+
+def keep_outputs(learner: Learner, rows: Csr, codes: np.ndarray) -> None:
+    """Let a model whose outputs are not kept as it learns tell probabilities: by those of one like
+    it, which learns two thirds of some rows, for the others."""
+    classes, n_learned = learner._fitted.classes, 2 * rows.n_rows // 3
+    codes = codes.astype(np.int64)
+    some, rest = (
+        check_rows(rows_at(rows, each)) for each in np.split(np.arange(rows.n_rows), [n_learned])
+    )
+    other = type(learner)(**learner._parameters())
+    counts = np.maximum(1, rows_by_class(codes[:n_learned], len(classes)))
+    other._open_stream(Beginning(some, classes, counts=counts), 0)
+    for _ in range(int(learner.n_iter_)):
+        other._learn_stream(other._task(some, codes[:n_learned], None))
+    n_places = 1 << (min(rest.n_rows, 1 << 13).bit_length() - 1)
+    kept = ProgressiveOutputs(other._space.n_labels, n_places, 1)
+    kept.outputs[:] = outputs_of(other._fitted, rest, other._n_threads())[:n_places]
+    told = codes[n_learned : n_learned + n_places]
+    kept.positive[:] = told[:, np.newaxis] == np.arange(len(classes))[-other._space.n_labels :]
+    # As if twice as many had been tried, of which the later half counts.
+    kept.steps[:], kept.n_trials = 1, 2 * n_places
+    learner._fitted.progress = kept
+
+
+def _settled(options: StreamOptions, corpus: CellCorpus, is_told: bool) -> StreamOptions:
+    """The options, with an algorithm and epochs where these are left open."""
+    n_cells = sum(int(np.count_nonzero(codes >= 0)) for codes in corpus.codes or ())
+    if not is_told and options.init_model is None:
+        options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
+    is_open = options.algo is None and options.init_model is None and options.positive is None
+    if not (is_open and _OPEN.issuperset(options.params)):
+        return options
+    counts = np.bincount(np.concatenate(corpus.codes or []) + 1)[1:]
+    weight = n_cells / (len(counts) * counts)
+    weights = dict(zip(corpus.classes.tolist(), weight.tolist(), strict=True))
+    chosen = {"multi_class": "joint", "class_weight": weights}
+    return replace(options, algo="alma", params={**options.params, **chosen})
+
+
+def corpus_for(
+    cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None
+) -> CellCorpus:
+    """Cells as they lie, with the genes that a normalizer was fitted to; a warning tells of those
+    that are missing."""
+    genes = how.feature_names_in_
+    codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
+    corpus = CellCorpus(cells, genes, how, form, codes, classes)
+    for each, columns in zip(cells, corpus.columns, strict=True):
+        missing = np.setdiff1d(np.arange(len(genes)), columns)
+        if len(missing):
+            warn_user(
+                f"{each.name} lacks {len(missing):,} of the {len(genes):,} genes of the model, "
+                f"which count as 0: {_first(genes[missing])}{', ...' * (len(missing) > 3)}."
+            )
+    return corpus

@@ -1,0 +1,66 @@
+"""Cells from the command line."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("anndata", reason="anndata is not installed")
+
+from problems.cells import adata_of, counts_of, pd
+from problems.command_line import run
+from sparsemargin import annotate, fit_anndata, load_model
+
+
+@pytest.fixture
+def path(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    adata_of(*counts_of()).write_h5ad("cells.h5ad")
+    return "cells.h5ad"
+
+
+def test_from_cells_to_types(path):
+    assert run("train", path, "--label", "cell_type", "-o", "types.model").exit_code == 0
+    model, expected = load_model("types.model"), fit_anndata(path, "cell_type", random_state=0)
+    assert np.array_equal(model[-1].coef_, expected[-1].coef_)
+    told = annotate(model, path)
+    lines = run("predict", "types.model", path).stdout.split()
+    assert lines == told.predicted.tolist()
+    assert run("annotate", "types.model", path, "-o", "types.tsv").exit_code == 0
+    table = pd.read_csv("types.tsv", sep="\t")
+    assert table["predicted"].tolist() == lines
+    printed = run("annotate", "types.model", path, "--threshold", "1").stdout.splitlines()
+    assert printed[0] == "cells\tpredicted\tconfidence"
+    assert "unassigned" in printed[1]
+    figures = json.loads(
+        run("evaluate", "types.model", path, "--label", "cell_type", "--json").stdout
+    )
+    assert figures["rows"] == 300
+    assert figures["accuracy"] > 0.95
+    strongest = json.loads(run("inspect", "types.model", "--json").stdout)["strongest"]
+    assert strongest[0]["for"][0]["feature"].startswith("GENE")
+    assert "GENE" in run("predict", "types.model", path, "--explain", "2").stdout
+    more = run("train", path, "--label", "cell_type", "--init", "types.model", "-o", "more.model")
+    assert more.exit_code == 0
+
+
+def test_info_tells_what_cells_are(path):
+    told = run("info", path).stdout
+    for words in ("cells    300", "genes    80", "values   counts", "obs      cell_type"):
+        assert words in told
+
+
+def test_wrong_usage_is_told(path):
+    told = run("train", path, "-o", "x.model", code=1)
+    assert told.exit_code == 1
+    assert "has no column 'label' in obs. There are: cell_type" in told.stderr
+    (text := Path("text.svm")).write_text("1 1:1\n2 2:1\n")
+    assert (
+        "--layer is for files of cells"
+        in run("train", str(text), "--layer", "x", "-o", "m", code=2).stderr
+    )
+    assert "can't be read together" in run("train", str(text), path, "-o", "m", code=2).stderr
+    assert run("train", str(text), "-o", "text.model").exit_code == 0
+    assert "do not go together" in run("predict", "text.model", path, code=2).stderr
+    assert "is no file of cells" in run("annotate", "text.model", str(text), code=2).stderr

@@ -1,0 +1,385 @@
+"""`fit_anndata`: cells from memory and from files come to what `fit_csr` comes to."""
+
+import warnings
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_matrix, csr_matrix
+
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_mtx
+from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
+from sparsemargin.genomes import CellNormalizer
+from sparsemargin.io import cells as stream
+from sparsemargin.io.cells import CellCorpus, CellForm, genes_of, labels_of
+from sparsemargin.models.labels import LabelTable
+
+IN_ORDER = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "shuffle": False}
+
+
+def logs_of(X, target=1e4):
+    """By the textbook, dense."""
+    dense = np.asarray(X.todense(), dtype=np.float64)
+    totals = dense.sum(axis=1, keepdims=True)
+    return np.log1p(np.divide(dense * target, totals, out=np.zeros_like(dense), where=totals > 0))
+
+
+@pytest.fixture
+def adata():
+    return adata_of(*counts_of())
+
+
+@pytest.fixture
+def path(adata, tmp_path):
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    return tmp_path / "cells.h5ad"
+
+
+def weights(model):
+    return model[-1].coef_
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint16])
+@pytest.mark.parametrize("index_type", [np.int32, np.int64])
+@pytest.mark.parametrize("dense", [False, True])
+def test_a_file_comes_to_what_its_matrix_comes_to(tmp_path, dtype, index_type, dense):
+    X, types = counts_of(dtype=dtype)
+    adata = adata_of(X.toarray() if dense else X, types)
+    path = tmp_path / "cells.h5ad"
+    adata.write_h5ad(path)
+    if not dense:
+        with h5py.File(path, "a") as file:
+            for name in ("indices", "indptr"):
+                values = file["X"][name][:]
+                del file["X"][name]
+                file["X"][name] = values.astype(index_type)
+    rows = CellNormalizer().fit_transform(X)
+    assert rows.dtype == (np.float64 if dtype == np.float64 else np.float32)
+    expected = fit_csr(rows, types, **IN_ORDER)
+    for what in path, adata:
+        model = fit_anndata(what, "cell_type", **IN_ORDER)
+        assert np.array_equal(weights(model), expected.coef_)
+        assert np.array_equal(model.predict(X), expected.predict(rows))
+        assert model.feature_names_in_.tolist() == adata.var_names.tolist()
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-12)])
+def test_counts_become_what_scanpy_makes_of_them(dtype, tolerance):
+    sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
+    X, types = counts_of(dtype=dtype)
+    made = CellNormalizer(target_sum=3000).fit_transform(X)
+    adata = adata_of(X.copy(), types)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sc.pp.normalize_total(adata, target_sum=3000)
+        sc.pp.log1p(adata)
+    assert np.allclose(made.toarray(), adata.X.toarray(), rtol=tolerance, atol=0)
+    assert np.allclose(made.toarray(), logs_of(X, 3000), rtol=tolerance, atol=0)
+
+
+def test_logarithms_stay_as_they_are_and_are_told_of(adata):
+    logs = adata.copy()
+    logs.X = CellNormalizer().fit_transform(adata.X)
+    assert np.array_equal(CellNormalizer().fit_transform(logs.X).data, logs.X.data)
+    with pytest.warns(UserWarning, match="300 of 300 cells are not whole"):
+        model = fit_anndata(logs, "cell_type", **IN_ORDER)
+    assert np.array_equal(weights(model), weights(fit_anndata(adata, "cell_type", **IN_ORDER)))
+    estimates = CellNormalizer(normalize="counts").fit_transform(logs.X)
+    assert np.allclose(estimates.toarray(), logs_of(logs.X), rtol=1e-6)
+
+
+def spread(monkeypatch, buffered=2000, span=4):
+    monkeypatch.setattr(stream, "_BUFFERED", buffered)
+    monkeypatch.setattr(stream, "_SPAN", span)
+
+
+def rows_of(path, seed):
+    form = CellForm()
+    with form.open(path) as cells:
+        return rows_in(cells, seed, form)
+
+
+def rows_in(cells, seed, form):
+    codes, classes = labels_of(cells, "cell_type")
+    genes = genes_of(cells, None, form)
+    corpus = CellCorpus(cells, genes, CellNormalizer(normalize=None), form, codes, classes, seed)
+    table = LabelTable()
+    blocks = list(corpus.scan(table))
+    rows = [
+        (block.place_of(i), table.texts[block.labels[i]], block.part(i, i + 1).data.tolist())
+        for block in blocks for i in range(block.n_rows)
+    ]  # fmt: skip
+    return rows, blocks
+
+
+def test_mixing_is_of_all_cells_and_of_many_spans(adata, path, monkeypatch):
+    spread(monkeypatch)
+    lying, _ = rows_of(path, None)
+    mixed, blocks = rows_of(path, 5)
+    assert [row[0] for row in lying] == [f"{path}, cell {i + 1}: " for i in range(300)]
+    assert [row[2] for row in lying] == [adata.X[i].data.tolist() for i in range(300)]
+    assert sorted(mixed) == sorted(lying)
+    assert mixed != lying
+    assert mixed == rows_of(path, 5)[0]
+    spans = {int(name.split()[-1].strip(": ")) // 4 for name, *_ in mixed[: blocks[0].n_rows]}
+    assert len(spans) > blocks[0].n_rows / 8
+
+
+@pytest.mark.parametrize("order", ["type", "batch"])
+def test_sorted_cells_are_learned_as_mixed_ones_are(tmp_path, monkeypatch, order):
+    X, types = counts_of(1200, 100, 6)
+    batch = np.arange(1200) % 4
+    by = np.argsort(types if order == "type" else batch, kind="stable")
+    adata_of(X[by], types[by]).write_h5ad(tmp_path / "sorted.h5ad")
+    spread(monkeypatch, buffered=8000)
+    test, expected = counts_of(1000, 100, 6, seed=1)
+    told = [
+        fit_anndata(what, "cell_type", max_iter=1).score(test, expected)
+        for what in (tmp_path / "sorted.h5ad", adata_of(X, types))
+    ]
+    assert told[0] > told[1] - 0.03
+    if order == "type":
+        with pytest.warns(UserWarning, match="sorted by their labels"):
+            fit_anndata(tmp_path / "sorted.h5ad", "cell_type", max_iter=1, shuffle=False)
+
+
+def test_backed_layers_raw_and_parts(adata, path):
+    expected = weights(fit_anndata(adata, "cell_type", **IN_ORDER))
+    backed = anndata.read_h5ad(path, backed="r")
+    assert np.array_equal(weights(fit_anndata(backed, "cell_type", **IN_ORDER)), expected)
+    with pytest.raises(ValueError, match="to_memory"):
+        fit_anndata(backed[:10], "cell_type")
+    backed.file.close()
+    other = adata.copy()
+    other.layers["counts"], other.raw = adata.X.copy(), adata
+    other.X = csr_matrix(-adata.X)
+    other.write_h5ad(path)
+    for layer in "counts", "raw":
+        for what in other, path:
+            model = fit_anndata(what, "cell_type", layer=layer, **IN_ORDER)
+            assert np.array_equal(weights(model), expected)
+    fit_anndata(other, "cell_type", normalize=None)
+
+
+def test_files_of_10x(adata, tmp_path):
+    X, types = counts_of()
+    genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
+    genes[5] = genes[4]
+    write_10x(tmp_path / "cells.h5", X, genes, barcodes)
+    write_mtx(tmp_path, X, genes, barcodes)
+    lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes[:200], types, strict=False)]
+    (tmp_path / "types.tsv").write_text("barcode\ttype\n" + "".join(lines))
+    rows = X[:200, :-1]  # the last feature is no gene
+    expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
+    for name in "cells.h5", "matrix.mtx.gz":
+        model = fit_anndata(tmp_path / name, tmp_path / "types.tsv", **IN_ORDER)
+        known = model.feature_names_in_.tolist()
+        assert known[3:7] == ["GENE3", "ENSG4", "ENSG5", "GENE6"]
+        assert np.array_equal(weights(model), expected.coef_)
+        by_id = fit_anndata(
+            tmp_path / name, dict(zip(barcodes, types, strict=True)), var="id", **IN_ORDER
+        )
+        assert by_id.feature_names_in_[1] == "ENSG1"
+    told = annotate(model, tmp_path / "cells.h5")
+    assert told.cells.tolist() == barcodes
+    assert np.array_equal(
+        told.predicted[:200], expected.predict(CellNormalizer().fit_transform(rows))
+    )
+
+
+def test_genes_go_by_name(adata, path):
+    model = fit_anndata(path, "cell_type", **IN_ORDER)
+    expected = model.predict(adata.X)
+    order = np.random.RandomState(0).permutation(adata.n_vars)
+    other = adata[:, order].copy()
+    told = annotate(model, other)
+    assert np.array_equal(told.predicted, expected)
+    assert np.array_equal(other.obs["predicted"], expected)
+    less = other[:, other.var_names != "GENE7"].copy()
+    with pytest.warns(UserWarning, match="lacks 1 of the 80 genes of the model.*'GENE7'"):
+        annotate(model, less)
+    other.var_names = other.var_names.str.lower()
+    with pytest.raises(ValueError, match=r"has none of the 80 genes.*Pass match='case'"):
+        annotate(model, other)
+    assert np.array_equal(annotate(model, other, match="case").predicted, expected)
+    by_id = fit_anndata(adata, "cell_type", var="ensembl", **IN_ORDER)
+    other.var["later"] = [name[: name.index(".")] + ".99" for name in other.var["ensembl"]]
+    with pytest.raises(ValueError, match="Pass match='version'"):
+        annotate(by_id, other, var="later")
+    assert np.array_equal(annotate(by_id, other, var="later", match="version").predicted, expected)
+
+
+def test_several_files_share_genes(adata, tmp_path):
+    first, second = adata[:150, :70].copy(), adata[150:, 10:][:, ::-1].copy()
+    paths = tmp_path / "1.h5ad", tmp_path / "2.h5ad"
+    for each, path in zip((first, second), paths, strict=True):
+        each.write_h5ad(path)
+    with pytest.warns(UserWarning, match="60 of 80 genes are in all of the files"):
+        model = fit_anndata(list(paths), "cell_type", **IN_ORDER)
+    assert model.feature_names_in_.tolist() == adata.var_names[10:70].tolist()
+    totals = np.concatenate([each.X.sum(axis=1).ravel() for each in (first, second)])
+    totals = np.asarray(totals).reshape(-1, 1)
+    logs = csr_matrix(np.log1p(adata.X.toarray()[:, 10:70] * (1e4 / totals)).astype(np.float32))
+    expected = fit_csr(logs, adata.obs["cell_type"].to_numpy().astype(str), **IN_ORDER)
+    assert np.allclose(weights(model), expected.coef_, rtol=1e-4, atol=1e-6)
+    with pytest.warns(UserWarning, match="60 of 80"):
+        union = fit_anndata(list(paths), "cell_type", genes="union", max_iter=1)
+    assert len(union.feature_names_in_) == 80
+    with pytest.warns(UserWarning, match="1 of 3 genes are in no file"):
+        few = fit_anndata(list(paths), "cell_type", genes=["GENE20", "none", "GENE5"])
+    assert few.feature_names_in_.tolist() == ["GENE20", "none", "GENE5"]
+    assert not weights(few)[:, 1].any()
+
+
+def test_models_are_saved_go_on_and_tell_markers(adata, path, tmp_path):
+    model = fit_anndata(path, "cell_type", max_iter=2)
+    save_model(model, tmp_path / "types.model")
+    loaded = load_model(tmp_path / "types.model")
+    assert np.array_equal(loaded.predict(adata.X), model.predict(adata.X))
+    assert np.array_equal(loaded[0].deviations_, model[0].deviations_)
+    assert np.array_equal(annotate(loaded, path).predicted, model.predict(adata.X))
+    further = fit_anndata(path, "cell_type", init_model=loaded, max_iter=1)
+    assert further[-1]._fitted.space.trials == 900
+    logs = logs_of(adata.X)
+    assert np.allclose(model[0].deviations_, logs.std(axis=0), rtol=1e-4)
+    markers = marker_genes(model, 5)
+    scores = weights(model)[1] * model[0].deviations_
+    best = np.argsort(-scores, kind="stable")[:5]
+    assert markers["names"]["B"].tolist() == adata.var_names[best].tolist()
+    assert np.allclose(markers["scores"]["B"], scores[best])
+
+
+def test_the_default_is_the_joint_machine_of_balanced_types(adata):
+    model = fit_anndata(adata, "cell_type")[-1]
+    rows = CellNormalizer().fit_transform(adata.X)
+    same = fit_csr(
+        rows, adata.obs["cell_type"].to_numpy().astype(str), "alma", multi_class="joint",
+        max_iter=10, class_weight="balanced",
+    )  # fmt: skip
+    assert model.get_params() == {**same.get_params()}
+    told = fit_anndata(adata, "cell_type", shuffle=False)[-1], same.set_params(shuffle=False)
+    assert np.allclose(told[0].coef_, told[1].fit(rows, adata.obs["cell_type"]).coef_, rtol=1e-4)
+    assert fit_anndata(adata, "cell_type", positive="B", max_iter=1).classes_.tolist() == [-1, 1]
+
+
+def test_labels_keep_their_kind(adata):
+    adata.obs["leiden"] = pd.Categorical(["0", "1", "10"] * 100)
+    assert fit_anndata(adata, "leiden", max_iter=1).classes_.tolist() == ["0", "1", "10"]
+    adata.obs["number"] = [3, 1, 20] * 100
+    assert fit_anndata(adata, "number", max_iter=1).classes_.tolist() == [1, 3, 20]
+    adata.obs["text"] = adata.obs["cell_type"].astype(str)
+    assert fit_anndata(adata, "text", max_iter=1).classes_.tolist() == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize("output", ["told.tsv", "told.parquet"])
+def test_tables_of_types(adata, path, tmp_path, output, monkeypatch):
+    if output.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="pyarrow is not installed")
+    model = fit_anndata(path, "cell_type", max_iter=2)
+    spread(monkeypatch, buffered=1000)
+    types = annotate(model, path)
+    sure = float(np.median(types.confidence))
+    assert annotate(model, path, threshold=sure, output=tmp_path / output) is None
+    read = (
+        pd.read_parquet if output.endswith("parquet") else lambda file: pd.read_csv(file, sep="\t")
+    )
+    table = read(tmp_path / output)
+    assert table["cells"].tolist() == adata.obs_names.tolist()
+    unsure = types.confidence < sure
+    assert 100 < unsure.sum() < 200
+    assert (table["predicted"][unsure] == "unassigned").all()
+    assert np.array_equal(table["predicted"][~unsure], types.predicted[~unsure])
+    assert np.allclose(types.confidence, model.predict_proba(adata.X).max(axis=1))
+
+
+def broken(adata, change):
+    """The error that a fit ends in, when something has been changed."""
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        change(adata)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
+    def told(changed, label="cell_type", **how):
+        return broken(changed, lambda each: fit_anndata(each, label, **how))
+
+    assert "no column 'celltype' in obs. There are: cell_type" in told(path, "celltype")
+    assert "no column 'celltype' in obs. There are: cell_type" in told(adata, "celltype")
+    gone = adata.copy()
+    gone.obs["cell_type"] = gone.obs["cell_type"].cat.remove_categories("B")
+    assert "missing for" in told(gone)
+    gone.write_h5ad(tmp_path / "gone.h5ad")
+    assert "notna()" in told(tmp_path / "gone.h5ad")
+    columns = adata.copy()
+    columns.X = csc_matrix(adata.X)
+    columns.write_h5ad(tmp_path / "csc.h5ad")
+    assert "adata.X = adata.X.tocsr()" in told(tmp_path / "csc.h5ad")
+    fit_anndata(columns, "cell_type", max_iter=1)
+    for value, words in ((np.nan, "cell 4: a value is NaN"), (-1, "cell 4: Negative values"),
+                         (50.5, "cell 4: values are not whole")):  # fmt: skip
+        for dense in False, True:
+            odd = adata.copy()
+            odd.X = odd.X.toarray()
+            odd.X[3, 2] = value
+            odd.X = odd.X if dense else csr_matrix(odd.X)
+            odd.write_h5ad(tmp_path / "odd.h5ad")
+            assert words in told(tmp_path / "odd.h5ad")
+            assert words in told(odd)
+    twice = adata.copy()
+    twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
+    assert "several genes 'GENE0'" in told(twice)
+    other = adata.copy()
+    other.var_names = [f"other{j}" for j in range(80)]
+    assert "share no gene" in told([adata, other])
+    assert "None of the 1 genes" in told(adata, genes=["x"])
+    assert "has no layer 'x'" in told(path, layer="x")
+    assert "has no column 'x' in var" in told(path, var="x")
+    one = adata[adata.obs["cell_type"] == "A"].copy()
+    assert "one class only" in told(one)
+    assert "target_sum" in told(path, target_sum=0)
+    assert "normalize" in told(path, normalize="log")
+    assert "multilabel is not of cells" in told(path, multilabel=True)
+    with pytest.raises(FileNotFoundError, match="no such file"):
+        fit_anndata(tmp_path / "none.h5ad", "cell_type")
+
+
+def test_damaged_files_are_told_by_name(path, tmp_path):
+    whole = path.read_bytes()
+    for size in len(whole) // 2, 600:
+        path.write_bytes(whole[:size])
+        assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
+    with h5py.File(path, "w") as file:
+        file["x"] = 1
+    assert "is not of AnnData, and 10x has one matrix" in broken(
+        path, lambda x: fit_anndata(x, "cell_type")
+    )
+    for name, change in (
+        ("indices", lambda values: np.append(values[:-1], 80)),
+        ("indptr", lambda values: values[::-1]),
+        ("indptr", lambda values: values + 1),
+    ):
+        path.write_bytes(whole)
+        with h5py.File(path, "a") as file:
+            values = change(file["X"][name][:])
+            del file["X"][name]
+            file["X"][name] = values
+        assert "damaged" in broken(path, lambda each: fit_anndata(each, "cell_type"))
+
+
+def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
+    X = adata.X.copy()
+    for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
+        X.indices[start:stop], X.data[start:stop] = (
+            X.indices[start:stop][::-1],
+            X.data[start:stop][::-1],
+        )
+    X.has_sorted_indices = False
+    unsorted = adata.copy()
+    unsorted.X = X
+    assert np.array_equal(
+        weights(fit_anndata(unsorted, "cell_type", **IN_ORDER)),
+        weights(fit_anndata(adata, "cell_type", **IN_ORDER)),
+    )
+    X.indices[1] = X.indices[0]
+    with pytest.raises(ValueError, match="cell 1: a gene has two values"):
+        fit_anndata(unsorted, "cell_type")

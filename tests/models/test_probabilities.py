@@ -1,0 +1,337 @@
+"""Probabilities: what is kept of rows before they are learned, and what is made of it."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.calibration import CalibrationDisplay
+from sklearn.datasets import dump_svmlight_file
+from sklearn.frozen import FrozenEstimator
+from sklearn.metrics import f1_score, log_loss
+
+import sparsemargin
+from sparsemargin import (
+    ALMAClassifier,
+    AROWClassifier,
+    AutoClassifier,
+    HigherOrderPerceptron,
+    PNormPerceptron,
+    SecondOrderPerceptron,
+    fit_csr,
+    fit_svmlight,
+)
+from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.evaluation import Rejector
+from sparsemargin.models.probabilities import Calibration, Sigmoids, Window
+
+MODELS = {
+    "AROW": AROWClassifier,
+    "AROW, average": lambda **how: AROWClassifier(hypothesis="average", **how),
+    "ALMA, p = 3": lambda **how: ALMAClassifier(p=3, **how),
+    "p-norm, p = 6": lambda **how: PNormPerceptron(p=6, **how),
+    "joint": lambda **how: PNormPerceptron(multi_class="joint", hypothesis="last", **how),
+    "SO": lambda **how: SecondOrderPerceptron(max_updates=5, **how),
+    "SO, last": lambda **how: SecondOrderPerceptron(hypothesis="last", **how),
+    "HO, p = 3": lambda **how: HigherOrderPerceptron(p=3, **how),
+}
+models = pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
+HOW = {"shuffle": False, "intercept_scaling": 0.3}
+
+
+@pytest.fixture(scope="module")
+def text():
+    X, y = make_zipf_text(6000, 3000, n_classes=3, random_state=0)
+    return X, y
+
+
+def progress_of(model):
+    return model._fitted.progress
+
+
+def assert_same_progress(one, other):
+    assert one.n_trials == other.n_trials
+    for name in ("outputs", "positive", "steps"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+
+
+@models
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_outputs_are_kept_as_decision_function_gives_them_before_each_row(model, n_classes, text):
+    X, y = text[0][:120], text[1][:120] % n_classes
+    kept = progress_of(model(max_iter=2, **HOW).fit(X, y))
+    assert kept.n_trials == 120
+    stepwise = model(**HOW)
+    stepwise.partial_fit(X[0], y[:1], classes=np.unique(y))
+    for i in range(1, 120):
+        expected = np.ravel(stepwise.decision_function(X[i]))
+        np.testing.assert_allclose(kept.outputs[i], expected, rtol=1e-10, atol=1e-14)
+        stepwise.partial_fit(X[i], y[i : i + 1])
+    assert_same_progress(progress_of(stepwise), kept)
+    labels = np.unique(y)[1:] if n_classes == 2 else np.unique(y)
+    np.testing.assert_array_equal(kept.positive[:120], y[:, np.newaxis] == labels)
+
+
+@given(st.integers(0, 7), st.integers(0, 3000))
+@settings(max_examples=60, deadline=None)
+def test_places_hold_the_later_half_of_all_trials_evenly(exponent, n_trials):
+    kept = ProgressiveOutputs(1, 1 << exponent, 3)
+    kept.n_trials = n_trials
+    trials = kept.trials()
+    assert len(trials) == min(n_trials, 1 << exponent) == len(set(trials.tolist()))
+    places = {}
+    for trial in range(n_trials):
+        thinning = max(0, trial.bit_length() - exponent - 1)
+        if trial % (1 << thinning) == 0:
+            places[(trial >> thinning) % (1 << exponent)] = trial
+    assert trials.tolist() == [places[place] for place in range(len(places))]
+    later = np.sort(trials[trials >= n_trials // 2])
+    gaps = np.diff(later, prepend=n_trials // 2 - 1, append=n_trials)
+    assert gaps.max(initial=0) <= 2 * max(1, n_trials >> exponent)
+
+
+def test_trials_have_the_places_that_are_told(text):
+    X, y = text
+    model = ALMAClassifier(max_iter=1, **HOW).fit(X, y)
+    kept = progress_of(model)
+    trials = kept.trials()
+    assert len(trials) < len(y)  # thinned
+    np.testing.assert_array_equal(kept.positive, y[trials][:, np.newaxis] == np.arange(3))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_batches_files_threads_and_saved_models_keep_the_same(n_jobs, text, tmp_path):
+    X, y = text
+    whole = AROWClassifier(n_jobs=n_jobs, **HOW).fit(X, y)
+    parts = AROWClassifier(**HOW)
+    for start in range(0, 3000, 700):
+        parts.partial_fit(X[start : min(start + 700, 3000)], y[start : min(start + 700, 3000)],
+                          classes=[0, 1, 2])  # fmt: skip
+    sparsemargin.save_model(parts, tmp_path / "half.model")
+    parts = sparsemargin.load_model(tmp_path / "half.model")
+    parts.partial_fit(X[3000:], y[3000:])
+    assert_same_progress(progress_of(parts), progress_of(whole))
+    again = pickle.loads(pickle.dumps(parts))
+    np.testing.assert_array_equal(again.predict_proba(X[:9]), whole.predict_proba(X[:9]))
+
+
+def test_further_epochs_of_files_are_not_counted(text, tmp_path):
+    X, y = text[0][:500], text[1][:500]
+    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
+    model = fit_svmlight(tmp_path / "rows.svm", algo="arow", max_iter=3, **HOW)
+    assert progress_of(model).n_trials == 500
+    once = fit_svmlight(tmp_path / "rows.svm", algo="arow", max_iter=1, **HOW)
+    assert_same_progress(progress_of(model), progress_of(once))
+
+
+def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
+    X = text[0][:200]
+    Y = np.random.default_rng(0).random((200, 40)) < 0.2
+    dense = AROWClassifier(**HOW).fit(X, Y.astype(int))
+    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 12)
+    blocks = AROWClassifier(**HOW).fit(X, Y.astype(int))
+    assert blocks._space.in_blocks
+    assert_same_progress(progress_of(blocks), progress_of(dense))
+
+
+def test_the_same_rows_under_warm_start_are_not_counted_again(text):
+    X, y = text[0][:300], text[1][:300]
+    model = AROWClassifier(warm_start=True, **HOW).fit(X, y)
+    model.fit(X, y)
+    assert progress_of(model).n_trials == 300
+    model.fit(X[:100], y[:100])
+    assert progress_of(model).n_trials == 400
+
+
+def reference_sigmoid(outputs, having, weights):
+    """Platt's, with two slopes, by a general minimizer."""
+    n_having, n_not = weights[having].sum(), weights[~having].sum()
+    targets = np.where(having, (n_having + 1) / (n_having + 2), 1 / (n_not + 2))
+    features = np.c_[np.minimum(outputs, 0), np.maximum(outputs, 0), np.ones(len(outputs))]
+
+    def loss(at):
+        logits = features @ at
+        return (weights * (np.logaddexp(0, logits) - targets * logits)).sum()
+
+    bounds = [(0, None), (0, None), (None, None)]
+    found = minimize(loss, [1.0, 1.0, 0.0], bounds=bounds, options={"ftol": 1e-14, "gtol": 1e-9})
+    return lambda new: 1 / (1 + np.exp(
+        -np.c_[np.minimum(new, 0), np.maximum(new, 0), np.ones(len(new))] @ found.x))  # fmt: skip
+
+
+@given(st.integers(0, 2**32 - 1), st.floats(-3, 3))
+@settings(max_examples=20, deadline=None)
+def test_sigmoids_are_platts_with_two_slopes(seed, shift):
+    random = np.random.default_rng(seed)
+    outputs = random.normal(size=400)
+    having = random.random(400) < 1 / (1 + np.exp(-2 * outputs - shift))
+    weights = random.integers(1, 4, 400).astype(float)
+    expected = reference_sigmoid(outputs, having, weights)(outputs)
+    found = Sigmoids(Window(outputs[:, np.newaxis], having[:, np.newaxis], weights))
+    # Outputs are told apart by 256 steps.
+    np.testing.assert_allclose(found(outputs[:, np.newaxis])[:, 0], expected, atol=5e-3)
+
+
+def test_weights_count_as_rows_do():
+    random = np.random.default_rng(0)
+    outputs = random.normal(size=(200, 3))
+    codes = (outputs + random.normal(size=(200, 3))).argmax(axis=1)
+    positive, times = codes[:, np.newaxis] == np.arange(3), random.integers(0, 4, 200)
+    weighted = Calibration(Window(outputs, positive, times.astype(float)), True)
+    copies = np.repeat(np.arange(200), times)
+    copied = Calibration(Window(outputs[copies], positive[copies], np.ones(len(copies))), True)
+    new = random.normal(size=(20, 3))
+    np.testing.assert_allclose(weighted(new), copied(new), atol=5e-3)
+
+
+@pytest.mark.parametrize("n_labels", [1, 4])
+@pytest.mark.parametrize("kind", ["zeros", "told rightly", "told wrongly", "huge", "one label"])
+def test_probabilities_of_odd_outputs_are_finite_and_sum_to_1(n_labels, kind):
+    random = np.random.default_rng(0)
+    codes = random.integers(0, max(2, n_labels), 40)
+    positive = codes[:, np.newaxis] == (np.arange(n_labels) if n_labels > 1 else 1)
+    signs = np.where(positive, 1.0, -1.0)
+    outputs = {
+        "zeros": 0 * signs, "told rightly": signs, "told wrongly": -signs, "huge": 1e300 * signs,
+        "one label": signs,
+    }[kind]  # fmt: skip
+    if kind == "one label":
+        positive = positive & False
+        positive[:, 0] = True
+    told = Calibration(Window(outputs, positive, np.ones(40)), True)(outputs)
+    assert told.shape == (40, max(2, n_labels))
+    assert (told >= 0).all()
+    np.testing.assert_allclose(told.sum(axis=1), 1)
+
+
+@models
+def test_probabilities_are_better_than_the_shares_of_the_classes(model, text):
+    X, y = text
+    fitted = model(random_state=0).fit(X[:4000], y[:4000])
+    told = fitted.predict_proba(X[4000:])
+    np.testing.assert_allclose(told.sum(axis=1), 1)
+    np.testing.assert_array_equal(np.log(told), fitted.predict_log_proba(X[4000:]))
+    assert log_loss(y[4000:], told) < 0.6
+    # In ten bins of the largest probability as many are right as it says.
+    largest, right = told.max(axis=1), told.argmax(axis=1) == y[4000:]
+    bins = (largest * 10).astype(int)
+    off = np.abs(np.bincount(bins, right - largest)).sum() / len(right)
+    assert off < 0.08
+
+
+def test_several_labels_have_a_probability_each(text):
+    X, y = text
+    Y = np.c_[y == 0, y > 0, y == 2].astype(int)
+    model = fit_csr(X[:4000], Y[:4000], random_state=0)
+    told = model.predict_proba(X[4000:])
+    assert told.shape == (2000, 3)
+    assert np.abs(told.sum(axis=1) - 1).max() > 0.1
+    assert all(log_loss(Y[4000:, i], told[:, i]) < 0.4 for i in range(3))
+
+
+def test_too_few_rows_tell_the_shares_of_the_classes():
+    model = AROWClassifier().fit(np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
+    with pytest.warns(UserWarning, match=r"learned from 8 rows.*takes 30"):
+        told = model.predict_proba(np.eye(8)[:2])
+    np.testing.assert_allclose(told, [[0.7, 0.3]] * 2)
+    with pytest.raises(ValueError, match=r"30 rows"):
+        model.predict_labels(np.eye(8), threshold="f1")
+    with pytest.raises(ValueError, match=r"30 rows"):
+        Rejector(AROWClassifier()).fit(np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
+
+
+@pytest.mark.parametrize("how", [
+    {"hypothesis": "vote"}, {"kernel": "rbf"}, {"multi_class": "joint", "hypothesis": "average"},
+])  # fmt: skip
+def test_what_keeps_no_outputs_has_no_probabilities(how, text):
+    model = PNormPerceptron(**how)
+    assert not hasattr(model, "predict_proba")
+    model.fit(text[0][:60], text[1][:60])
+    assert not hasattr(model, "predict_log_proba")
+    with pytest.raises(AttributeError) as refusal:
+        _ = model.predict_proba
+    assert "CalibratedClassifierCV" in str(refusal.value.__cause__)
+
+
+def test_thresholds_find_more_of_rare_labels(text):
+    X, y = text[0], np.random.default_rng(0).random((6000, 3)) < 0.002
+    rare = (text[1] == 0) & (np.arange(6000) % 8 == 0)
+    Y = np.c_[rare, text[1] == 1, y[:, 0]].astype(int)
+    model = fit_csr(X[:4000], Y[:4000], random_state=0)
+    plain, chosen = model.predict(X[4000:]), model.predict_labels(X[4000:], threshold="f1")
+    scores = [f1_score(Y[4000:, :2], each[:, :2], average=None) for each in (plain, chosen)]
+    assert scores[1][0] > scores[0][0] + 0.05
+    assert scores[1][1] > scores[0][1] - 0.02
+    lone = fit_csr(X[:4000], rare[:4000], random_state=0)
+    told = lone.predict_labels(X[4000:], threshold="f1")
+    assert f1_score(rare[4000:], told) > f1_score(rare[4000:], lone.predict(X[4000:])) + 0.05
+    with pytest.raises(ValueError, match="two classes"):
+        fit_csr(X[:400], text[1][:400]).predict_labels(X, threshold="f1")
+
+
+def test_f1_thresholds_are_those_of_the_largest_expected_f1(text):
+    X, y = text
+    model = AROWClassifier(random_state=0).fit(X, y == 0)
+    window, sigmoids = model._fitted.window(), model._fitted.calibrated().sigmoids
+    told = np.sort(sigmoids(window.outputs)[:, 0])[::-1]
+    expected = max(2 * told[:k].sum() / (k + told.sum()) for k in range(1, len(told) + 1))
+    found = sigmoids.f1_thresholds(window)
+    np.testing.assert_allclose(sigmoids(found[np.newaxis])[0, 0], expected / 2, rtol=1e-10)
+
+
+def test_a_rejector_errs_on_as_many_of_its_answers_as_allowed(text):
+    X, y = text
+    names = np.array(["a", "b", "c"])[y]
+    for allowed in (0.01, 0.05):
+        model = Rejector(AutoClassifier(random_state=0), max_error=allowed).fit(
+            X[:4000], names[:4000]
+        )
+        told = model.predict(X[4000:])
+        answered = told != "unknown"
+        assert 0.5 < answered.mean() < 1
+        assert (told != names[4000:])[answered].mean() < 2 * allowed
+        np.testing.assert_array_equal(answered, model.confidence(X[4000:]) >= model.threshold_)
+        assert abs(answered.mean() - model.share_) < 0.1
+
+
+def test_a_rejector_leaves_rows_of_other_classes_without_one(text):
+    X, y = text
+    known = np.flatnonzero(y[:4000] < 2)
+    model = AROWClassifier(random_state=0).fit(X[known], y[known])
+    rejector = Rejector(FrozenEstimator(model), max_error=0.01).fit(X[known], y[known])
+    rejected = rejector.predict(X[4000:]) == -1
+    assert rejected[y[4000:] == 2].mean() > 2 * rejected[y[4000:] < 2].mean()
+
+
+@pytest.mark.parametrize(("how", "told"), [
+    ({"max_error": 1.5}, "max_error"), ({"unknown": "x"}, "unknown='x'"),
+    ({"unknown": 1}, "one of the classes"),
+])  # fmt: skip
+def test_a_rejector_tells_what_it_cannot_use(how, told, text):
+    with pytest.raises(ValueError, match=told):
+        Rejector(AROWClassifier(), **how).fit(text[0][:100], text[1][:100])
+
+
+def test_a_rejector_that_is_never_sure_says_so():
+    X, y = make_zipf_text(400, 200, random_state=0)
+    fitted = AROWClassifier(random_state=0).fit(X, y)
+    kept = progress_of(fitted)
+    kept.outputs[:400] = np.where(kept.positive[:400], -1.0, 1.0)  # all of them wrong
+    with pytest.warns(UserWarning, match="all rows are left"):
+        model = Rejector(FrozenEstimator(fitted), max_error=0.0, unknown=-5).fit(X, y)
+    assert model.share_ == 0
+    assert (model.predict(X) == -5).all()
+
+
+def test_scikit_learns_display_takes_the_probabilities(text):
+    pytest.importorskip("matplotlib").use("agg")
+    X, y = text
+    model = AutoClassifier(random_state=0).fit(X[:4000], y[:4000] == 0)
+    display = CalibrationDisplay.from_estimator(model, X[4000:], y[4000:] == 0, n_bins=5)
+    assert np.abs(display.prob_true - display.prob_pred).max() < 0.2

@@ -1,0 +1,57 @@
+"""Small tables of cells, as AnnData and in the files of 10x."""
+
+import gzip
+
+import numpy as np
+import pytest
+from scipy.sparse import csc_matrix, csr_matrix
+
+anndata = pytest.importorskip("anndata", reason="anndata is not installed")
+h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+pd = pytest.importorskip("pandas", reason="pandas is not installed")
+
+
+def counts_of(n_cells=300, n_genes=80, n_types=3, seed=0, dtype=np.float32):
+    """Counts, and the type of each cell."""
+    random = np.random.RandomState(seed)
+    means = np.random.RandomState(7).gamma(0.3, 2, (n_types, n_genes))
+    types = random.randint(n_types, size=n_cells)
+    return csr_matrix(random.poisson(means[types]).astype(dtype)), np.array(list("ABCDEF"))[types]
+
+
+def adata_of(X, types, **obs):
+    frame = pd.DataFrame({"cell_type": pd.Categorical(types), **obs})
+    frame.index = [f"cell{i}" for i in range(len(frame))]
+    genes = pd.DataFrame(index=[f"GENE{j}" for j in range(X.shape[1])])
+    genes["ensembl"] = [f"ENSG{j:011d}.{j % 9 + 1}" for j in range(X.shape[1])]
+    return anndata.AnnData(X, frame, genes)
+
+
+def write_10x(path, X, genes, barcodes):
+    """A file as cellranger of version 3 writes it."""
+    with h5py.File(path, "w") as file:
+        matrix = file.create_group("matrix")
+        matrix["data"], matrix["indices"] = X.data.astype(np.int32), X.indices.astype(np.int64)
+        matrix["indptr"], matrix["shape"] = X.indptr.astype(np.int64), X.shape[::-1]
+        matrix["barcodes"] = np.array(barcodes, dtype="S")
+        features = matrix.create_group("features")
+        features["id"] = np.array([f"ENSG{j}" for j in range(len(genes))], dtype="S")
+        features["name"] = np.array(genes, dtype="S")
+        kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]
+        features["feature_type"] = np.array(kinds, dtype="S")
+
+
+def write_mtx(folder, X, genes, barcodes):
+    """The three files of a folder."""
+    from scipy.io import mmwrite
+
+    mmwrite(folder / "matrix.mtx", csc_matrix(X.T.astype(np.int32)))
+    plain = (folder / "matrix.mtx").read_bytes()
+    (folder / "matrix.mtx").unlink()
+    (folder / "matrix.mtx.gz").write_bytes(gzip.compress(plain))
+    features = [
+        f"ENSG{j}\t{gene}\t{'Gene Expression' if j < len(genes) - 1 else 'Antibody Capture'}\n"
+        for j, gene in enumerate(genes)
+    ]
+    (folder / "features.tsv.gz").write_bytes(gzip.compress("".join(features).encode()))
+    (folder / "barcodes.tsv").write_text("".join(f"{each}\n" for each in barcodes))
