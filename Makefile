@@ -9,7 +9,7 @@ SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.
 # Of the fuzzers under the sanitizers: another one each day.
 SEED ?= $(shell date +%Y%m%d)
 
-.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-text fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-text fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-texts bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak notebooks notebooks-check papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
@@ -89,14 +89,18 @@ bench: $(VENV)/equipped peers
 bench-quick: $(VENV)/equipped peers
 	$(RUN) benchmarks/charter.py --quick
 
-# The tables of docs/development/performance.md and the README, from results/charter.json where it is there; and of
-# docs/development/scale.md, from results/scale.json.
+# The tables of the pages and the README's chart, from results/charter.json where it is there, benchmarks/texts.json,
+# and results/scale.json.
 tables: $(VENV)/equipped
 	$(RUN) benchmarks/tables.py
+	$(RUN) benchmarks/texts.py --chart
 	$(RUN) benchmarks/scale.py --tables
 
-# Pages in docs/_build/html. Notebooks and gallery are run, on data where SPARSEMARGIN_DATA has them; in full,
-# as the text beside the results speaks of that: some minutes, fewer with SPARSEMARGIN_QUICK=1.
+# Runs the notebooks and keeps what they show; those whose data SPARSEMARGIN_DATA lacks are skipped, and named.
+notebooks notebooks-check: $(VENV)/equipped
+	$(RUN) examples/notebooks.py $(if $(filter notebooks-check,$@),--check)
+
+# Pages in docs/_build/html. The gallery is run; notebooks are shown as they are stored.
 docs: $(VENV)/equipped
 	$(RUN) -m pip install -q "sparsemargin[docs]"
 	$(RUN) -m sphinx -W --keep-going docs docs/_build/html
@@ -111,6 +115,10 @@ bench-epoch: $(VENV)/equipped
 # Rows as TfidfVectorizer leaves them, real text and generated; some two minutes.
 bench-text: $(VENV)/equipped
 	$(RUN) benchmarks/epoch.py --only text --out results/text.json
+
+# The README's chart and its table of texts, whose data SPARSEMARGIN_DATA names; some ten minutes.
+bench-texts: $(VENV)/equipped
+	$(RUN) benchmarks/texts.py
 
 bench-labels: $(VENV)/equipped
 	$(RUN) benchmarks/labels.py

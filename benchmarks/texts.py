@@ -1,18 +1,25 @@
 """From texts to labels: `fit_text` beside what else people use, by error and by seconds.
 
-Of each set of texts three quarters are learned from, five times; seconds are those from a list of
-texts in memory, or a file of them, to a model. The sets are those of the folder that
+Of each set of texts three quarters are learned from, several times; seconds are those of the
+processor, from a list of texts in memory, or a file of them, to a model. One set is on every
+machine with this library: the sources of the functions of numpy, scipy and scikit-learn, by the
+library that they are from, whose files are held out whole. The others are those of the folder that
 SPARSEMARGIN_DATA names: short messages (spam or not), questions (by 6 kinds, and by 50), sentences
 of film reviews (good or bad) and sentences in 17 languages. Words and pairs, and that counts are
 taken by their logarithms, were chosen on messages and questions.
 
 fastText and Vowpal Wabbit are left out where they are not installed.
 
-    python benchmarks/texts.py [--splits 5] [--sets sms trec6 ...]
+Figures of all sets are kept beside this file, in texts.json; of these are made the chart that the
+README shows, on light ground and on dark, and the README's table. `--chart` makes them anew of the
+figures that are kept, and measures nothing.
+
+    python benchmarks/texts.py [--splits 4] [--sets sms trec6 ...] [--chart]
 """
 
 import argparse
 import gzip
+import json
 import os
 import subprocess
 import sys
@@ -24,14 +31,25 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from matplotlib import rc_context
+from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import StratifiedShuffleSplit
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
+from tables import README, TEXT_GUIDE, fill_page, markdown_table, measured_on
+from threadpoolctl import threadpool_limits
+from timing import FOLDER, machine, replace_text
 
 from sparsemargin import fit_text
 from sparsemargin.models.labels import label_text
+from sparsemargin.plotting import theme
+from sparsemargin.plotting.display import scale_log
+from sparsemargin.text import TfidfVectorizer as CompiledTfidfVectorizer
+
+sys.path.append(str(FOLDER.parent / "examples"))
+from corpus import collect_sources
 
 PAIRS = {"sublinear_tf": True, "ngram_range": (1, 2)}
 
@@ -43,13 +61,26 @@ def read(name):
     return np.array(texts, dtype=object), np.array(labels, dtype=object)
 
 
-def sets():
-    questions = [np.concatenate(both) for both in zip(read("trec_train"), read("trec_test"))]  # noqa: B905
-    coarse = np.array([label.split(":")[0] for label in questions[1]], dtype=object)
-    return {
-        "sms": read("sms"), "trec6": (questions[0], coarse), "trec50": tuple(questions),
-        "polarity": read("polarity"), "languages": read("languages"),
-    }  # fmt: skip
+def read_set(name):
+    """Texts, labels, and groups that are held out whole, None where texts are by themselves."""
+    if name == "sources":
+        found = collect_sources()
+        return np.array(found.texts, dtype=object), found.libraries.astype(object), found.files
+    if not name.startswith("trec"):
+        return *read(name), None
+    texts, labels = map(np.concatenate, zip(read("trec_train"), read("trec_test"), strict=True))
+    if name == "trec6":
+        labels = np.array([label.split(":")[0] for label in labels], dtype=object)
+    return texts, labels, None
+
+
+def splits_of(texts, labels, groups, n_splits):
+    """Rows to learn from and to test on."""
+    if groups is None:
+        cut = StratifiedShuffleSplit(n_splits, test_size=0.25, random_state=0)
+        return [*cut.split(texts, labels)]
+    folds = StratifiedGroupKFold(n_splits=4, shuffle=True, random_state=0)
+    return [*folds.split(texts, labels, groups)][:n_splits]
 
 
 def pipeline(classifier, **settings):
@@ -116,10 +147,13 @@ def vowpal(path, labels):
 
 IN_MEMORY = {
     "fit_text(texts, y)": lambda texts, labels: fit_text(texts, labels, random_state=0).predict,
-    "TfidfVectorizer(), LinearSVC()": pipeline(LinearSVC),
-    "the same of words and pairs, logarithms": pipeline(LinearSVC, **PAIRS),
-    "TfidfVectorizer(), LogisticRegression()": pipeline(LogisticRegression),
-    "TfidfVectorizer(), SGDClassifier()": pipeline(SGDClassifier),
+    "fit_text, words alone": lambda texts, labels: (
+        fit_text(texts, labels, vectorizer=CompiledTfidfVectorizer(), random_state=0).predict
+    ),
+    "LinearSVC()": pipeline(LinearSVC),
+    "SGDClassifier()": pipeline(SGDClassifier),
+    "LogisticRegression()": pipeline(LogisticRegression),
+    "LinearSVC(), words and pairs": pipeline(LinearSVC, **PAIRS),
 }
 OF_FILES = {"fastText, pairs": ("fasttext", fast_text), "vw, pairs": ("vowpalwabbit", vowpal)}
 
@@ -129,49 +163,139 @@ def told(model, texts):
     return list(map(label_text, model.predict(texts).tolist()))
 
 
-def measure(texts, labels, splits):
+def measure(texts, labels, groups, n_splits):
     """Errors in per cent and seconds of every contestant."""
     found = {}
     names, counts = np.unique(labels, return_counts=True)
     enough = np.isin(labels, names[counts >= 4])
     texts, labels = texts[enough], labels[enough]
-    cut = StratifiedShuffleSplit(splits, test_size=0.25, random_state=0)
-    for train, test in cut.split(texts, labels):
+    for train, test in splits_of(texts, labels, groups, n_splits):
 
         def note(name, predict, seconds, test=test):
             error = 100 * np.mean(np.asarray(predict(texts[test])) != labels[test])
             found.setdefault(name, []).append((error, seconds))
 
         for name, fit in IN_MEMORY.items():
-            start = time.perf_counter()
+            start = time.process_time()
             predict = fit(texts[train], labels[train])
-            note(name, predict, time.perf_counter() - start)
+            note(name, predict, time.process_time() - start)
+        if groups is not None:
+            continue
         path = by_file(texts[train], labels[train])
         for epochs in (1, 2):
-            start = time.perf_counter()
+            start = time.process_time()
             model = fit_text(path, max_iter=epochs, random_state=0)
-            seconds = time.perf_counter() - start
+            seconds = time.process_time() - start
             # Labels that are numbers in a file are numbers.
             note(f"fit_text(file, max_iter={epochs})", partial(told, model), seconds)
         for name, (module, fit) in OF_FILES.items():
             if find_spec(module) is not None:
                 note(name, *fit(path, labels[train]))
-    return found
+    # Splits are of one size: the fastest fit is what it takes.
+    return {
+        name: [float(np.mean([error for error, _ in each])), min(s for _, s in each)]
+        for name, each in found.items()
+    }
+
+
+FIGURES = FOLDER / "texts.json"
+PICTURES = FOLDER.parent / "docs" / "_static"
+LARGE = "sources"
+SMALL = {
+    "sms": "short messages", "trec6": "questions, 6 kinds", "trec50": "50 kinds",
+    "polarity": "film reviews", "languages": "17 languages",
+}  # fmt: skip
+OURS = "fit_text"
+
+
+def table(figures):
+    """Error of each contestant on each set, the least in bold, and seconds."""
+    names = [*figures[LARGE]]
+    columns = {LARGE: "sources", **SMALL}
+    cells = {name: [f"{figures[of][name][0]:.2f}" for of in columns] for name in names}
+    for j in range(len(columns)):
+        least = min(names, key=lambda name: float(cells[name][j]))
+        cells[least][j] = f"**{cells[least][j]}**"
+    seconds = {
+        name: [figures[LARGE][name][1], sum(figures[of][name][1] for of in SMALL)] for name in names
+    }
+    rows = [[name, *cells[name], *(f"{each:.2f}" for each in seconds[name])] for name in names]
+    return markdown_table(
+        ["test error, %", *columns.values(), "seconds, sources", "all others"], rows
+    )
+
+
+def whole_table(figures):
+    """Error and seconds of each contestant on each set, files included."""
+    columns = {LARGE: "sources", **SMALL}
+    names = dict.fromkeys(name for of in columns for name in figures[of])
+    rows = [
+        [name, *("{:.2f}; {:.2f}".format(*figures[of][name]) if name in figures[of]
+                 else "" for of in columns)]
+        for name in names
+    ]  # fmt: skip
+    return markdown_table(["error, %; seconds", *columns.values()], rows)
+
+
+def draw(figures):
+    """The chart: error against seconds, with the names beside the marks."""
+    figure = Figure(figsize=(7.2, 3.2), layout="constrained")
+    axes = figure.subplots()
+    contestants = figures[LARGE]
+    close = 0.06 * np.ptp([error for error, _ in contestants.values()])
+    for name, (error, seconds) in contestants.items():
+        ours = name.startswith(OURS)
+        look = {"marker": "D", "color": "C0"} if ours else {"marker": "o", "color": "C6"}
+        library = "sparsemargin" if ours else "scikit-learn: TfidfVectorizer(), then ..."
+        axes.plot(seconds, error, linestyle="", markersize=10 if ours else 8, label=library, **look)
+        # To the left, where to the right there is another.
+        left = any(abs(e - error) < close and s > seconds for e, s in contestants.values())
+        axes.annotate(
+            name, (seconds, error), (-9 if left else 9, -3.5), textcoords="offset points",
+            ha="right" if left else "left", weight="bold" if ours else "normal", fontsize=9.5,
+        ).set_in_layout(False)  # fmt: skip
+    scale_log(axes)
+    axes.margins(0.08, 0.12)
+    axes.set_xlim(right=axes.get_xlim()[1] * 4)
+    axes.set(xlabel="seconds from texts to a model, one thread", ylabel="test error (%)")
+    handles, labels = axes.get_legend_handles_labels()
+    known = dict(zip(labels, handles, strict=True))
+    figure.legend(known.values(), known, loc="outside upper left", ncols=2, frameon=False)
+    return figure
+
+
+def show(kept):
+    """Draw the chart, and fill in the README's table."""
+    for ground in ("light", "dark"):
+        path = PICTURES / f"texts-{ground}.svg"
+        # The same figures make the same bytes.
+        with theme(ground), rc_context({"svg.hashsalt": path.stem}):
+            draw(kept["sets"]).savefig(path, metadata={"Date": None})
+        print(f"written: {path.name}, {path.stat().st_size / 1000:.0f} KB")
+    measured = measured_on(kept["machine"])
+    fill_page(README, {"texts": f"{table(kept['sets'])}\n\n{measured}"})
+    fill_page(TEXT_GUIDE, {"texts-apart": f"{whole_table(kept['sets'])}\n\n{measured}"})
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--sets", nargs="+")
+    parser.add_argument("--splits", type=int, default=4)
+    parser.add_argument("--sets", nargs="+", choices=[LARGE, *SMALL], default=[LARGE, *SMALL])
+    parser.add_argument("--chart", action="store_true")
     arguments = parser.parse_args()
+    if arguments.chart:
+        return show(json.loads(FIGURES.read_text()))
     warnings.simplefilter("ignore")
-    every = sets()
-    results = {name: measure(*every[name], arguments.splits) for name in arguments.sets or every}
-    print("| error, %; seconds |", " | ".join(results), "|")
-    print("| --- |", " --- |" * len(results))
-    for name in next(iter(results.values())):
-        cells = [np.mean(of_set[name], axis=0) for of_set in results.values()]
-        print(f"| {name} |", " | ".join(f"{e:.2f}; {s:.2f}" for e, s in cells), "|")
+    results = {}
+    with threadpool_limits(1):
+        for name in arguments.sets:
+            results[name] = measure(*read_set(name), arguments.splits)
+            for contestant, (error, seconds) in results[name].items():
+                print(f"{name:10} {contestant:30} {error:6.2f} % {seconds:7.2f} s", flush=True)
+    if {LARGE, *SMALL} == {*results}:
+        kept = {"machine": machine(), "sets": results}
+        replace_text(FIGURES, json.dumps(kept, indent=1) + "\n")
+        show(kept)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
 """How Sphinx makes the documentation: `make docs`."""
 
-import os
 import shutil
 import sys
 from importlib import import_module
@@ -61,17 +60,13 @@ PICTURES.mkdir()
 for _subject in ("scale", "tables", "probabilities"):
     import_module(_subject).draw_pictures(PICTURES)
 
-# Notebooks and the modules they import lie in examples/; Sphinx reads only what is below docs/.
+# Notebooks lie in examples/; Sphinx reads only what is below docs/.
 shutil.rmtree(NOTEBOOKS, ignore_errors=True)
 NOTEBOOKS.mkdir()
 for _notebook in EXAMPLES.glob("*.ipynb"):
     shutil.copy2(_notebook, NOTEBOOKS)
-os.environ["PYTHONPATH"] = os.pathsep.join(
-    filter(None, [str(EXAMPLES), str(DOCS.parent), os.environ.get("PYTHONPATH")])
-)
-nb_execution_mode = "auto"
-nb_execution_timeout = 600
-nb_merge_streams = True
+# Their outputs are stored: `make notebooks`.
+nb_execution_mode = "off"
 
 sphinx_gallery_conf = {
     "examples_dirs": str(EXAMPLES / "plots"),

@@ -1,198 +1,137 @@
-"""Which library does a docstring belong to? Large-margin learners on real text, in two tables.
+"""Which library does a docstring belong to? From lists of texts to labels, reasons, and a file.
 
-Documents are the docstrings of the installed numpy, scipy and scikit-learn, so that nothing needs
-to be downloaded. All learners get the same TF-IDF rows. The first table has one call each, as a
-user would make it; in the second all have the same number of epochs, and a shuffle with the same
-seed. Fewer documents are read where the environment variable SPARSEMARGIN_QUICK is 1.
+The texts are the docstrings of the installed numpy, scipy and scikit-learn, so that nothing needs
+to be downloaded. First one call on the texts, beside scikit-learn's usual pipelines; then the
+algorithms of this library, each with the same rows and three epochs.
 """
 
+import re
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
-from corpus import LIBRARIES, Documents, collect_docstrings
-from report import calls, sized
-from scipy.sparse import csr_matrix
+from corpus import LIBRARIES, collect_docstrings
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import Perceptron, SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedGroupKFold
+from sklearn.pipeline import make_pipeline
+from sklearn.svm import LinearSVC
 
-from sparsemargin import ALMAClassifier, PNormPerceptron, fit_csr
+from sparsemargin import fit_csr, fit_text, save_model
+from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.plotting import MarginDistributionDisplay, theme
 
-N_EPOCHS = 3
-N_FITS = 3
-PATIENCE = 1.0  # seconds, of repeated fits
 SEED = 0
-PICTURE = "demo-margins.png"
-DRAWN = (
-    "Perceptron p=2, last", "Perceptron p=2, average", "Perceptron p=6, average",
-    "ALMA p=2, average",
-)  # fmt: skip
-N_WORDS = 10
-NORMS = (2.0, 6.0, "log")
-HYPOTHESES = ("last", "average")
+MODEL, PICTURE = "demo.model", "demo-margins.png"
+QUESTIONS = (
+    "Fit the model with a penalty on the coefficients and predict labels.",
+    "Solve an initial value problem for a system of ordinary differential equations.",
+    "Return a view of the array with its axes transposed.",
+)
+
+PIPELINES = {
+    f"TfidfVectorizer(), {type(classifier).__name__}()": make_pipeline(
+        TfidfVectorizer(), classifier
+    ).fit
+    for classifier in (LinearSVC(), SGDClassifier(random_state=SEED), LogisticRegression())
+}
+ALGORITHMS: dict[str, dict[str, Any]] = {
+    "Perceptron": {"algo": "perceptron"},
+    "p-norm Perceptron, p = 6": {"algo": "pnorm", "p": 6},
+    "p-norm Perceptron, p = 2 ln n": {"algo": "pnorm", "p": "log"},
+    "ALMA, p = 2": {"algo": "alma"},
+    "ALMA, p = 6": {"algo": "alma", "p": 6},
+    "AROW": {"algo": "arow"},
+    "Higher-order Perceptron, p = 7": {"algo": "ho", "p": 7},
+}
 
 
-@dataclass(frozen=True)
-class Split:
-    """TF-IDF rows for training and test, and the word behind each column."""
-
-    X: csr_matrix
-    y: np.ndarray
-    X_test: csr_matrix
-    y_test: np.ndarray
-    words: np.ndarray
-
-
-def split_by_file(documents: Documents) -> Split:
-    """Hold out a quarter of the documents, and weigh words on the others alone.
+def read_texts() -> tuple[Any, Any, Any, Any]:
+    """Texts and libraries to learn from, and to test on.
 
     The docstrings of one file resemble each other, so a file goes to one side as a whole.
     """
+    documents = collect_docstrings()
+    # Numbers of versions would tell the library.
+    texts = np.array([re.sub(r"\d+", " ", text) for text in documents.texts], dtype=object)
     folds = StratifiedGroupKFold(n_splits=4, shuffle=True, random_state=SEED)
-    train, test = next(folds.split(documents.texts, documents.libraries, documents.files))
-    # Words of letters only: version numbers ("added in 1.3") would tell the library.
-    vectorizer = TfidfVectorizer(token_pattern=r"[^\W\d_]{2,}", sublinear_tf=True)
-    X = vectorizer.fit_transform([documents.texts[i] for i in train])
-    X_test = vectorizer.transform([documents.texts[i] for i in test])
-    y, y_test = documents.libraries[train], documents.libraries[test]
-    return Split(X, y, X_test, y_test, vectorizer.get_feature_names_out())
+    train, test = next(folds.split(texts, documents.libraries, documents.files))
+    return texts[train], documents.libraries[train], texts[test], documents.libraries[test]
 
 
-def learners() -> dict[str, Any]:
-    """Return the estimators of the second table by name."""
-    common = {"max_iter": N_EPOCHS, "random_state": SEED}
-    ours = {}
-    for family, label in ((PNormPerceptron, "Perceptron"), (ALMAClassifier, "ALMA")):
-        for p in NORMS:
-            for hypothesis in HYPOTHESES:
-                name = f"{label} p={p if p == 'log' else int(p)}, {hypothesis}"
-                ours[name] = family(p=p, hypothesis=hypothesis, **common)
-    return ours | {
-        "scikit-learn Perceptron": Perceptron(tol=None, **common),
-        "scikit-learn SGD hinge, average": SGDClassifier(average=True, tol=None, **common),
-    }
+def show_call(name: str, fit: Callable[[Any, Any], Any], data: tuple[Any, Any, Any, Any]) -> Any:
+    """Print a line with the test error and the seconds of a fit; return the model."""
+    texts, y, test_texts, y_test = data
+    start = perf_counter()
+    model = fit(texts, y)
+    seconds = perf_counter() - start
+    error = 1 - model.score(test_texts, y_test)
+    print(f"{name:<41}{100 * error:>8.2f}{seconds:>9.2f}", flush=True)
+    return model
 
 
-def show_head(*counts: str) -> None:
-    """Print the head of a table."""
-    head = f"\n{'':<38}{'error %':>8}{'fit ms':>10}" + "".join(f"{name:>17}" for name in counts)
-    print(f"{head}\n{'-' * (len(head) - 1)}", flush=True)
+def show_answers(model: Any) -> None:
+    """Print labels of new texts with their reasons, and the strongest words of each class."""
+    print("\nNew texts, and the words that decide:")
+    for text in QUESTIONS:
+        (why,) = explain_row(model, text)
+        reasons = (f"{word} {by:+.2f}" for word, by in zip(why.names, why.contributions))  # noqa: B905
+        print(f"  {why.label:<8}{text}\n{'':10}{', '.join([*reasons][:4])}")
+    print("\nStrongest words of each library:")
+    for library, words in top_features(model, 7).items():
+        print(f"  {library:<8}{', '.join(word for word, weight in words if weight > 0)}")
 
 
-def measure(name: str, fit: Callable[[], Any], split: Split) -> tuple[Any, float]:
-    """Fit, and begin a line with the error and the fastest fit; return the model and its error."""
-    seconds: list[float] = []
-    while len(seconds) < N_FITS and sum(seconds) < PATIENCE:
-        start = perf_counter()
-        model = fit()
-        seconds.append(perf_counter() - start)
-    error = 1 - model.score(split.X_test, split.y_test)
-    print(f"{name:<38}{100 * error:>8.2f}{1000 * min(seconds):>10.1f}", end="")
-    return model, error
+def show_algorithms(model: Any, data: tuple[Any, Any, Any, Any]) -> dict[str, Any]:
+    """Print a table of the algorithms on the rows that the pipeline makes; return the models."""
+    texts, y, test_texts, y_test = data
+    X, X_test = (model[0].transform(each) for each in (texts, test_texts))
+    print(f"\nThe algorithms, three epochs each\n{'':<41}{'error %':>8}{'corrections':>13}")
+    models = {}
+    for name, settings in ALGORITHMS.items():
+        models[name] = fit_csr(X, y, **settings, max_iter=3, random_state=SEED)
+        error = 1 - models[name].score(X_test, y_test)
+        print(
+            f"{name:<41}{100 * error:>8.2f}{np.sum(models[name].n_corrections_):>13,}", flush=True
+        )
+    draw_margins(models, X_test, y_test)
+    return models
 
 
-def show_calls(split: Split) -> None:
-    """Print the first table."""
-    print(
-        f"\nOne call each on these TF-IDF rows, the fastest of {N_FITS} fits, or of a second's;\n"
-        "tuned: the best of five settings by cross-validation:"
-    )
-    show_head()
-    fits = calls(tuned=True) | {
-        'fit_csr(X, y, algo="ho", p=7)': partial(fit_csr, algo="ho", p=7, random_state=SEED)
-    }
-    # It is for two classes; another solver takes minutes.
-    del fits["LogisticRegression, tuned"]
-    for name, fit in fits.items():
-        measure(name, partial(fit, split.X, split.y), split)
-        print(flush=True)
+def draw_margins(models: dict[str, Any], X_test: Any, y_test: Any) -> None:
+    """Save a picture of the margins of the test texts."""
+    import matplotlib
 
-
-def compare(split: Split) -> tuple[dict[str, Any], dict[str, float]]:
-    """Fit all learners and print the second table; return the models and their test errors."""
-    print(f"\nThe algorithms, {N_EPOCHS} epochs each:")
-    show_head("corrections", "nonzero weights")
-    models, errors = {}, {}
-    for name, learner in learners().items():
-        model, errors[name] = measure(name, partial(learner.fit, split.X, split.y), split)
-        # scikit-learn doesn't count corrections.
-        corrections = getattr(model, "n_corrections_", None)
-        counted = "-" if corrections is None else f"{np.sum(corrections):,}"
-        print(f"{counted:>17}{np.count_nonzero(model.coef_):>17,}", flush=True)
-        models[name] = model
-    print(
-        "\nRows have unit 2-norm, so Perceptron p=2 is Rosenblatt's; p=log is p = 2 ln(features).\n"
-        "ALMA corrects rows of small margin too, hence its counts. Large p is meant for targets\n"
-        "with few relevant words; here many words matter a little."
-    )
-    return models, errors
-
-
-def is_average(model) -> bool:
-    """Tell whether a model is one of this library's, with the average hypothesis."""
-    return getattr(model, "hypothesis", None) == "average"
-
-
-def show_words(model, name: str, words: np.ndarray) -> None:
-    """Print the words with the largest weights of each class."""
-    print(f"\nStrongest words of {name}:")
-    for library, weights in zip(model.classes_, model.coef_, strict=True):
-        strongest = np.argsort(weights)[::-1][:N_WORDS]
-        print(f"  {library:<8} {' '.join(words[strongest])}")
-
-
-def draw_margins(models: dict, split: Split) -> None:
-    """Save the cumulative margin distributions on the test documents as a picture."""
-    try:
-        import matplotlib
-    except ImportError:
-        print("\nThe picture of the margins was left out: matplotlib is not installed.")
-        return
     matplotlib.use("Agg")
+    drawn = {name: models[name] for name in ("Perceptron", "ALMA, p = 2", "AROW")}
     with theme("light"):
-        display = MarginDistributionDisplay.from_estimator(models, split.X_test, split.y_test)
-        display.ax_.set_title("Which library? Margins of test documents")
+        display = MarginDistributionDisplay.from_estimator(drawn, X_test, y_test)
+        display.ax_.set_title("Which library? Margins of test texts")
         display.figure_.savefig(PICTURE, dpi=150)
-    print(f"\nMargin distributions drawn in {PICTURE}")
-
-
-def describe(documents: Documents, split: Split) -> None:
-    """Print what the documents are and how they were split."""
-    counts = {library: int(np.sum(documents.libraries == library)) for library in LIBRARIES}
-    found = ", ".join(f"{count:,} of {library}" for library, count in counts.items())
-    commonest = max(counts, key=counts.get)
-    (m, n), m_test = split.X.shape, split.X_test.shape[0]
-    print(
-        f"{len(documents.texts):,} documents: {found}\n"
-        f"{m:,} to learn from, {m_test:,} to test on, no source file on both sides\n"
-        f"{n:,} words, {split.X.nnz / m:.0f} nonzeros a row\n"
-        f"always answering {commonest}: {100 * np.mean(split.y_test != commonest):.2f} % errors"
-    )
 
 
 def main() -> None:
     """Run the demonstration."""
-    start = perf_counter()
-    print("Which library does a docstring belong to?\n", flush=True)
-    documents = collect_docstrings(sized(1, quick=4))
-    split = split_by_file(documents)
-    describe(documents, split)
-    show_calls(split)
-    models, errors = compare(split)
-    averages = [name for name, model in models.items() if is_average(model)]
-    best = min(averages, key=errors.get)
-    show_words(models[best], best, split.words)
-    draw_margins({name: models[name] for name in DRAWN}, split)
+    print("Which library does a docstring belong to?\n")
+    data = read_texts()
+    texts, y, _, y_test = data
+    commonest = max(LIBRARIES, key=lambda library: np.sum(y == library))
     print(
-        f"\nDone in {perf_counter() - start:.1f} s. Next:\n"
-        "  make test     run the tests\n"
-        "  .venv/bin/python -m papers alma-table6 --quick\n"
-        "  make bench    measure its speed beside scikit-learn's"
+        f"{len(texts):,} texts to learn from, {len(y_test):,} to test on, of other files\n"
+        f"always answering {commonest}: {100 * np.mean(y_test != commonest):.2f} % errors\n\n"
+        f"From texts to a model, one call each{'':5} error %  seconds"
+    )
+    model = show_call("fit_text(texts, y)", lambda *both: fit_text(*both, random_state=SEED), data)
+    for name, fit in PIPELINES.items():
+        show_call(name, fit, data)
+    show_answers(model)
+    save_model(model, MODEL)
+    show_algorithms(model, data)
+    print(
+        f"\nWritten: {MODEL}, which sparsemargin.load_model reads, and {PICTURE}. Next:\n"
+        "  README.md     your own texts, cells and files\n"
+        "  make test     run the tests"
     )
 
 

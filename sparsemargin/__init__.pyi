@@ -14,6 +14,7 @@ from .io.annotations import annotate as annotate
 from .io.model_files import load_model as load_model
 from .io.model_files import save_model as save_model
 from .io.readable import write_readable as write_readable
+from .io.scikit_learn import as_scikit_learn as as_scikit_learn
 from .io.svmlight import load_svmlight as load_svmlight
 from .models.auto import AutoClassifier as AutoClassifier
 from .models.classifiers import ALMAClassifier as ALMAClassifier

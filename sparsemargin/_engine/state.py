@@ -99,27 +99,28 @@ def array_of(state, name, dtype, shape, low=None, high=None):
 
 
 def sparse(array):
-    """The indices and values of what is not 0 to the bit in an array of one axis, where these take
-    less room than it does; else the array."""
+    """The indices and values of what is not 0 to the bit in an array, its axes one after the other,
+    where these take less room than it does; else all values."""
     bits = array.view(f"u{array.itemsize}")
-    index = np.dtype(np.int32 if len(array) <= 2**31 else np.int64)
+    index = np.dtype(np.int32 if array.size <= 2**31 else np.int64)
     n_bytes = np.count_nonzero(bits) * (index.itemsize + array.itemsize)
     if n_bytes + _SPARSE_BYTES >= array.nbytes:
-        return array
-    indices = np.flatnonzero(bits).astype(index)
-    return {"indices": indices, "values": array[indices]}
+        return array.ravel()
+    # Of a view `ravel` would make a copy, with all that is 0.
+    at = np.nonzero(bits)
+    return {"indices": np.ravel_multi_index(at, array.shape).astype(index), "values": array[at]}
 
 
-def dense(state, name, dtype, n):
-    """The array called `name`, of n entries of that type, that `sparse` was given."""
+def restore(array, state, name):
+    """Let an array of zeros be the one called `name` that `sparse` was given."""
     given = part(state, name)
     if not isinstance(given, dict):
-        return array_of(state, name, dtype, (n,))
-    index = np.int32 if n <= 2**31 else np.int64
-    indices = array_of(given, "indices", index, (None,), 0, n - 1)
-    array = np.zeros(n, dtype)
-    array[indices] = array_of(given, "values", dtype, indices.shape)
-    return array
+        array[...] = array_of(state, name, array.dtype, (array.size,)).reshape(array.shape)
+        return
+    index = np.int32 if array.size <= 2**31 else np.int64
+    indices = array_of(given, "indices", index, (None,), 0, array.size - 1)
+    at = np.unravel_index(indices, array.shape)
+    array[at] = array_of(given, "values", array.dtype, indices.shape)
 
 
 def require_within(name, values, low, high):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import errno
 import os
+import shutil
 import sys
 import warnings
 from collections.abc import Iterator
@@ -36,19 +37,30 @@ _REMEDIES = {
     errno.EACCES: "Change its permissions, or name another.",
 }
 
-_EXAMPLES = """\b
+_FIRST_STEPS = """\
+Classify texts, cells and other sparse data, from files of any length.
+Three first things to do, with texts in lines "LABEL<tab>text":
+  sparsemargin train reviews.tsv -o reviews.model      learn from them
+  sparsemargin evaluate reviews.model test.tsv         see how well, on others
+  sparsemargin predict reviews.model new.tsv           ask for labels
+
+svmlight files, such as news.svm or news.svm.gz, go the same way.
+sparsemargin --help lists the commands, sparsemargin train --help the options.
+"""
+
+_NOTES = """\b
 Examples:
-  sparsemargin train train.svm -o news.model
+  sparsemargin train reviews.tsv -o reviews.model
   sparsemargin evaluate news.model test.svm
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
-Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage; 130 interrupted by Ctrl-C;
-143 ended by SIGTERM.
+Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage;
+130 interrupted by Ctrl-C; 143 ended by SIGTERM.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 
 \b
-The Tab key completes commands, options and files of bash (zsh, fish: likewise) after
+The Tab key completes commands, options and files, in bash (zsh, fish likewise):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
@@ -57,10 +69,23 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came, in a command that heeds it as Ctrl-C."""
 
 
+class _Failure(click.ClickException):
+    def show(self, file: Any = None) -> None:
+        click.echo(_fitted_to_terminal(f"Error: {self.format_message()}"), file=file, err=True)
+
+
+def _fitted_to_terminal(text: str) -> str:
+    """The text in lines that end between words, where a terminal shows it; else in one line."""
+    if not sys.stderr.isatty():
+        return text
+    width = shutil.get_terminal_size().columns
+    return click.wrap_text(text, width, subsequent_indent="  ")
+
+
 def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
     """What to tell of an error in a command, in one line, its notes included."""
     text = " ".join([_told(error), *getattr(error, "__notes__", ())])
-    return click.ClickException(shown(_in_options(text, command)))
+    return _Failure(shown(_in_options(text, command)))
 
 
 def _in_options(text: str, command: click.Command | None) -> str:
@@ -139,7 +164,8 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
             told = _in_options(str(message), _invoked(ctx))
             # What the command is at is worth more; that it could not be told is found in the end.
             with suppress(OSError):
-                click.echo(f"Warning: {shown(told)}", err=True)
+                # Not by click, which would write into a line of progress.
+                print(_fitted_to_terminal(f"Warning: {shown(told)}"), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -183,8 +209,13 @@ def _forget_output() -> None:
 
 
 @click.group(
-    cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"]}
-)
+    cls=_Commands, epilog=_NOTES, invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 @click.version_option(package_name="sparsemargin", prog_name="sparsemargin")
-def main() -> None:
-    """Large-margin online learning from svmlight files, at the speed of the text."""
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Classify texts, cells and other sparse data, from files of any length."""
+    if ctx.invoked_subcommand is None:
+        click.echo(_FIRST_STEPS, nl=False)

@@ -29,7 +29,9 @@ def live_display(*, visible: bool = True) -> Iterator[Display | None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    columns = BarColumn(), TaskProgressColumn(), TextColumn("{task.description}", markup=False)
+    # Of 80 columns the words may take fifty.
+    bar, words = BarColumn(bar_width=20), TextColumn("{task.description}", markup=False)
+    columns = bar, TaskProgressColumn(), words
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("", total=None)
 
@@ -54,8 +56,8 @@ def learning_progress() -> Iterator[Callable[[Progress], None]]:
 
 def _words(moment: Progress) -> str:
     return (
-        f"epoch {moment.epoch}, {speed(moment):.0f} MB/s, error {one_step_ahead(moment)} %, "
-        f"{moment.rows:,} rows, {moment.corrections:,} corrections, {moment.features:,} features"
+        f"epoch {moment.epoch}, error {one_step_ahead(moment)} %, {moment.rows:,} rows, "
+        f"{speed(moment):.0f} MB/s"
     )
 
 
@@ -102,7 +104,7 @@ def print_table(
     # By click, as rich ends the process where a pipe is closed.
     with console.capture() as drawn:
         console.print(table)
-    click.echo(drawn.get(), nl=False)
+    click.echo(drawn.get().strip("\n"))
 
 
 def lines_of_facts(facts: dict[str, str]) -> str:

@@ -28,11 +28,10 @@ from sparsemargin.io.predict import OpenCorpus
 from sparsemargin.models import Learner
 
 _EXAMPLES = """
-sparsemargin evaluate news.model test.svm
 sparsemargin evaluate reviews.model test.tsv
+sparsemargin evaluate news.model test.svm --json | python -m json.tool
 sparsemargin evaluate c15.model topics-test.svm.bz2 --positive C15
 sparsemargin evaluate topics.model topics-test.svm.bz2 --top-k 3
-sparsemargin evaluate news.model test.svm --json | python -m json.tool
 """
 
 _OF_PROBABILITIES = (
@@ -45,7 +44,11 @@ _WIDEST_MATRIX = 12
 _MOST_CONFUSIONS = 20
 
 
-@make_command("evaluate", _EXAMPLES)
+# What --help lists; the rest is left to --help-all.
+_BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
+
+
+@make_command("evaluate", _EXAMPLES, _BRIEF)
 @MODEL
 @FILES
 @POSITIVE

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import re
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import click
@@ -14,6 +15,10 @@ from sparsemargin.io.forms import FORMS
 QUIET = "sparsemargin.quiet"
 TRACEBACK = "sparsemargin.traceback"
 _ALL = "sparsemargin.help_all"
+
+# Of a brief --help.
+_BRIEF_COLUMN = 24
+_MOST_EXAMPLES = 3
 
 _UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -30,11 +35,13 @@ class Option(click.Option):
 
 class Command(click.Command):
     """A command whose --help has sections, and whose errors name its options. Where options are
-    many, --help lists those in `brief`, by parameter, and --help-all all of them."""
+    many, --help fits a screen: it lists those in `brief`, by parameter, and --help-all all."""
 
-    def __init__(self, *args: Any, brief: Container[str | None] = (), **kwargs: Any) -> None:
+    def __init__(
+        self, *args: Any, examples: Sequence[str], brief: Container[str | None] = (), **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.brief = brief
+        self.brief, self.examples = brief, examples
         if brief:
             n_options = sum(isinstance(param, click.Option) for param in self.params)
             self.params.append(click.Option(
@@ -68,19 +75,54 @@ class Command(click.Command):
 
         return re.sub(pattern, told, text)
 
+    def _is_brief(self, ctx: click.Context) -> bool:
+        return bool(self.brief) and _ALL not in ctx.meta
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        text = inspect.cleandoc(self.help or "")
+        if self._is_brief(ctx):
+            text = "\n\n".join(text.split("\n\n")[:2])
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(text)
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {}
-        for param in self.get_params(ctx):
+        brief = self._is_brief(ctx)
+        for param in sorted(self.get_params(ctx), key=lambda each: _section_of(each) == "General"):
             record = param.get_help_record(ctx)
-            if isinstance(param, click.Option) and record is not None:
-                section = getattr(param, "section", "General")
-                everything = not self.brief or _ALL in ctx.meta
-                if everything or section == "General" or param.name in self.brief:
-                    sections.setdefault(section, []).append(record)
-        general = sections.pop("General")
-        for section, records in [*sections.items(), ("General", general)]:
+            if not isinstance(param, click.Option) or record is None:
+                continue
+            if not brief:
+                sections.setdefault(_section_of(param), []).append(record)
+            elif param.name in self.brief or param.name == "help_all":
+                sections.setdefault("Options", []).append(_in_short(param, *record))
+        for section, records in sections.items():
             with formatter.section(section):
-                formatter.write_dl(records)
+                formatter.write_dl(records, col_max=_BRIEF_COLUMN if brief else 30)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shown = self.examples[:_MOST_EXAMPLES] if self._is_brief(ctx) else self.examples
+        with formatter.section("Examples"):
+            for example in shown:
+                formatter.write(f"  {example}\n")
+
+
+def _section_of(param: click.Parameter) -> str:
+    return param.section if isinstance(param, Option) else "General"
+
+
+def _in_short(option: click.Option, names: str, told: str) -> tuple[str, str]:
+    """An option's last name, the first form of its value, the first clause of its help, and its
+    default where that is short."""
+    short = [each for each in option.opts if not each.startswith("--")]
+    value = names.split(" ")[-1] if " " in names and not names.endswith(option.opts[-1]) else ""
+    if not value.startswith("["):
+        value = value.partition("|")[0]
+    notes = re.findall(r"\[(required|default: (?!none)[^;\]]{1,12})[;\]]", told)
+    clause = re.split(r"[;:]\s|\.\s|\s*\[", told)[0].rstrip(".")
+    head = f"{', '.join([*short, option.opts[-1]])} {value}".rstrip()
+    return head, "  ".join([f"{clause}.", *(f"[{note}]" for note in notes)])
 
 
 def _show_all(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -160,13 +202,12 @@ def make_command(
 ) -> Callable[[Callable[..., Any]], click.Command]:
     """Make a function a command, with the options that all of them have; `brief` as for
     `Command`."""
-    indented = "".join(f"  {line}\n" for line in examples.strip().splitlines())
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         for general in _GENERAL:
             function = general(function)
-        epilog = f"\b\nExamples:\n{indented}"
-        return click.command(name, cls=Command, epilog=epilog, brief=brief)(function)
+        lines = examples.strip().splitlines()
+        return click.command(name, cls=Command, examples=lines, brief=brief)(function)
 
     return decorate
 
@@ -176,27 +217,6 @@ PATH = click.Path()
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
 MODEL = click.argument("model", metavar="MODEL", type=PATH)
-
-
-class _Threshold(click.ParamType):
-    """A number, or f1."""
-
-    name = "threshold"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        return value if value == "f1" else click.FLOAT.convert(value, param, ctx)
-
-
-THRESHOLD = click.option(
-    "--threshold", type=_Threshold(), metavar="X",
-    help="What the score of a label must reach, by a model of many labels, or that of the second "
-    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
-    "--top-k]",
-)  # fmt: skip
-TOP_K = click.option(
-    "--top-k", type=click.IntRange(min=1), metavar="K",
-    help="Only the K labels of highest score of each row, the highest first.",
-)  # fmt: skip
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 
 
@@ -208,7 +228,28 @@ def dictionary_option(section: str) -> Decorator:
     )  # fmt: skip
 
 
-READING = "Reading"
+READING, OUTPUT = "Reading", "Output"
+
+
+class _Threshold(click.ParamType):
+    """A number, or f1."""
+
+    name = "threshold"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        return value if value == "f1" else click.FLOAT.convert(value, param, ctx)
+
+
+THRESHOLD = option(
+    OUTPUT, "--threshold", type=_Threshold(), metavar="X",
+    help="What the score of a label must reach, by a model of many labels, or that of the second "
+    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
+    "--top-k]",
+)  # fmt: skip
+TOP_K = option(
+    OUTPUT, "--top-k", type=click.IntRange(min=1), metavar="K",
+    help="Only the K labels of highest score of each row, the highest first.",
+)  # fmt: skip
 
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
 

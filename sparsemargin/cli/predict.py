@@ -27,6 +27,7 @@ from sparsemargin.cli.options import (
     FILES,
     MODEL,
     N_JOBS,
+    OUTPUT,
     PATH,
     THRESHOLD,
     TOP_K,
@@ -35,6 +36,7 @@ from sparsemargin.cli.options import (
     dictionary_option,
     document_options,
     make_command,
+    option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.predict import PredictedBlock, Predictor
@@ -45,40 +47,43 @@ from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
-sparsemargin predict news.model test.svm -o labels.txt
+sparsemargin predict reviews.model new.tsv -o labels.txt
+sparsemargin predict reviews.model new.tsv --explain 5
 zcat new.svm.gz | sparsemargin predict news.model - | sort | uniq -c
 sparsemargin predict news.model test.svm --scores -o scores.tsv
 sparsemargin predict topics.model test.svm --top-k 3 --scores
 sparsemargin predict news.model test.svm --proba --reject 0.02
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
-sparsemargin predict reviews.model new.tsv
 """
+
+# What --help lists; the rest is left to --help-all.
+_BRIEF = {"output", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 _UNKNOWN = b"unknown"
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
-@make_command("predict", _EXAMPLES)
+@make_command("predict", _EXAMPLES, _BRIEF)
 @MODEL
 @FILES
-@click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
-              help="Instead of standard output.")  # fmt: skip
-@click.option("--scores", is_flag=True,
-              help="Print decision values beside the labels, separated by tabs, below a line with "
-              "the classes they speak for.")  # fmt: skip
-@click.option(
-    "--proba", is_flag=True, help="Print the probability of each class beside the labels, likewise."
-)
-@click.option("--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False, flag_value=0.05,
-              metavar="[SHARE]", help="Print unknown where the model is not sure: it was wrong on "
-              "that share (0.05) of the rows that it answered, as sure as that, before it learned "
-              "them.")  # fmt: skip
-@click.option("--explain", "n_explained", type=click.IntRange(min=1), is_flag=False, flag_value=10,
-              metavar="[K]", help="Tell why: print lines of row, label, feature and what it adds "
-              "to the label's output, separated by tabs, for the K features that add most (10), "
-              "beside the output, the intercept and the other features together.")  # fmt: skip
-@dictionary_option("General")
+@option(OUTPUT, "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
+        help="Instead of standard output.")  # fmt: skip
+@option(OUTPUT, "--scores", is_flag=True,
+        help="Print decision values beside the labels; separated by tabs, below a line with the "
+        "classes they speak for.")  # fmt: skip
+@option(OUTPUT, "--proba", is_flag=True,
+        help="Print the probability of each class beside the labels; below such a line.")  # fmt: skip
+@option(OUTPUT, "--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False,
+        flag_value=0.05, metavar="[SHARE]",
+        help="Print unknown where the model is not sure: it was wrong on that share (0.05) of the "
+        "rows that it answered, as sure as that, before it learned them.")  # fmt: skip
+@option(OUTPUT, "--explain", "n_explained", type=click.IntRange(min=1), is_flag=False,
+        flag_value=10, metavar="[K]",
+        help="Tell why, by the K features that add most (10): print lines of row, label, feature "
+        "and what it adds to the label's output, separated by tabs, beside the output, the "
+        "intercept and the other features together.")  # fmt: skip
+@dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
 @ZERO_BASED_UNLESS_KNOWN

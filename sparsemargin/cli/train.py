@@ -77,20 +77,20 @@ from sparsemargin.models.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
-sparsemargin train train.svm -o news.model
 sparsemargin train reviews.tsv -o reviews.model
+sparsemargin train train.svm -o news.model --epochs 3
+sparsemargin train more.svm -o news.model --init news.model
 sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train cells.h5ad --label cell_type -o types.model
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
 sparsemargin train mail/*.parquet -o mail.model --dask tcp://head:8786
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
-sparsemargin train more.svm -o news.model --init news.model
 """
 
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
-    "output", "init_model", "readable", "algo", "max_iter", "p", "class_weight", "random_state",
+    "output", "init_model", "algo", "max_iter", "p", "class_weight", "random_state",
     "hash_bits", "positive", "multilabel", "cache", "format", "label", "dask",
 }  # fmt: skip
 
@@ -116,8 +116,8 @@ _Learn = Callable[..., Learner]
         "which is written every five minutes, and by Ctrl-C and SIGTERM; with --dask from the last "
         "mixture in MODEL, if there is one.")  # fmt: skip
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
-        help="[default: what errs least on the first 10,000 rows, mostly arow; with options that "
-        "this has not, alma]")  # fmt: skip
+        help="Algorithm.  [default: what errs least on the first 10,000 rows, mostly arow; with "
+        "options that this has not, alma]")  # fmt: skip
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES
@@ -158,11 +158,11 @@ def command(
 ) -> None:  # fmt: skip
     """Learn from files, once through for each epoch.
 
-    Files are svmlight text, or texts: .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv,
-    .jsonl and .parquet, whose words and pairs of words are hashed; or cells: .h5ad, 10x's .h5 and
-    .mtx. FILE may be compressed, a pattern in quotes, or - for standard input. While it goes on,
-    the error tells how many rows were predicted wrongly just before they were learned from. Ctrl-C
-    or SIGTERM ends it and saves what has been learned.
+    Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
+    .parquet, of which words and pairs of words are learned; cells, in .h5ad or 10x's .h5 and .mtx;
+    all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard input. The error that is shown counts
+    rows that were predicted wrongly just before they were learned from. Ctrl-C or SIGTERM ends
+    learning, and what has been learned is saved.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")

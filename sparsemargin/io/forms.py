@@ -62,7 +62,7 @@ class DocumentForm:
         argument = "text" if column == self.text else "label"
         return (
             f"no column {column!r}, but {', '.join(among) or 'none'}. Name the one by "
-            f"{argument}=COLUMN, or give the columns names in the first line."
+            f"{argument}=COLUMN; the first line of a .csv names its columns."
         )
 
     def labels_of(self, label: str) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from math import isfinite, prod
@@ -20,15 +19,6 @@ from sparsemargin.text.analysis import Parts
 
 #: What labels begin with in fastText's form.
 LABEL = b"__label__"
-
-# White space as fastText has it; a line's end is none.
-_SPACE = b" \t\r\v\f\0"
-_IS_SPACE = np.isin(np.arange(256), list(_SPACE))
-_IS_WORD = np.isin(np.arange(256), list(_SPACE + b"\n"), invert=True)
-_AFTER_SPACE, _AFTER_WORD = re.compile(rb"[^%b]" % _SPACE), re.compile(rb"[%b\n]" % _SPACE)
-
-# How far spaces and labels are followed in all lines at once.
-_STEPS = 64
 
 # No text has a word more often.
 _MOST_TIMES = 1000
@@ -119,27 +109,6 @@ class Lines:
         known = {each: make(each.decode()) for each in set(found)}
         return list(map(known.__getitem__, found))
 
-    def after_space(self, places: np.ndarray) -> np.ndarray:
-        """The first places from these on without white space, be it the line's end."""
-        return self._after(places, _IS_SPACE, _AFTER_SPACE)
-
-    def after_word(self, places: np.ndarray) -> np.ndarray:
-        """The first places from these on with white space, or the line's end."""
-        return self._after(places, _IS_WORD, _AFTER_WORD)
-
-    def _after(
-        self, places: np.ndarray, passed: np.ndarray, after: re.Pattern[bytes]
-    ) -> np.ndarray:
-        places, moving = places.copy(), np.arange(len(places))
-        for _ in range(_STEPS):
-            moving = moving[passed[self.characters[places[moving]]]]
-            if not len(moving):
-                return places
-            places[moving] += 1
-        for i in moving.tolist():
-            places[i] = after.search(self.text, places[i]).start()  # type: ignore[union-attr]
-        return places
-
 
 def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
     """The same, if all texts have a label, and no other, where they must."""
@@ -174,38 +143,36 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
 
 def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
     """Lines ``__label__a __label__b text``, whose labels may stand anywhere."""
-    starts = _labels_of(lines)
-    names, stops = starts + len(LABEL), lines.after_word(starts + len(LABEL))
+    characters = lines.characters
+    spaces = np.flatnonzero(characters <= ord(" "))
+    starts = np.flatnonzero(characters == LABEL[0])
+    # What is before the first byte is, here, the last line's end.
+    starts = starts[characters[starts - 1] <= ord(" ")]
+    for i, each in enumerate(LABEL):
+        starts = starts[characters[starts + i] == each]
+    names = starts + len(LABEL)
+    stops = spaces[np.searchsorted(spaces, names)]
+    last_spaces = spaces[np.diff(spaces, append=len(characters) + 1) > 1]
+    nexts = last_spaces[np.searchsorted(last_spaces, stops)] + 1
     rows = np.searchsorted(lines.ends, starts)
     counts = np.bincount(rows, minlength=len(lines))
-    # A label is at the head of its line if nothing but such is before it.
-    is_first = np.diff(rows, prepend=-1) > 0
-    before = np.where(is_first, lines.starts[rows], np.roll(stops, 1))
-    apart = np.append(0, np.cumsum(lines.after_space(before) < starts))
+    # A label is at the head of its line if nothing but such is before it; others become blanks.
+    joins = (starts == lines.starts[rows]) | (starts == np.roll(nexts, 1))
+    apart = np.append(0, np.cumsum(~joins))
     within = apart[1:] > apart[(np.cumsum(counts) - counts)[rows]]
     begins, text = lines.starts.copy(), lines.text
-    begins[rows[~within]] = stops[~within]
+    begins[rows[~within]] = nexts[~within]
     if within.any():
         blanked = bytearray(text)
         for start, stop in zip(starts[within].tolist(), stops[within].tolist(), strict=True):
             blanked[start:stop] = b" " * (stop - start)
         text = bytes(blanked)
-    texts = Parts(text, np.minimum(lines.after_space(begins), lines.ends), lines.ends)
+    texts = Parts(text, np.minimum(begins, lines.ends), lines.ends)
     if not how.labelled:
         return Cut(texts, *_NO_LABELS)
     for row in rows[names == stops][:1].tolist():
         raise lines.unlabelled(row)
     return single(Cut(texts, lines.made(names, stops, str), counts), how, lines.unlabelled)
-
-
-def _labels_of(lines: Lines) -> np.ndarray:
-    """Where labels of fastText's form start: white space is before them."""
-    characters = lines.characters
-    found = np.flatnonzero(characters[: -len(LABEL)] == LABEL[0])
-    found = found[(found == 0) | ~_IS_WORD[characters[found - 1]]]
-    for i, each in enumerate(LABEL):
-        found = found[characters[found + i] == each]
-    return found
 
 
 def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:

@@ -131,7 +131,7 @@ def cut_batch(batch: Any, how: DocumentForm) -> Cut:
 def _column(batch: Any, name: str, how: DocumentForm) -> list[Any]:
     if name not in batch.schema.names:
         raise LineError(0, how.missing(name, batch.schema.names))
-    column = batch.column(name)
+    column = batch.column(batch.schema.names.index(name))
     if not str(column.type).startswith(("list", "large_list")):
         column = column.cast("string")
     return column.to_pylist()

@@ -108,7 +108,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         The one it has taken, fitted: what `save_model`, `explain_row` and the like take, too.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
-    feature_names_in_ : ndarray of shape (n_features_in_,)
+    feature_names_in_ : ndarray of shape (n_features,)
         Only where X had names.
 
     See Also

@@ -143,8 +143,10 @@ class Preparation:
             return text, False
         except Exception as error:
             if type(error) in (AttributeError, TypeError, ValueError):
-                shown = "is None" if document is None else f"is {type(document).__name__}"
-                raise type(error)(f"{error} (texts[{i}] {shown})") from None
+                shown = "None" if document is None else type(document).__name__
+                raise type(error)(
+                    f"{error} (texts[{i}] is {shown}: leave it out, or '' in its place)"
+                ) from None
             error.add_note(f"It is texts[{i}].")
             raise
 
@@ -204,10 +206,10 @@ class Plan:
     def scanner(self, dtype: np.dtype) -> Scanner:
         if self.known is None:
             return Scanner(dtype, **self.settings)
-        lexicon, columns = self.known.lexicon, self.known.columns_and_none
         return Scanner(
-            dtype, lexicon=lexicon, columns=columns, n_columns=len(self.known), **self.settings
-        )
+            dtype, lexicon=self.known.lexicon, columns=self.known.columns,
+            n_columns=len(self.known), **self.settings,
+        )  # fmt: skip
 
     def n_entries(self, texts: list[Any]) -> int:
         """About as many as the rows of these texts have, or more."""

@@ -10,20 +10,6 @@ class Pipeline(pipeline.Pipeline):  # type: ignore[misc]
     fitted: to ask them beforehand takes as long as a short text does."""
 
     def predict(self, X: Any, **params: Any) -> Any:
-        """Predict by the last step what the steps before make of X.
-
-        Parameters
-        ----------
-        X : iterable
-            Whatever the first step takes.
-        **params
-            As for `sklearn.pipeline.Pipeline`.
-
-        Returns
-        -------
-        ndarray
-            What the last step predicts.
-        """
         if params or get_config()["enable_metadata_routing"]:
             return super().predict(X, **params)
         for _, step in self.steps[:-1]:

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import joblib
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csc_matrix, csr_matrix
 from sklearn.feature_extraction import text as theirs
 from sklearn.preprocessing import normalize
 from sklearn.utils import murmurhash3_32
@@ -29,6 +29,9 @@ from sparsemargin.text.vocabulary import Vocabulary
 
 #: Entries of a matrix that are worked on at once.
 ENTRIES = 1 << 18
+
+#: Hashed columns, each of which has a count of its own; of more, scikit-learn's code makes rows.
+MOST_HASHED = 1 << 26
 
 try:
     from sklearn.utils._sparse import _align_api_if_sparse as as_configured
@@ -68,10 +71,13 @@ def normalized(X: Any, norm: str | None) -> Any:
     return X
 
 
-def counted_as(dtype: Any) -> np.dtype:
-    """What counts are kept in until the matrix is made."""
-    dtype = np.dtype(dtype)
-    return dtype if dtype in counting.TYPES else np.dtype(np.int32)
+def n_texts_of(X: Any) -> np.ndarray:
+    """How many rows each column is in: as `numpy.bincount`, which makes 64 bits of all indices."""
+    n_columns = X.shape[1]
+    counts = np.zeros(n_columns, np.int64)
+    for part in shares(X.nnz, max(ENTRIES, n_columns)):
+        counts += np.bincount(X.indices[part], minlength=n_columns)
+    return counts
 
 
 # What the docstrings of all vectorizers end with.
@@ -132,6 +138,8 @@ class _Scanning:
         return plan
 
     def __getstate__(self) -> dict[str, Any]:
+        if "_terms" in vars(self):
+            self.vocabulary_  # type: ignore[attr-defined] # noqa: B018
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         return {name: value for name, value in state.items() if name not in ("_terms", "_plan")}
 
@@ -168,22 +176,15 @@ class _Counting(_Scanning):
         terms = self.__dict__.get("_terms")
         return None if terms is None or "vocabulary_" in self.__dict__ else terms
 
-    def __getstate__(self) -> dict[str, Any]:
-        if "_terms" in self.__dict__:
-            self.vocabulary_  # noqa: B018
-        return super().__getstate__()
-
     def _check_vocabulary(self) -> None:
         if not self.__dict__.get("_terms"):
             super()._check_vocabulary()  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Terms by column, an array of str objects."""
-        self._check_vocabulary()
-        terms = self.__dict__.get("_terms")
-        if not terms or "vocabulary_" in self.__dict__:
+        if not self.compiled_vocabulary:
             return super().get_feature_names_out(input_features)  # type: ignore[misc]
-        return np.array(terms.terms(), dtype=object)
+        return np.array(self.compiled_vocabulary.terms(), dtype=object)
 
     def _vocabulary_of_fit(self, as_words: bool) -> Vocabulary:
         """The terms and their columns as they are now."""
@@ -201,7 +202,9 @@ class _Counting(_Scanning):
         if plan is None:
             return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
-        scanner, rows = scan(plan, counted_as(self.dtype), raw_documents, n_jobs)
+        dtype = np.dtype(self.dtype)
+        counted = dtype if dtype in counting.TYPES else np.dtype(np.int32)
+        scanner, rows = scan(plan, counted, raw_documents, n_jobs)
         if plan.known is not None:
             return plan.known, matrix_of(rows, len(plan.known), self.dtype)
         lengths = scanner.lexicon.lengths()
@@ -233,7 +236,7 @@ class _Counting(_Scanning):
             return super()._limit_features(X, vocabulary, high, low, limit)  # type: ignore[misc]
         if low <= 1 and high >= X.shape[0] and limit is None:
             return X
-        n_documents = np.bincount(X.indices, minlength=X.shape[1])
+        n_documents = n_texts_of(X)
         kept = (n_documents <= high) & (n_documents >= low)
         if limit is not None and kept.sum() > limit:
             # Of terms that are as frequent, the other library's sorting says which are kept.
@@ -273,38 +276,16 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     _base = theirs.TfidfVectorizer
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Learn terms and their idf, and weigh the terms of the same texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str, bytes, file names or file objects
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_terms)
-        """
         self._check_params()
-        self._tfidf = theirs.TfidfTransformer(
-            norm=self.norm, use_idf=self.use_idf, smooth_idf=self.smooth_idf,
-            sublinear_tf=self.sublinear_tf,
-        )  # fmt: skip
+        names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
+        self._tfidf = theirs.TfidfTransformer(**{name: getattr(self, name) for name in names})
         X = super(self._base, self).fit_transform(raw_documents)
-        self._tfidf.fit(X)
+        # By columns, of which `fit` asks no more than where they end; rows' numbers are not true.
+        ends = np.append(0, n_texts_of(X).cumsum()).astype(X.indices.dtype)
+        self._tfidf.fit(csc_matrix((X.data, X.indices, ends), shape=X.shape))
         return self._weighed(X)
 
     def transform(self, raw_documents: Any) -> Any:
-        """Weigh the terms of texts.
-
-        Parameters
-        ----------
-        raw_documents : iterable of str, bytes, file names or file objects
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_terms)
-        """
         if "_tfidf" not in vars(self):
             check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
         return self._weighed(super(self._base, self).transform(raw_documents))
@@ -347,7 +328,10 @@ class _HashedNames(Sequence[str]):
 
 @with_threads
 class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit."""
+    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
+
+    Of more than 67 million features (2**26) its own code makes the rows.
+    """
 
     _base = theirs.HashingVectorizer
 
@@ -383,18 +367,10 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         return _HashedNames(self.n_features, self.terms_)
 
     def transform(self, X: Any) -> Any:
-        """Hash the features of texts.
-
-        Parameters
-        ----------
-        X : iterable of str, bytes, file names or file objects
-
-        Returns
-        -------
-        csr_matrix of shape (n_texts, n_features)
-        """
-        plan = self._plan_of(n_hashed=self.n_features, signs=self.alternate_sign)
-        if plan is None or isinstance(X, str) or np.dtype(self.dtype) not in counting.TYPES:
+        fits = np.dtype(self.dtype) in counting.TYPES and self.n_features <= MOST_HASHED
+        given = {"n_hashed": self.n_features, "signs": self.alternate_sign}
+        plan = self._plan_of(**given) if fits and not isinstance(X, str) else None
+        if plan is None:
             return super().transform(X)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)

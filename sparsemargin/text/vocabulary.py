@@ -61,12 +61,7 @@ class Vocabulary:
 
     @property
     def columns(self) -> np.ndarray:
-        """The column of each number of the lexicon, -1 where it has none."""
-        return self.columns_and_none[:-1]
-
-    @property
-    def columns_and_none(self) -> np.ndarray:
-        """The same, and a -1 behind them."""
+        """The column of each number of the lexicon, -1 where it has none, and a -1 behind them."""
         if self._columns is None:
             columns = np.full(len(self.lexicon) + 1, -1, np.int32)
             there = self.numbers >= 0

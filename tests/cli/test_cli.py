@@ -18,11 +18,13 @@ COMMANDS = ["train", "predict", "annotate", "evaluate", "inspect", "info"]
 
 def test_help_lists_the_commands_whose_examples_use_their_options():
     text = run("--help").stdout
-    assert re.findall(r"^  (\w+)  ", text, re.MULTILINE)[-len(COMMANDS) :] == COMMANDS
+    assert re.findall(r"^  (\w+)  ", text, re.MULTILINE) == COMMANDS
+    assert len(text.splitlines()) <= 40
     assert "..." not in text.split("Commands:")[1].split("Examples:")[0]
     assert run("--version").stdout.startswith("sparsemargin, version ")
     for command in COMMANDS:
-        options, examples = run(command, "--help").stdout.split("Examples:")
+        option = "--help" if command in ("info", "inspect") else "--help-all"
+        options, examples = run(command, option).stdout.split("Examples:")
         assert max(map(len, (options + examples).splitlines())) <= 100
         examples = re.findall(rf"sparsemargin {command} ([^|\n]*)", examples)
         assert examples
@@ -48,19 +50,29 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
     assert set(re.findall(r"(?<![\w-])--[a-z][\w-]*", text.lower())) <= offered
 
 
-def test_help_of_training_is_short_and_names_the_option_that_shows_the_rest():
-    def listed(option):
-        text = run("train", option).stdout.split("Examples:")[0]
-        return text, re.findall(r"^ {2}(?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_screen_and_names_the_option_that_shows_the_rest(command):
+    lines = run(command, "--help").stdout.splitlines()
+    assert len(lines) <= 40
+    assert max(map(len, lines)) <= 80
+    if command in ("info", "inspect"):
+        return
+    everything = run(command, "--help-all").stdout
+    brief = [re.match(r" {2}(?:-\w, )?(--[\w-]+)", line) for line in lines]
+    for option in filter(None, brief):
+        assert re.search(rf"^  .*{option[1]}\b", everything, re.MULTILINE), option[1]
+    n_options = len(re.findall(r"^ {2}-", everything, re.MULTILINE)) - 2
+    assert f"Show all {n_options} options and exit." in " ".join("\n".join(lines).split())
+    if command == "train":
+        assert {"--algo", "--epochs", "--class-weight"} < {each[1] for each in brief if each}
 
-    (text, brief), (_, whole) = listed("--help"), listed("--help-all")
-    assert len(brief) <= 20
-    assert len(text.splitlines()) < 80
-    assert set(brief) < set(whole)
-    for option in "--algo", "--max-iter", "--class-weight", "--help-all":
-        assert option in brief
-    assert f"Show all {len(whole) - 2} options and exit." in text
-    assert "--help-all" not in run("predict", "--help").stdout
+
+def test_without_a_command_it_tells_what_to_do_first():
+    told = run().stdout
+    steps = re.findall(r"^  sparsemargin (\w+) (\S+)", told, re.MULTILINE)
+    assert [command for command, _ in steps] == ["train", "evaluate", "predict"]
+    assert steps[0][1].endswith(".tsv")
+    assert max(map(len, told.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(("command", "words"), [

@@ -268,7 +268,7 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
     )
 
 
-def on_terminal(*args):
+def on_terminal(*args, code=0):
     """What a process shows on a terminal of 100 columns."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
@@ -280,13 +280,13 @@ def on_terminal(*args):
         while part := os.read(ours, 1 << 16):
             shown += part
     os.close(ours)
-    assert started.wait(60) == 0, shown.decode()
+    assert started.wait(60) == code, shown.decode()
     return shown.decode()
 
 
 def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, tmp_path):
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
-    for words in "MB/s, error", "%", "\x1b[", "one-step-ahead error":
+    for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
         assert words in shown
     # No lines as elsewhere.
     assert "rows  epoch" not in shown
@@ -296,6 +296,13 @@ def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, t
     shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
     expected = run("predict", folder / "a.model", folder / "test.svm").stdout
     assert shown.replace("\r\n", "\n") == expected
+
+
+def test_a_terminal_shows_errors_in_lines_that_end_between_words(tmp_path):
+    shown = on_terminal("inspect", "a model " * 20, code=1).splitlines()
+    assert len(shown) > 1
+    assert max(map(len, shown)) <= 100
+    assert set(" ".join(shown).split()) >= {"Error:", "a", "model", "such"}
 
 
 FULL_BUT_FOR_SPARE = """

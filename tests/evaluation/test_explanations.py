@@ -184,7 +184,7 @@ def test_the_command_line_refuses_what_has_no_weights(tmp_path, monkeypatch):
     save_model(PNormPerceptron(kernel="rbf").fit(*load_svmlight("rows.svm")), "a.model")
     for options, code, words in [
         (["--explain"], 1, "one with kernel='linear' has weights"),
-        (["--explain", "--scores"], 2, "--scores and --explain print different lines"),
+        (["--explain", "--scores"], 2, "--scores, --proba and --explain print different lines"),
         (["--dictionary", "words"], 2, "the features that --explain tells of"),
     ]:
         result = run("predict", "a.model", "rows.svm", "-o", "out", *options, code=code)

@@ -228,6 +228,13 @@ def test_a_column_is_text_whatever_it_looks_like(tmp_path):
     assert model.predict(["17", "seventeen"]).tolist() == [1, 2]
 
 
+def test_the_first_of_two_columns_of_a_name_is_read(tmp_path):
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "a.csv"
+    path.write_text("label,text,text\n" + "a,bee,sea\nb,sea,bee\n" * 9)
+    assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["bee"]).tolist() == ["a"]
+
+
 def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     first.write_text(

@@ -85,7 +85,7 @@ def test_text_is_raced_unsorted_and_sorted():
         of_sorted = unsorted["seconds"] / by_row["seconds"]
         assert unsorted["times_sorted"]["min"] == pytest.approx(of_sorted)
     parts = {"text": part_of({"races": races})}
-    assert set(tables.render(tables.select(parts))) == {"text", "order"}
+    assert set(tables.render(tables.select(parts))) == {"text"}
     # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
     assert len(charter.aims(parts)) == len(tables.OURS) + 2 + 1
 

@@ -3,12 +3,14 @@
 import doctest
 import importlib
 import re
+import shlex
 from ast import literal_eval
+from contextlib import suppress
 from inspect import ismodule, signature
 from pathlib import Path
 
 import pytest
-from click import Context
+from click import Context, MissingParameter
 
 import depth
 import papers
@@ -58,10 +60,20 @@ def test_examples_of_docstrings(name):
 
 
 @of_each_page
-def test_examples_of_the_pages(page):
+def test_examples_of_the_pages(page, tmp_path, monkeypatch):
+    # Files that a page writes are not to stay.
+    monkeypatch.chdir(tmp_path)
     outcome = doctest.testfile(str(page), module_relative=False)
     assert outcome.failed == 0
     assert outcome.attempted == page.read_text().count("\n>>> ")
+
+
+def test_the_documentation_can_be_read_in_two_hours():
+    pages = [*PAGES, ROOT / "CHANGELOG.md", ROOT / "examples" / "README.md"]
+    # Numbers and the lines of tables are no words.
+    words = [re.findall(r"\S*[^\W\d_]\S*", page.read_text()) for page in pages]
+    assert sum(map(len, words)) <= 30_000
+    assert len((ROOT / "README.md").read_text().splitlines()) <= 150
 
 
 def anchors(page):
@@ -129,6 +141,28 @@ def test_reference_has_every_command():
     text = (DOCS / "api" / "command_line.md").read_text()
     shown = re.findall(r"^```\{command-help\} (\w+)(?: --help-all)?$", text, flags=re.MULTILINE)
     assert shown == main.list_commands(Context(main))
+
+
+def commands_of(page):
+    """The words after `sparsemargin` of each command that a page shows."""
+    text = page.read_text().replace("\\\n", " ")
+    blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```", text, re.MULTILINE | re.DOTALL))
+    for line in [*blocks.splitlines(), *re.findall(r"`(sparsemargin [a-z][^`]*)`", text)]:
+        for part in re.split(r"[|;]|&&|\$\(", line.partition(" #")[0]):
+            words = shlex.split(part.replace("(", "").replace(")", ""))
+            if words[:1] == ["sparsemargin"] and "--help" not in words:
+                yield words[1:]
+
+
+@of_each_page
+def test_commands_of_the_pages_have_options_that_there_are(page):
+    group = Context(main)
+    for name, *arguments in commands_of(page):
+        command = main.get_command(group, name)
+        assert command is not None, name
+        # Prose may name an option without the files.
+        with suppress(MissingParameter):
+            command.make_context(name, arguments, parent=group)
 
 
 def test_every_algorithm_has_its_page():

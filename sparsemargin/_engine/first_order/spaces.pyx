@@ -20,7 +20,7 @@ from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport RowScale, state_t
 
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, dense, flag, part, real, require, require_within, integer, sparse,
+    MAX_TRIALS, aligned, array_of, restore, flag, part, real, require, require_within, integer, sparse,
     writable
 )
 
@@ -154,8 +154,9 @@ cdef class LinearState(FirstOrderSpace):
     @property
     def nbytes(self):
         """Bytes that the coordinates take."""
-        return (self.t.nbytes + (0 if self.g is self.t else self.g.nbytes) + self.acc.nbytes
-                + self.synced.nbytes + self.variances.nbytes)
+        numbers = self.t, self.acc, self.variances, *(() if self.g is self.t else (self.g,))
+        # Those of an average have what parts them counted in.
+        return sum(each.nbytes for each in numbers) + len(self.synced) * self.synced.strides[0]
 
     @property
     def n_features(self):
@@ -176,7 +177,7 @@ cdef class LinearState(FirstOrderSpace):
     def __getstate__(self):
         has = {"t": True, "g": self.g is not self.t, "acc": self.c.averaged,
                "synced": self.c.averaged, "variances": self.c.adaptive}
-        return {**{name: sparse(self.of_labels(getattr(self, name)).ravel()) if has[name] else None
+        return {**{name: sparse(self.of_labels(getattr(self, name))) if has[name] else None
                    for name in has},
                 "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
                 "labels": self.labels_state(),
@@ -210,7 +211,7 @@ cdef class LinearState(FirstOrderSpace):
         arrays = self.fresh(n, p, dtype)
         for name, array in zip(("t", "g", "acc", "synced", "variances"), arrays):
             if array.size and not (name == "g" and p == 2.0):
-                self.lay_out(array, state, name)
+                restore(self.of_labels(array), state, name)
         self.restore_labels(p, part(state, "labels"))
         flushes = self.labels["flushes"]
         require_within("flushes", flushes, 0, FLUSHES if self.c.averaged else 0)
@@ -227,16 +228,6 @@ cdef class LinearState(FirstOrderSpace):
             self.log.__setstate__(state["log"])
             require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
-
-    def lay_out(self, numbers, state, name):
-        """Put the numbers called `name` where they belong."""
-        n = self.c.n_labels
-        array = dense(state, name, numbers.dtype, len(numbers) * n).reshape(-1, n)
-        # What is not written to takes no memory.
-        for start in range(0, len(numbers), 1 << 10):
-            some = slice(start, start + (1 << 10))
-            if array[some].view(f"i{array.itemsize}").any():
-                numbers[some, :n] = array[some]
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """Keep the features from `first` on and let them be n_features; new ones weigh nothing.

@@ -235,7 +235,7 @@ cdef void fill_rows(double[:, ::1] gram, const Rows[value_t, index_t]& rows, Py_
     cdef Py_ssize_t i, j
     cdef Row[value_t, index_t] row
     cdef Weights[double] weights = weights_of(
-        <const double*> dense, 1, rows.n_features, 0, 1, False)
+        <const double*> dense, 1, rows.n_features, 0, 1, 1)
     for i in range(start, stop):
         row = rows.at(i)
         for j in range(row.nnz):

@@ -27,7 +27,7 @@ from sparsemargin._engine.vectors cimport copied, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P, MOST_NUMBERS
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, dense, flag, part, real, require, require_starts,
+    MAX_TRIALS, aligned, array_of, restore, flag, part, real, require, require_starts,
     require_within, integer, sparse, writable
 )
 

@@ -337,7 +337,8 @@ cdef class FeatureSpace(MatrixSpace):
             record.fields["met"] = sparse(self.met)
             return
         self.met = None  # before there is another of its size
-        array = dense(record.fields, "met", np.int32, self.n_coordinates)
+        array = np.zeros(self.n_coordinates, np.int32)
+        restore(array, record.fields, "met")
         numbers = np.sort(array[np.flatnonzero(array)])
         require(np.array_equal(numbers, np.arange(1, self.n_met)),
                 f"'met' has not the numbers up to {self.n_met - 1}, each once")

@@ -29,14 +29,14 @@ struct Unicode {
     int (*is_space)(uint32_t);
 };
 
-// A character as it is written: in the lower 32 bits its bytes, above these how many, and flags.
+// A character as it is written: in the lower 32 bits its bytes, above these how many, a bit for each
+// where it is part of a token, and whether it is a surrogate.
 using Written = uint64_t;
 
-constexpr Written WORD = Written(1) << 40;
-constexpr Written SPACE = Written(1) << 41;
-constexpr Written SURROGATE = Written(1) << 42;
+constexpr Written SURROGATE = Written(1) << 44;
 
 inline int size_of(Written c) { return static_cast<int>(c >> 32) & 7; }
+inline uint64_t parts_of(Written c) { return c >> 40 & 15; }
 
 inline Written encode(uint32_t c) {
     if (c < 0x80) return Written(1) << 32 | c;
@@ -53,7 +53,8 @@ inline Written encode(uint32_t c) {
 // Characters as they are written, by pages of 256, each made when it is first met.
 class Characters {
   public:
-    Characters(const Unicode &unicode, bool lower) : unicode_(unicode), lower_(lower) {}
+    Characters(const Unicode &unicode, bool by_spaces, bool lower)
+        : unicode_(unicode), by_spaces_(by_spaces), lower_(lower) {}
 
     Written operator[](uint32_t c) {
         const Page *page = pages_[c >> 8].get();
@@ -69,15 +70,16 @@ class Characters {
         for (uint32_t i = 0; i < 256; ++i) {
             const uint32_t given = number << 8 | i;
             const uint32_t c = lower_ ? unicode_.lower(given) : given;
-            (*page)[i] = encode(c) | (unicode_.is_word(c) ? WORD : 0) |
-                         (unicode_.is_space(c) ? SPACE : 0);
+            const bool is_part = by_spaces_ ? !unicode_.is_space(c) : unicode_.is_word(c) != 0;
+            const Written written = encode(c);
+            (*page)[i] = written | (is_part ? (Written(1) << size_of(written)) - 1 : 0) << 40;
         }
         pages_[number] = std::move(page);
         return pages_[number].get();
     }
 
     Unicode unicode_;
-    bool lower_;
+    bool by_spaces_, lower_;
     std::array<std::unique_ptr<Page>, 0x1100> pages_;
 };
 
@@ -114,11 +116,12 @@ inline const char *next_character(const char *p) {
 class Lowered {
   public:
     Lowered(const Unicode &unicode, bool by_spaces)
-        : by_spaces_(by_spaces), as_written_(unicode, false), as_lower_(unicode, true) {}
+        : by_spaces_(by_spaces),
+          as_written_(unicode, by_spaces, false),
+          as_lower_(unicode, by_spaces, true) {}
 
     const char *bytes() const { return bytes_.data(); }
     size_t size() const { return size_; }
-    bool ascii() const { return ascii_; }
 
     // A lone one cannot be written as UTF-8 proper.
     bool has_surrogate() const { return has_surrogate_; }
@@ -129,22 +132,18 @@ class Lowered {
         bytes_.extend(room + PADDING);
         bits_.clear();
         bits_.extend(room / 64 + 3);
-        at_ = bytes_.data();
-        bit_at_ = bits_.data();
-        pending_ = 0;
-        n_pending_ = 0;
-        ascii_ = true;
         has_surrogate_ = false;
+        Writer to{bytes_.data(), bits_.data()};
         switch (text.width) {
-            case 0: read_bytes<true>(static_cast<const char *>(text.data), text); break;
-            case 1: read_bytes<false>(static_cast<const char *>(text.data), text); break;
-            case 2: read_wide(static_cast<const uint16_t *>(text.data), text); break;
-            default: read_wide(static_cast<const uint32_t *>(text.data), text);
+            case 0: to = read_bytes<true>(static_cast<const char *>(text.data), text, to); break;
+            case 1: to = read_bytes<false>(static_cast<const char *>(text.data), text, to); break;
+            case 2: to = read_wide(static_cast<const uint16_t *>(text.data), text, to); break;
+            default: to = read_wide(static_cast<const uint32_t *>(text.data), text, to);
         }
-        size_ = at_ - bytes_.data();
-        std::memset(at_, 0, PADDING);
-        *bit_at_++ = pending_;
-        *bit_at_ = 0;
+        size_ = to.at - bytes_.data();
+        std::memset(to.at, 0, PADDING);
+        *to.bit_at++ = to.pending;
+        *to.bit_at = 0;
     }
 
     // Where tokens start and end, in turn.
@@ -168,56 +167,51 @@ class Lowered {
     bool in_token(size_t i) const { return bits_[i / 64] >> (i % 64) & 1; }
 
   private:
-    void add_bits(uint64_t bits, int n) {
-        pending_ |= bits << n_pending_;
-        n_pending_ += n;
-        if (n_pending_ >= 64) {
-            *bit_at_++ = pending_;
-            n_pending_ -= 64;
-            pending_ = n_pending_ ? bits >> (n - n_pending_) : 0;
+    // A variable of its own, so that what is written to `at` can't be one of its members.
+    struct Writer {
+        char *at;
+        uint64_t *bit_at, pending = 0;
+        int n_pending = 0;
+
+        // The first `n` bytes of a word, and a bit for each.
+        void add(uint64_t word, uint64_t bits, int n) {
+            store_word(at, word);
+            at += n;
+            pending |= bits << n_pending;
+            n_pending += n;
+            if (n_pending >= 64) {
+                *bit_at++ = pending;
+                n_pending -= 64;
+                pending = n_pending ? bits >> (n - n_pending) : 0;
+            }
         }
-    }
 
-    void add(Written c) {
-        const int size = size_of(c);
-        const uint32_t bytes = static_cast<uint32_t>(c);
-        std::memcpy(at_, &bytes, 4);
-#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-        for (int i = 0; i < 4; ++i) at_[i] = static_cast<char>(bytes >> 8 * i);
-#endif
-        at_ += size;
-        const bool is_part = by_spaces_ ? !(c & SPACE) : (c & WORD) != 0;
-        add_bits(is_part ? (1u << size) - 1 : 0, size);
-    }
-
-    // Of the first `n` bytes, all of them ASCII.
-    void add_ascii(uint64_t word, int n, bool lower) {
-        const uint64_t parts = by_spaces_ ? ~space_bytes(word) & HIGH : word_bytes(word);
-        if (lower) word |= between(word, 'A', 'Z') >> 2;
-        store_word(at_, word);
-        at_ += n;
-        add_bits(gather(parts) & ((1u << n) - 1), n);
-    }
+        void add(Written c) { add(c, parts_of(c), size_of(c)); }
+    };
 
     template <bool UTF8>
-    void read_bytes(const char *p, const Document &text) {
+    Writer read_bytes(const char *p, const Document &text, Writer to) {
         const char *stop = p + text.length;
-        Characters &characters = text.lower ? as_lower_ : as_written_;
+        const bool by_spaces = by_spaces_, lower = text.lower;
+        Characters &characters = lower ? as_lower_ : as_written_;
         while (p < stop) {
             const int n = static_cast<int>(std::min<int64_t>(stop - p, 8));
             char last[8] = {};
             if (n < 8) std::memcpy(last, p, n);
             const uint64_t word = load_word(n < 8 ? last : p);
             if (!(word & HIGH)) {
-                add_ascii(word, n, text.lower);
+                const uint64_t parts = by_spaces ? ~space_bytes(word) & HIGH : word_bytes(word);
+                const uint64_t small = lower ? between(word, 'A', 'Z') >> 2 : 0;
+                to.add(word | small, gather(parts) & ((1u << n) - 1), n);
                 p += n;
                 continue;
             }
-            ascii_ = false;
             for (const char *end = p + n; p < end;) {
-                add(characters[UTF8 ? decoded(p, stop) : static_cast<unsigned char>(*p++)]);
+                const uint32_t c = UTF8 ? decoded(p, stop) : static_cast<unsigned char>(*p++);
+                to.add(characters[c]);
             }
         }
+        return to;
     }
 
     // The character at `p`, which goes on to the next.
@@ -230,17 +224,17 @@ class Lowered {
     }
 
     template <class Char>
-    void read_wide(const Char *p, const Document &text) {
+    Writer read_wide(const Char *p, const Document &text, Writer to) {
         Characters &characters = text.lower ? as_lower_ : as_written_;
-        ascii_ = false;
         Written all = 0;
         for (const Char *stop = p + text.length; p < stop; ++p) {
             // No string has others, and none reads beyond the pages.
             const Written c = characters[std::min<uint32_t>(*p, 0x10FFFF)];
             all |= c;
-            add(c);
+            to.add(c);
         }
         has_surrogate_ = all & SURROGATE;
+        return to;
     }
 
     bool by_spaces_;
@@ -248,11 +242,6 @@ class Lowered {
     Array<char> bytes_;
     Array<uint64_t> bits_;
     size_t size_ = 0;
-    char *at_ = nullptr;
-    uint64_t *bit_at_ = nullptr;
-    uint64_t pending_ = 0;
-    int n_pending_ = 0;
-    bool ascii_ = true;
     bool has_surrogate_ = false;
 };
 

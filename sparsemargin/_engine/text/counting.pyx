@@ -28,8 +28,6 @@ cdef extern from "Python.h":
     void* PyUnicode_DATA(object)
     int PyUnicode_KIND(object)
     Py_ssize_t PyUnicode_GET_LENGTH(object)
-    Py_ssize_t PyUnicode_FindChar(object, uint32_t, Py_ssize_t, Py_ssize_t, int) except -2
-    int PyUnicode_IS_ASCII(object)
 
 cdef extern from "memory.hpp" namespace "sparsemargin::text" nogil:
     const size_t PADDING
@@ -116,23 +114,17 @@ cdef int is_space(uint32_t c) noexcept nogil:
     return Py_UNICODE_ISSPACE(c)
 
 
-def draw_seeds():
-    """Seed the tables' hashes: before the first is made, so that none needs to know."""
-    seeds = np.frombuffer(os.urandom(16), np.uint64)
-    SEEDS[0], SEEDS[1] = seeds[0], seeds[1]
-
-
-draw_seeds()
+# Before the first table is made, so that none needs to know.
+SEEDS[0], SEEDS[1] = np.frombuffer(os.urandom(16), np.uint64)
 
 cdef enum:
     # A text's bytes are counted in 32 bits, four for each character.
     LONGEST = 0x3FFFFFF0
-    CAPITAL_SIGMA = 0x3A3
-    CAPITAL_I_WITH_DOT = 0x130
 
 
-#: In lower-case these depend on their neighbours, or are two characters.
-SPECIAL = chr(CAPITAL_SIGMA) + chr(CAPITAL_I_WITH_DOT)
+#: Capital sigma and I with a dot: in lower-case they depend on their neighbours, or are two
+#: characters.
+SPECIAL = "\u03a3\u0130"
 
 
 cdef class Lexicon:
@@ -342,7 +334,7 @@ cdef class Scanner:
                 raise TypeError(f"texts[{i}] is of {type(text)}")
             document.lower = lower[i]
             if document.lower and PyUnicode_KIND(text) > 1 and (
-                    has(text, CAPITAL_SIGMA) or has(text, CAPITAL_I_WITH_DOT)):
+                    SPECIAL[0] in text or SPECIAL[1] in text):
                 text = texts[i] = str.lower(text)
                 document.lower = False
             document.data = PyUnicode_DATA(text)
@@ -424,7 +416,3 @@ def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_
         with nogil:
             cpp_renumber(&counts[0], &columns[0], &indptr[0], n_rows, &numbers[0],
                          n_numbers, &new_columns[0], &values[0])
-
-
-cdef bint has(text, uint32_t character) except -1:
-    return PyUnicode_FindChar(text, character, 0, PyUnicode_GET_LENGTH(text), 1) >= 0

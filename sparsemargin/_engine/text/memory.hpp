@@ -60,16 +60,17 @@ class Array {
 
     void push_back(T value) { *extend(1) = value; }
 
-    // From nothing: pages that nothing is written to cost nothing.
-    void zeros(size_t size) {
-        std::free(data_);
-        data_ = static_cast<T *>(std::calloc(std::max<size_t>(size, 1), sizeof(T)));
-        size_ = room_ = data_ ? size : 0;
-        if (!data_) throw std::bad_alloc();
-    }
-
-    void fill_up(size_t size, T value) {
-        if (size > size_) std::fill_n(extend(size - size_), size - size_, value);
+    // As many, of which those that are new are 0; at first pages that nothing is written to cost
+    // nothing.
+    void grow_by_zeros(size_t size) {
+        const size_t more = size - size_;
+        if (data_) {
+            std::fill_n(extend(more), more, T());
+        } else {
+            data_ = static_cast<T *>(std::calloc(more, sizeof(T)));
+            if (!data_) throw std::bad_alloc();
+            size_ = room_ = size;
+        }
     }
 
     // The caller's from now on, to be freed; never null.

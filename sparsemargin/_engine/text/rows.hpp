@@ -22,11 +22,8 @@ class Counts {
     void make_room(size_t n) {
         if (n <= room_) return;
         room_ = n = std::max(n, room_ + room_ / 2);
-        if (!once_) {
-            if (counts_.empty()) counts_.zeros(n);
-            counts_.fill_up(n, 0);
-        }
-        for (auto &level : levels_) level.fill_up(n = n / 64 + 1, 0);
+        if (!once_) counts_.grow_by_zeros(n);
+        for (auto &level : levels_) level.grow_by_zeros(n = n / 64 + 1);
     }
 
     void prefetch(uint32_t number) const {
@@ -85,36 +82,6 @@ class Counts {
     size_t room_ = 0, n_ = 0;
 };
 
-// As `Counts`, for more numbers than there is room for: they are sorted, each time it is drained.
-class FewCounts {
-  public:
-    explicit FewCounts(bool once) : once_(once) {}
-
-    void add(uint32_t number, int32_t by) { added_.push_back(number << 1 | (by < 0)); }
-
-    size_t size() {
-        std::sort(added_.data(), added_.data() + added_.size());
-        size_t n = 0;
-        for (size_t i = 0; i < added_.size(); ++i) n += !i || added_[i] >> 1 != added_[i - 1] >> 1;
-        return n;
-    }
-
-    template <class Take>
-    void drain(Take take) {
-        for (size_t i = 0; i < added_.size();) {
-            const uint32_t number = added_[i] >> 1;
-            int32_t sum = 0;
-            for (; i < added_.size() && added_[i] >> 1 == number; ++i) sum += added_[i] & 1 ? -1 : 1;
-            take(static_cast<int32_t>(number), once_ ? 1 : sum);
-        }
-        added_.clear();
-    }
-
-  private:
-    bool once_;
-    Array<uint32_t> added_;
-};
-
 enum class Type { int32, int64, float32, float64 };
 
 inline size_t size_of(Type type) { return type == Type::int32 || type == Type::float32 ? 4 : 8; }
@@ -134,8 +101,7 @@ struct Rows {
         values.reserve(values.size() + n * size_of(type));
     }
 
-    template <class Source>
-    void add(Source &counts) {
+    void add(Counts &counts) {
         switch (type) {
             case Type::int32: return add_as<int32_t>(counts);
             case Type::int64: return add_as<int64_t>(counts);
@@ -145,8 +111,8 @@ struct Rows {
     }
 
   private:
-    template <class Value, class Source>
-    void add_as(Source &counts) {
+    template <class Value>
+    void add_as(Counts &counts) {
         const size_t n = counts.size();
         int32_t *column = columns.extend(n);
         auto *value = reinterpret_cast<Value *>(values.extend(n * sizeof(Value)));

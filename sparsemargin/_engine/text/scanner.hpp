@@ -40,14 +40,11 @@ class Scanner {
           lexicon_(lexicon),
           stop_words_(stop_words),
           columns_(columns),
-          many_(settings.n_hashed > MOST_COUNTED),
-          counts_(settings.once),
-          few_counts_(settings.once) {
+          counts_(settings.once) {
         if (settings.n_hashed && !(settings.n_hashed & (settings.n_hashed - 1))) {
             mask_ = settings.n_hashed - 1;
         }
-        if (settings.n_hashed && !many_) counts_.make_room(settings.n_hashed);
-        if (columns) counts_.make_room(n_columns);
+        counts_.make_room(columns ? n_columns : settings.n_hashed);
     }
 
     // Whether a text held what UTF-8 has no bytes for.
@@ -62,17 +59,11 @@ class Scanner {
                 case Analyzer::characters: count_characters(); break;
                 case Analyzer::within_words: count_within_words();
             }
-            if (many_) {
-                rows.add(few_counts_);
-            } else {
-                rows.add(counts_);
-            }
+            rows.add(counts_);
         }
     }
 
   private:
-    // Hashes below this have a count each.
-    static constexpr uint32_t MOST_COUNTED = 1 << 22;
     // Keys in flight: as many lines of the table are sent for before the first is needed.
     static constexpr int BATCH = 128;
     // Of n-grams remembered for words.
@@ -99,11 +90,7 @@ class Scanner {
 
     void count(Feature feature, int32_t by = 1) {
         if (settings_.n_hashed) {
-            if (feature & 1) by = -by;
-            if (!many_) return counts_.add(feature >> 1, by);
-            for (const int32_t one = by < 0 ? -1 : 1; by; by -= one) {
-                few_counts_.add(feature >> 1, one);
-            }
+            counts_.add(feature >> 1, feature & 1 ? -by : by);
         } else if (feature != NONE) {
             counts_.add(feature, by);
         }
@@ -153,7 +140,7 @@ class Scanner {
             if (!settings_.n_hashed) {
                 found[i] = feature_of(found[i]);
                 if (found[i] != NONE) counts_.prefetch(found[i]);
-            } else if (!many_) {
+            } else {
                 counts_.prefetch(found[i] >> 1);
             }
         }
@@ -354,11 +341,9 @@ class Scanner {
     Lexicon &lexicon_;
     const Lexicon *stop_words_;
     const int32_t *columns_;
-    bool many_;
     uint32_t mask_ = 0;  // of as many hashed columns as a power of two
     bool has_surrogate_ = false;
     Counts counts_, word_counts_;
-    FewCounts few_counts_;
     Array<uint32_t> edges_, words_, chains_, edges_of_words_, starts_;
     Array<char> joined_;
     Lexicon remembered_;
