@@ -140,9 +140,11 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("averages", ENGINE + "core/labels.pyx"): [
         ("                label.average.begin += self.trials - label.stopped\n", ""),
-        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
          "np.where(stopped >= 0, stopped, self.trials)"),
+    ],
+    ("averages", ENGINE + "core/labels.pxd"): [
+        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
     ],
     ("averages", ENGINE + "first_order/linear.pxd"): [
         ("if at.synced[i + l] < c.labels[l].flushes:", "if False:"),

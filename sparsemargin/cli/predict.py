@@ -73,7 +73,7 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
         help="Print decision values beside the labels; separated by tabs, below a line with the "
         "classes they speak for.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
-        help="Print the probability of each class beside the labels; below such a line.")  # fmt: skip
+        help="Print the probability of each class beside the labels.")  # fmt: skip
 @option(OUTPUT, "--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False,
         flag_value=0.05, metavar="[SHARE]",
         help="Print unknown where the model is not sure: it was wrong on that share (0.05) of the "

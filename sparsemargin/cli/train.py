@@ -160,9 +160,9 @@ def command(
 
     Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
     .parquet, of which words and pairs of words are learned; cells, in .h5ad or 10x's .h5 and .mtx;
-    all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard input. The error that is shown counts
-    rows that were predicted wrongly just before they were learned from. Ctrl-C or SIGTERM ends
-    learning, and what has been learned is saved.
+    all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard
+    input. The error that is shown counts rows that were predicted wrongly just before they were
+    learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
