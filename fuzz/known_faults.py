@@ -70,8 +70,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
     ("shards", "sparsemargin/distributed/_mixing.py"): [
-        ("weight = (gain == 0.0) + added", "weight = 1.0 + gain + added"),
-        ("gain + added / len(learned)", "gain + added"),
+        ("precisions += tempered * added", "precisions += added"),
+        ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
     ],
     ("rows", "sparsemargin/models/validation.py"): [
         ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),
@@ -136,15 +136,13 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("    space.labels[l].S_slack += slack_squares(space, l) - before\n", ""),
     ],
     ("averages", ENGINE + "core/labels.pxd"): [
+        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
     ],
     ("averages", ENGINE + "core/labels.pyx"): [
         ("                label.average.begin += self.trials - label.stopped\n", ""),
         ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
          "np.where(stopped >= 0, stopped, self.trials)"),
-    ],
-    ("averages", ENGINE + "core/labels.pxd"): [
-        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
     ],
     ("averages", ENGINE + "first_order/linear.pxd"): [
         ("if at.synced[i + l] < c.labels[l].flushes:", "if False:"),
