@@ -11,6 +11,7 @@ measured.
 
 import json
 import tempfile
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -45,6 +46,7 @@ from timing import (
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
+from sparsemargin.io.documents import hashed_pairs
 from sparsemargin.io.reading import Reading
 from sparsemargin.io.row_cache import write_cache
 from sparsemargin.io.rows import LabelledRows
@@ -182,7 +184,7 @@ SECOND_ORDER_EPOCHS = 5
 def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
     """What `take` says of each round of one fit."""
     found: list[Any] = []
-    given = {"max_iter": N_EPOCHS, "random_state": SEED} | settings
+    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings
     fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
     return found
 
@@ -256,6 +258,73 @@ def of_arow(quick: bool) -> list[dict[str, Any]]:
         for kind, (problem, topics) in {"frequent": rcv1(), "rare": rcv1(rare)}.items()
         for told in curves([problem], {"AROW": AROW}, AROW_EPOCHS[-1], n_shards)
     ]
+
+
+#: Texts, by what the tables call them: the file, and how many of it are taken.
+TEXTS = {"questions": ("trec_train", 5452), "languages": ("languages", 12_000),
+         "reviews": ("polarity", 10_662), "messages": ("sms", 5574)}  # fmt: skip
+LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 4, 16), 18
+
+
+def texts(name: str) -> Problem:
+    """Rows of texts, hashed words and pairs, three quarters of them to learn from."""
+    from texts import read
+
+    file, n_texts = TEXTS[name]
+    told, labels = read(file)
+    order = np.random.RandomState(SEED).permutation(len(told))[:n_texts]
+    X = hashed_pairs(TEXT_BITS).transform([told[i] for i in order])
+    y, n = np.asarray(labels)[order], 3 * len(order) // 4
+    return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
+def some_generated() -> Problem:
+    """Rows of two classes, drawn as `make_zipf_text` draws them."""
+    X, y = make_zipf_text(20_000, 20_000, random_state=SEED)
+    n = 15_000
+    return Problem("zipf", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
+PROBLEMS: dict[str, Callable[[], Problem]] = {
+    "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
+    "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
+}  # fmt: skip
+#: Those that are cut into more shards still.
+OF_MANY, MOST_SHARDS = ("zipf", "reviews", "RCV1, rare topics"), 256
+
+
+def of_level(quick: bool) -> list[dict[str, Any]]:
+    """The default learner over more and more shards: mixtures, and the ring where it is taken."""
+    names = list(PROBLEMS)[: 1 if quick else None]
+    shards = LEVEL_SHARDS[: 2 if quick else None]
+    more = () if quick else (MOST_SHARDS,)
+    return [
+        entry for name in names
+        for entry in level_of(name, (*shards, *(more if name in OF_MANY else ())))
+    ]  # fmt: skip
+
+
+def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict[str, Any]]:
+    """That of one of the problems."""
+    problem = PROBLEMS[name]()
+    n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
+    for n in n_shards:
+        ways = [("uniform", mixes) for mixes in MIXES] if n > 1 else [("uniform", 1)]
+        if n_labels >= n > 1 and n_labels > 2:
+            ways.append(("ring", 1))
+        for mixing, mixes in ways:
+            given = {"mixing": mixing, "mixes_per_epoch": mixes, "max_iter": "auto"}
+            (*_, told) = rounds_of(problem.shards(n), {}, _level, **given)
+            wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
+            yield {
+                "data": name, "shards": n, "mixing": mixing, "mixes": mixes, "error": wrong,
+                "epochs": told["epoch"], "sent": told["sent"], "received": told["received"],
+            }  # fmt: skip
+
+
+def _level(done: Round) -> dict[str, Any]:
+    return {"model": done.model(), "epoch": done.epoch, "sent": done.bytes_sent,
+            "received": done.bytes_received}  # fmt: skip
 
 
 def of_generated(quick: bool) -> Parts:
@@ -474,6 +543,62 @@ def of_touched(quick: bool) -> list[dict[str, Any]]:
     return entries
 
 
+DOCUMENTS, DOCUMENT_BITS = (500, 2000, 8000), 24
+#: Of a coordinate that a shard of AROW has changed: two places, a step and a gain; and what the
+#: mixture then tells of it: two places and two values.
+UP_BYTES, DOWN_BYTES = 2 * PLACE + 8 + 4, 2 * (PLACE + 4)
+
+
+def _busy(call: Callable[[], Any]) -> tuple[float, Any]:
+    """Seconds that this process was busy with a call, and what it gives."""
+    began = time.process_time()
+    found = call()
+    return time.process_time() - began, found
+
+
+def _first(pair: tuple[float, Any]) -> float:
+    return pair[0]
+
+
+def of_documents(quick: bool) -> dict[str, Any]:
+    """What documents take that are hashed to 24 bits, words and pairs, and learned by AROW: made
+    rows of by one core, learned from, changed coordinates, and their mixture."""
+    from texts import read
+
+    found = [read(file)[0] for file, _ in TEXTS.values()]
+    told = np.concatenate(found)
+    told = told[np.random.RandomState(SEED).permutation(len(told))]
+    n_bytes, vectorizer = sum(len(each.encode()) for each in told), hashed_pairs(DOCUMENT_BITS)
+    seconds, X = min((_busy(partial(vectorizer.transform, told)) for _ in range(3)), key=_first)
+    y = np.random.RandomState(1).choice([-1, 1], X.shape[0])
+    entries = []
+    for n in DOCUMENTS[: 2 if quick else None]:
+        shards = [(rows_between(X, 0, n), y[:n]), (rows_between(X, n, 2 * n), y[n : 2 * n])]
+
+        def take(done: Round) -> tuple[float, int]:
+            return done.mixing_seconds / done.seconds, done.bytes_received
+
+        tried = [_busy(partial(rounds_of, shards, AROW, take, max_iter=1)) for _ in range(N_ROUNDS)]
+        busy, ((share, received),) = min(tried, key=_first)
+        fit = partial(sparsemargin.fit_csr, rows_between(X, 0, 2 * n), y[: 2 * n], max_iter=1)
+        learning, _ = min((_busy(partial(fit, **AROW)) for _ in range(N_ROUNDS)), key=_first)
+        entries.append({
+            "nonzeros": X.indptr[2 * n] / 2, "coordinates": received / 2 / UP_BYTES,
+            "learning": learning, "mixing": share * busy, "all": (1 - share) * busy,
+        })  # fmt: skip
+    first, last = entries[-2:]
+    grown = {name: last[name] - first[name] for name in last}
+    tail = log2(last["coordinates"] / first["coordinates"])
+    tail /= log2(last["nonzeros"] / first["nonzeros"])
+    return {
+        "bytes_a_second": n_bytes / seconds, "nonzeros_a_byte": X.nnz / n_bytes, "tail": tail,
+        "nonzeros": last["nonzeros"], "coordinates": last["coordinates"],
+        "nonzero": grown["learning"] / (2 * grown["nonzeros"]),
+        "prepared": (grown["all"] - grown["learning"]) / (2 * grown["nonzeros"]),
+        "mixed": grown["mixing"] / (2 * grown["coordinates"]),
+    }  # fmt: skip
+
+
 MEMORY_FEATURES = (1 << 22, 1 << 24)
 MEMORY_ROWS, ROW_NNZ = 1_000, 20
 
@@ -547,6 +672,65 @@ def estimate(touched: dict[str, Any], speed: dict[str, Any], held: float) -> dic
         "times": max(alone, reading) / total,
         "best": round(sqrt(learning * MACHINES / (sending + mixed * n))),
     }  # fmt: skip
+
+
+DOCUMENT_BYTES, CORES = 1000, 16
+
+
+def of_many_documents(costs: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Work out an epoch of 10^9 and 10^10 documents, by workers of a core each, and by one machine
+    of 16 cores, of which all make rows and one learns."""
+    for n_documents, workers in product((10**9, 10**10), (10, 100, 1000)):
+        n_bytes = n_documents * DOCUMENT_BYTES
+        nonzeros = n_bytes * costs["nonzeros_a_byte"]
+        reading, learning = n_bytes / costs["bytes_a_second"], nonzeros * costs["nonzero"]
+        prepared = nonzeros * costs["prepared"]
+        told = {"documents": n_documents, "workers": workers,
+                "rows": (reading + prepared) / workers,
+                "learning": learning / workers,
+                "alone": max(reading / CORES, learning)}  # fmt: skip
+        for mixes in (1, 16):
+            touched = (
+                costs["coordinates"]
+                * (nonzeros / workers / mixes / costs["nonzeros"]) ** costs["tail"]
+            )
+            touched = min(touched, 1 << DOCUMENT_BITS)
+            up = workers * touched * (HOPS * UP_BYTES / NETWORK + costs["mixed"])
+            changed = min(workers * touched, 1 << DOCUMENT_BITS)
+            down = (HOPS + ceil(log2(workers))) * changed * DOWN_BYTES / NETWORK
+            told[f"mixing_{mixes}"] = mixes * (up + down)
+            told[f"update_{mixes}"] = touched * UP_BYTES
+        yield told
+
+
+def _documents(parts: Parts) -> str:
+    rows = [
+        told | {"times": told["alone"] / (told["rows"] + told["learning"] + told["mixing_1"])}
+        for told in of_many_documents(parts["documents"])
+    ]
+    return markdown([
+        ("documents", "{documents:,}"), ("workers", "{workers:,}"),
+        ("making rows, once, s", "{rows:,.0f}"), ("learning, s", "{learning:,.0f}"),
+        ("one mixture, s", "{mixing_1:,.1f}"), ("16, s", "{mixing_16:,.1f}"),
+        ("MB up, each, of one", "{update_1:.0D}"), ("of 16", "{update_16:.0D}"),
+        ("one machine, s", "{alone:,.0f}"),
+        ("first epoch, one mixture, against it", "{times:.1f} x"),
+    ])(rows)  # fmt: skip
+
+
+def _document_costs(parts: Parts) -> str:
+    costs = parts["documents"]
+    return markdown_table(["measured of documents", ""], {
+        "rows made by a core": f"{costs['bytes_a_second'] / 1e6:.1f} MB/s",
+        "nonzeros of 1,000 bytes": f"{1000 * costs['nonzeros_a_byte']:.0f}",
+        "learning, as by `fit_csr`": f"{1e9 * costs['nonzero']:.1f} ns a nonzero",
+        "beside it over shards, once": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
+        "changed by a shard": f"{costs['coordinates']:,.0f} coordinates by "
+                              f"{costs['nonzeros']:,.0f} nonzeros, to the power of "
+                              f"{costs['tail']:.2f}",
+        "a coordinate that has changed": f"{UP_BYTES} bytes up, {DOWN_BYTES} down",
+        "mixing": f"{1e9 * costs['mixed']:.0f} ns a coordinate and update",
+    }.items())  # fmt: skip
 
 
 def _estimates(parts: Parts) -> list[dict[str, Any]]:
@@ -633,6 +817,28 @@ def _arow(parts: Parts) -> str:
     )(rows)
 
 
+def _level_table(parts: Parts) -> str:
+    """Errors of the default learner, and the traffic of an epoch."""
+
+    def way(entry: dict[str, Any]) -> str:
+        if entry["shards"] == 1:
+            return ""
+        return "ring" if entry["mixing"] == "ring" else f"{entry['mixes']} mixtures"
+
+    alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
+    rows = [
+        each | {"way": way(each), "one": 100 * alone[each["data"]]["error"],
+                "percent": 100 * each["error"],
+                "traffic": (each["shards"] * each["sent"] + each["received"]) / 1e6}
+        for each in parts["level"] if each["shards"] > 1
+    ]  # fmt: skip
+    return pivot(
+        [("test error % (MB an epoch)", "{data}"), ("an epoch", "{way}"), ("1 shard", "{one:.2f}")],
+        "shards",
+        [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.1f})")],
+    )(rows)
+
+
 def _touched(parts: Parts) -> str:
     entries = parts["touched"]
     sizes = max((entry["rows"] for entry in entries), key=len)
@@ -693,7 +899,9 @@ TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
     "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
     "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
     "shards-generated": (("generated",), partial(_shards, name="generated")),
-    "arow": (("arow",), _arow),
+    "arow": (("arow",), _arow), "level": (("level",), _level_table),
+    "document-costs": (("documents",), _document_costs),
+    "documents": (("documents",), _documents),
     "touched": (("touched",), _touched), "assumed": ((), _assumed),
     "costs": (_WORKED_OUT, _costs),
     "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
@@ -743,7 +951,8 @@ def _draw(figures: dict[str, Any]) -> Figure:
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {
-    "rcv1": of_rcv1, "arow": of_arow, "generated": of_generated, "touched": of_touched,
+    "level": of_level, "documents": of_documents, "rcv1": of_rcv1, "arow": of_arow,
+    "generated": of_generated, "touched": of_touched,
     "memory": of_memory, "traffic": of_traffic, "speed": of_speed,
 }  # fmt: skip
 

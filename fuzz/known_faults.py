@@ -70,8 +70,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
     ("shards", "sparsemargin/distributed/_mixing.py"): [
-        ("weight = (gain == 0.0) + added", "weight = 1.0 + gain + added"),
-        ("gain + added / len(learned)", "gain + added"),
+        ("precisions += tempered * added", "precisions += added"),
+        ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
     ],
     ("rows", "sparsemargin/models/validation.py"): [
         ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),

@@ -77,6 +77,14 @@ def document_form(
     return DocumentForm(form, text, label)  # type: ignore[arg-type]
 
 
+def form_of_shards(
+    files: Iterable[str], form: str | None, text: str, label: str
+) -> DocumentForm | None:
+    """As `document_form`, by the names alone, as the files may be elsewhere."""
+    forms = {form or form_of(name) for name in files} - {None, "fasttext" if not form else None}
+    return DocumentForm(form, text, label) if forms else None  # type: ignore[arg-type]
+
+
 def _form_of(source: Source) -> str:
     """By the end of the name; svmlight text is called .txt, too."""
     form = form_of(source.name) or "svmlight"

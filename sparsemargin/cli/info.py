@@ -55,7 +55,7 @@ def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
     label: str,
 ) -> None:  # fmt: skip
-    """Tell what is in files: svmlight, texts, cells, caches, models.
+    """Tell what is in files: texts, cells, row caches, models.
 
     Text and caches are read through, and their rows, features, entries and labels counted. What
     is wrong with a file is told beside the others, and the exit code is then 1.

@@ -32,6 +32,7 @@ from sparsemargin.cli.files import (
     check_output,
     document_form,
     feature_names,
+    form_of_shards,
     named_sources,
     text_sources,
 )
@@ -67,6 +68,7 @@ from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
+from sparsemargin.io.remote import is_url, matches, size_of
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
 from sparsemargin.io.sources import Source
 from sparsemargin.io.stream import learn_svmlight
@@ -82,13 +84,14 @@ sparsemargin train 'day-*.svm.gz' -o news.model --algo pnorm --p 6 --epochs 5
 zcat train.svm.gz | sparsemargin train - -o news.model --hash-bits 20
 sparsemargin train cells.h5ad --label cell_type -o types.model
 sparsemargin train topics.svm -o c15.model --positive C15 --readable c15.txt
+sparsemargin train mail/*.parquet -o mail.model --dask tcp://head:8786
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
 """
 
 # What --help lists; the rest is left to --help-all.
 _BRIEF = {
     "output", "init_model", "algo", "max_iter", "p", "class_weight", "random_state",
-    "hash_bits", "positive", "multilabel", "cache", "format", "label",
+    "hash_bits", "positive", "multilabel", "cache", "format", "label", "dask",
 }  # fmt: skip
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
@@ -140,11 +143,14 @@ _Learn = Callable[..., Learner]
 @option(_DASK, "--dask", metavar="ADDRESS",
         help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch on "
         "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
-        "of what they came to, which is written to MODEL; 5 epochs unless told. --cache is then a "
-        "folder on each worker.")  # fmt: skip
-@option(_DASK, "--mixing", type=click.Choice(["uniform", "errors"]),
+        "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache "
+        "is then a folder on each worker.")  # fmt: skip
+@option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
-        "made.  [default: uniform]")  # fmt: skip
+        "made; or labels visit one file after the other, which auto does where they are as many as "
+        "files.  [default: auto]")  # fmt: skip
+@option(_DASK, "--mixes-per-epoch", type=click.IntRange(1),
+        help="Mixtures of an epoch, each after a part of the rows.  [default: 16]")  # fmt: skip
 @JSON
 def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
@@ -163,12 +169,16 @@ def command(
     _check_dask(dask, options)
     resume, is_told = options["resume"], options["max_iter"] is not None
     until = options["max_iter"] == "until"
-    mixing = {"mixing": options.pop("mixing"), "resume": options.pop("resume")}
+    mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
     cells = cell_form(sources, options)
     named = [options.pop(name) for name in ("format", "text", "label")]
-    how = document_form(sources, *named) if cells is None else None
+    how = None
+    if dask is not None:
+        how = form_of_shards(files, *named)
+    elif cells is None:
+        how = document_form(sources, *named)
     normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)
     if cells is None:
@@ -192,7 +202,12 @@ def command(
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
-        learn = _learn_on_dask(files, output, {"client": dask, **mixing, **settings})
+        # What is saved of texts is more than the mixture.
+        checkpoint = None if how is None else f"{output}.checkpoint"
+        given = {"client": dask, "checkpoint": checkpoint or output, **mixing, **settings}
+        # No shell stands patterns of URLs for their files.
+        shards = [each for name in files for each in (matches(name) if is_url(name) else [name])]
+        learn = _learn_on_dask(shards, how, vectorizer, given)
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -208,8 +223,8 @@ def command(
             raise Terminated if terminated else KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
-    # The workers' mixtures have been saved one after the other.
-    if dask is None:
+    # The workers' mixtures have been saved one after the other, but for the steps before them.
+    if dask is None or vectorizer is not None:
         try:
             save_model(model := _with_steps(learner, vectorizer), output)
         except OSError as error:
@@ -389,22 +404,31 @@ def _check_files(
 
 def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
     """Refuse options that don't go together."""
-    if dask is None and options["mixing"]:
-        raise click.UsageError("--mixing is of learning on several machines: pass --dask ADDRESS.")
+    for name in "mixing", "mixes_per_epoch":
+        if dask is None and options[name]:
+            raise click.UsageError(
+                f"{option_name(name)} is of learning on several machines: pass --dask ADDRESS."
+            )
     for key, name in _NOT_ON_DASK.items():
         if dask is not None and options[key]:
             raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
 
 
-def _learn_on_dask(files: tuple[str, ...], output: str, settings: dict[str, Any]) -> _Learn:
+def _learn_on_dask(
+    files: list[str], how: DocumentForm | None, vectorizer: Any, settings: dict[str, Any]
+) -> _Learn:
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
+    from sparsemargin.distributed._shards import Texts
 
     settings["cache_dir"] = settings.pop("cache") or None
     del settings["n_jobs"]
-    if settings["mixing"] is None:
-        del settings["mixing"]
-    learn = partial(learn_distributed, list(files), checkpoint=output, **settings)
+    for name in "mixing", "mixes_per_epoch":
+        if settings[name] is None:
+            del settings[name]
+    if how is not None:
+        settings["texts"] = Texts(how, vectorizer)
+    learn = partial(learn_distributed, files, **settings)
     # Each mixture is written as a whole of its own accord.
     return interruptible()(learn)
 
@@ -465,7 +489,7 @@ def _figures(
         support["passed_over"] = int(np.sum(learner._space.passed_over))
     return {
         "model": output,
-        "model_bytes": os.path.getsize(output),
+        "model_bytes": size_of(output),
         "classifier": learner.classifier,
         "classes": [label_text(label) for label in learner.classes_.tolist()],
         "rows": last.rows,

@@ -37,30 +37,40 @@ class LostScheduler(ConnectionError):
     """The scheduler has gone away."""
 
 
-def open_shard(given: Any, y: Any = None) -> Shard:
+def open_shard(given: Any, y: Any = None, vectorizer: Any = None) -> Shard:
     """The shard itself, on the machine that learns from it."""
-    return given if isinstance(given, FileShard) else MatrixShard.of(given, y)
+    if isinstance(given, FileShard):
+        return given
+    if vectorizer is not None:
+        return MatrixShard.of_texts(given, y, vectorizer)
+    return MatrixShard.of(given, y)
 
 
 class SerialBackend:
     """This process, which takes the shards one after the other."""
 
-    def __init__(self, shards: Sequence[Pair | FileShard]) -> None:
+    def __init__(self, shards: Sequence[Pair | FileShard], vectorizer: Any = None) -> None:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
-                self.shards.append(open_shard(*map(_here, _parts(shard))))
+                given, y = map(_here, _parts(shard))
+                self.shards.append(open_shard(given, y, vectorizer))
 
     def share(self, value: Any) -> Any:
         """Make an object known to all calls of `each`; what they are given in its place."""
         return value
 
-    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
-        """Call a function with each shard and further arguments, which it may not change; yields
-        the number of a shard and the result as soon as it is there."""
-        for s, shard in enumerate(self.shards):
+    def each(
+        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
+        of: Sequence[int] | None = None,
+    ) -> Generator[tuple[int, Any]]:  # fmt: skip
+        """Call a function with each shard, or those of these numbers, and further arguments, which
+        it may not change, the last of them from `starts`, its own; yields the number of a shard and
+        the result as soon as it is there."""
+        for s in range(len(self.shards)) if of is None else of:
             with _naming(s, len(self.shards)):
-                result = function(shard, *shared)
+                own = () if starts is None else (starts[s],)
+                result = function(self.shards[s], *shared, *own)
             yield s, result
 
 
@@ -94,7 +104,9 @@ class DaskBackend:
     worker: what was on it is made anew on another, to the bit.
     """
 
-    def __init__(self, client: Client, shards: Sequence[Pair | FileShard]) -> None:
+    def __init__(
+        self, client: Client, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+    ) -> None:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
         self.client, self.address = client, str(client.scheduler.address)
@@ -112,14 +124,19 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # Dask is told of all calls at once: told of one after the other, it may find the same
             # worker idle each time, with which the shards then stay.
-            self.shards = client.map(open_shard, parts[::2], parts[1::2], pure=False)
+            self.shards = client.map(
+                open_shard, parts[::2], parts[1::2], vectorizer=vectorizer, pure=False
+            )
 
     def share(self, value: Any) -> Future:
         """As `SerialBackend.share`: by a task, since what is scattered dies with its worker."""
         with self._connected():
             return self.client.submit(_itself, value, pure=False)
 
-    def each(self, function: Callable[..., Any], *shared: Any) -> Generator[tuple[int, Any]]:
+    def each(
+        self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
+        of: Sequence[int] | None = None,
+    ) -> Generator[tuple[int, Any]]:  # fmt: skip
         """As `SerialBackend.each`, in the order in which they come."""
         from dask.distributed import KilledWorker
 
@@ -129,10 +146,17 @@ class DaskBackend:
         with self._connected():
             try:
                 sent = [each if is_future(each) else self.share(each) for each in shared]
+                n_shared, own = len(sent), dict[int, Any]()
+                for start in starts or ():
+                    if id(start) not in own:
+                        own[id(start)] = self.share(start)
+                sent += own.values()
                 # Any worker may take a shard: Dask may wait for ever for one that it was advised to
                 # take, though others were allowed, if all were gone for a moment.
-                for s, shard in enumerate(self.shards):
-                    running[submit(function, shard, *sent, pure=False)] = s
+                for s in range(n_shards) if of is None else of:
+                    mine = [] if starts is None else [own[id(starts[s])]]
+                    given = self.shards[s], *sent[:n_shared], *mine
+                    running[submit(function, *given, pure=False)] = s
                 while running:
                     future = self._next(list(running), sent)
                     s, error = running[future], future.exception()
@@ -229,10 +253,12 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 
 @contextmanager
-def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Backend]:
+def backend_of(
+    client: Any, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+) -> Iterator[Backend]:
     """This process, or the workers of a client. One that is opened here is closed in the end."""
     if client is None:
-        yield SerialBackend(shards)
+        yield SerialBackend(shards, vectorizer)
         return
     try:
         from dask.distributed import Client
@@ -241,7 +267,7 @@ def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Back
             "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
         ) from None
     if isinstance(client, Client):
-        yield DaskBackend(client, shards)
+        yield DaskBackend(client, shards, vectorizer)
         return
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
@@ -255,4 +281,4 @@ def backend_of(client: Any, shards: Sequence[Pair | FileShard]) -> Iterator[Back
             f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"
         ) from None
     with opened:
-        yield DaskBackend(opened, shards)
+        yield DaskBackend(opened, shards, vectorizer)

@@ -3,37 +3,53 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 
 from sparsemargin._checks import check_count
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
 from sparsemargin.distributed._mixing import Mixing
 from sparsemargin.distributed._rounds import Round, Rounds, ShardOptions, survey
 from sparsemargin.distributed._schema import (
     Mixture,
+    Schema,
     Survey,
     check_rows_there,
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, Pair, shards_of
+from sparsemargin.distributed._shards import (
+    FileShard,
+    Pair,
+    Shard,
+    sampled,
+    shards_of,
+    texts_of,
+)
 from sparsemargin.io.files import check_replaceable
+from sparsemargin.io.forms import TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
-from sparsemargin.models import Algorithm, Learner, find_algorithm
+from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.rows import intercept_scale
+from sparsemargin.models.selection import MOST_ROWS, Candidate, candidates, select, settled
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
-    from sparsemargin.models.classifiers import Classifier
 
-_DEFAULT_ALGORITHM: Algorithm = "alma"
+# Of an algorithm that is named, unless told.
+_EPOCHS = 5
 
 # What is told of files only.
 _OF_FILES = (
@@ -51,10 +67,10 @@ _NOT_MIXED = {
 # Parameters that need all rows in one process, and the values that turn them off.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
-    "max_corrections": None, "solver": "auto", "class_weight": None, "normalize": "running",
+    "max_corrections": None, "solver": "auto", "normalize": "running",
 }  # fmt: skip
 # Those of which one value alone does.
-_ONE_VALUE = {"solver": "dual", "class_weight": "balanced", "normalize": "max"}
+_ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
 def fit_distributed(
@@ -63,8 +79,9 @@ def fit_distributed(
     *,
     client: Client | str | None = None,
     algo: Algorithm | None = None,
-    max_iter: int | None = 5,
-    mixing: Mixing = "uniform",
+    max_iter: int | Literal["auto"] | None = "auto",
+    mixing: Mixing = "auto",
+    mixes_per_epoch: int = 16,
     classes: Any = None,
     positive: Any = None,
     multilabel: bool = False,
@@ -73,61 +90,83 @@ def fit_distributed(
     zero_based: bool | Literal["auto"] = "auto",
     dtype: Any = np.float64,
     cache_dir: str | os.PathLike[str] | None = None,
+    vectorizer: Any = None,
+    format: TextForm | None = None,
+    text: str = "text",
+    label: str = "label",
     memory_limit: int = WEIGHT_MEMORY,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
     on_round: Callable[[Round], None] | None = None,
     verbose: int = 0,
     **params: Any,
-) -> Classifier:
-    """Fit a classifier to shards of the data, each where it is, by iterative parameter mixing.
+) -> Any:
+    """Fit a classifier to shards of the data, each where it is.
 
-    An epoch is made on every shard, each from the same vectors; what they come to is mixed; the
-    next epoch begins from the mixture [1]_. Shards and their order make the model: it is the same
-    to the bit on any number of workers, whichever of them die on the way, and as often as the fit
-    is broken off and resumed. With one shard it is the model of `fit_csr`, or of `fit_svmlight`, to
-    the bit, but for epochs so many that `fit_csr` goes over to a matrix of dot products, and for
-    files sorted by their labels: `fit_svmlight` mixes their rows, while of shards of such rows a
+    Every shard learns a part of its rows, all from the same vectors; what they come to is mixed;
+    the next part begins from the mixture [1]_. Where labels are learned one by one, and are as many
+    as shards, they visit these in a ring instead, and nothing is mixed. Shards and their order make
+    the model: it is the same to the bit on any number of workers, whichever of them die on the way,
+    and as often as the fit is broken off and resumed. With one shard it is the model of `fit_csr`,
+    or of `fit_svmlight` and `fit_text`, to the bit, but for epochs so many that `fit_csr` goes over
+    to a matrix of dot products, and for files sorted by their labels: of shards of such rows a
     warning tells, and they are learned from as they come.
 
     First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
     their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
     the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
-    count, not the sum over the shards, which `on_round` is told. AROW's shards count at each weight
-    by what they have learned of it. The Second- and the Higher-order Perceptron are made of the
-    mistakes of all shards, exactly.
+    count, not the sum over the shards, which `on_round` is told. AROW's shards are multiplied, as
+    posteriors from one prior, each tempered. The Second- and the Higher-order Perceptron are made
+    of the mistakes of all shards, exactly.
 
     Parameters
     ----------
-    shards : Dask array, list of pairs, or list of paths
+    shards : Dask collection, list of pairs, or list of paths
         One for each worker, or more; the model depends on how the rows are cut into them.
 
         - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices (or anything
           that can be turned into one): each block of rows is a shard.
-        - Pairs (X, y) as `fit_csr` takes them; each may be a Dask ``Delayed`` or ``Future``.
-        - Paths of svmlight files, compressed or not, or patterns of such; a list of paths is one
-          shard. They are read where the worker is, once; then their row caches are. A row cache
-          (``*.smcache``) may itself be given.
-    y : Dask array or array-like of shape (n_samples,), default=None
-        The labels that go with a Dask array, in blocks as those of `shards` if it is one, too.
+        - A Dask table with a column of texts and one of labels, or a Dask bag, or a column, of
+          texts: each partition is a shard.
+        - Pairs (X, y) as `fit_csr` takes them, or of lists of texts with their labels; each may be
+          a Dask ``Delayed`` or ``Future``.
+        - Paths or URLs of files of svmlight text or of texts, as for `fit_svmlight` and `fit_text`,
+          or patterns of such; a list of paths is one shard. They are read where the worker is,
+          once; then their row caches are. A row cache (``*.smcache``) may itself be given.
+    y : Dask collection or array-like of shape (n_samples,), default=None
+        The labels that go with a Dask array, column or bag, in parts as those of `shards`.
     client : dask.distributed.Client, str or None, default=None
         A client, or the address of a scheduler. None: this process takes the shards in turn, which
         gives the same model, and needs no Dask.
     algo : {"perceptron", "pnorm", "alma", "arow", "margin", "ho", "so"}, default=None
-        As for `fit_csr`. None is averaged ALMA_2(0.9).
-    max_iter : int or None, default=5
-        Epochs. None: until an epoch makes no correction on any shard.
-    mixing : {"uniform", "errors"}, default="uniform"
-        Whether the dual vectors of all shards weigh the same, or, for each label, as much as the
-        corrections they made in the epoch. Of no account for "ho" and "so".
+        As for `fit_csr`. None: what `fit_csr` takes, by 10,000 of the rows of all shards.
+    max_iter : int, None or "auto", default="auto"
+        Epochs. None: until an epoch makes no correction on any shard. "auto": of an algorithm that
+        is named five; else one, or more where rows are few, as for `AutoClassifier`.
+    mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
+        "uniform": the vectors of all shards weigh the same; "errors": for each label as much as
+        the corrections they made. "ring": each label's vector visits one shard after the other, so
+        that it is that of one machine with the rows of all, from the shard on where the label
+        begins. "auto": a ring where labels are as many as shards, else "uniform". Of no account for
+        "ho" and "so".
+    mixes_per_epoch : int, default=16
+        Mixtures an epoch, each after such a part of the rows of every shard; of no account for a
+        ring, for "ho" and for "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
-        Of files, as for `fit_svmlight`; of row caches only the first two.
+        Of files, as for `fit_svmlight`; of row caches and files of texts only `classes`,
+        `positive` and `multilabel`.
     cache_dir : path, default=None
-        Folder on each worker where it keeps the row caches of files; None: beside the files.
+        Folder on each worker where it keeps the row caches of files; None: beside the files, or, of
+        URLs, in the user's cache folder.
+    vectorizer : estimator, default=None
+        What makes rows of texts: a `HashingVectorizer`, or one that is fitted. None: words and
+        pairs, hashed, as for files in `fit_text`.
+    format, text, label
+        Of texts, as for `fit_text`.
     memory_limit : int, default=2**30
         Bytes the weights may take.
     checkpoint : path, default=None
-        A model file that is written after each epoch, whole or not at all.
+        A model file, or its URL, that is written after each epoch, whole or not at all.
     resume : bool, default=False
         Whether to go on from the checkpoint, if there is one; the model is then the same to the
         bit as that of a fit that was not broken off.
@@ -139,12 +178,12 @@ def fit_distributed(
         Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
         first shard. Refused, with what to do instead, are kernels, and those that
         need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
-        ``normalize="max"``, ``class_weight="balanced"``, ``hypothesis="vote"`` or ``"random"``.
+        ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``; and `sample_weight`.
 
     Returns
     -------
-    estimator : Classifier
-        The fitted estimator.
+    estimator : Classifier or sklearn.pipeline.Pipeline
+        The fitted estimator; of texts a pipeline, as `fit_text` gives it.
 
     Raises
     ------
@@ -155,7 +194,7 @@ def fit_distributed(
         answers, or workers have another version of the library, or die of a shard time and again;
         `LostScheduler`, one too, if the scheduler goes away: it tells where the last mixture is.
     ImportError
-        If `client` is given and Dask is not installed.
+        If `client` is given and Dask is not installed, or a URL and fsspec is not.
 
     Warns
     -----
@@ -164,9 +203,9 @@ def fit_distributed(
 
     Notes
     -----
-    Each worker is sent the dual vectors, and sends what its rows have changed of them: indices and
-    values where these are shorter than all values. The matrix Perceptrons' state is sent in full,
-    and the rows of mistakes are sent back.
+    Each worker is sent what has changed of the mixture, and sends what its rows have changed of it:
+    indices and values. The matrix Perceptrons' state is sent in full, and the rows of mistakes are
+    sent back.
 
     References
     ----------
@@ -189,10 +228,17 @@ def fit_distributed(
         algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
         memory_limit=memory_limit, checkpoint=checkpoint, resume=resume,
-        report=Lines() if verbose else None, client=client, mixing=mixing, cache_dir=cache_dir,
+        report=Lines() if verbose else None, client=client, mixing=mixing,
+        mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
         on_round=on_round, params={"verbose": verbose, **params},
+        texts=texts_of(shards, vectorizer, format, text, label),
     )  # fmt: skip
-    return as_classifier(learn_shards(shards, y, options))
+    model = as_classifier(learn_shards(shards, y, options))
+    if options.texts is None:
+        return model
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("vectorizer", options.texts.vectorizer), ("classifier", model)])
 
 
 def learn_distributed(shards: Any, **given: Any) -> Learner:
@@ -203,14 +249,15 @@ def learn_distributed(shards: Any, **given: Any) -> Learner:
 
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     """Learn from shards of files, or of a matrix with its labels."""
-    learner = _new_learner(options)
-    given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index)
+    make = _maker_of(options)
+    reading, texts = options.reading(), options.texts
+    given = shards_of(shards, y, reading, options.cache_dir, options.max_index, texts)
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
         _refuse_options_of_files(options)
     _check_writable(options.checkpoint, files)
-    with backend_of(options.client, given) as backend:
-        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__))
+    with backend_of(options.client, given, texts and texts.vectorizer) as backend:
+        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__, len(given) > 1))
         surveys = [surveyed[s] for s in range(len(given))]
         check_rows_there(surveys)
         if files:
@@ -218,26 +265,99 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
+        learner = make(None) if make.is_settled else None
+        if learner is None or options.balanced:
+            n_rows = 0 if learner else -(-MOST_ROWS // len(given))
+            found = dict(backend.each(sampled, schema, n_rows))
+            counts, parts = zip(*(found[s] for s in range(len(given))), strict=True)
+            schema = replace(schema, counts=sum(counts))
+            learner = learner or make(_Rows(schema, list(chain.from_iterable(parts))))
         if learner.intercept_scaling == "auto":
             p = learner._p(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
         mixture = Mixture(learner, schema, len(given), options.memory_limit)
-        rounds = Rounds(backend, surveys, mixture, options)
-        return rounds.run()
+        learned = Rounds(backend, surveys, mixture, options).run()
+        if texts is not None and hasattr(texts.vectorizer, "remember_terms"):
+            ((_, terms),) = backend.each(_terms_of, texts.vectorizer, of=[0])
+            texts.vectorizer.terms_ = pickle.loads(terms)
+        return learned
 
 
-def _new_learner(options: ShardOptions) -> Learner:
-    """The learner that the options ask for; refused where shards can't be learned from so."""
+def _terms_of(shard: Shard, vectorizer: Any) -> bytes:
+    # Dask would send them one by one.
+    return pickle.dumps(shard.terms(deepcopy(vectorizer)))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Some of the rows of all shards, by which a learner is chosen."""
+
+    schema: Schema
+    parts: list[tuple[Csr, np.ndarray]]
+
+    def candidate(self, params: dict[str, Any]) -> Candidate:
+        """What rows like these are learned by."""
+        schema = self.schema
+        if schema.form is not None:
+            return candidates(2)[0]
+        data, indices = (
+            np.concatenate([getattr(rows, name) for rows, _ in self.parts])
+            for name in ("data", "indices")
+        )
+        lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in self.parts])
+        rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
+        codes = np.concatenate([codes for _, codes in self.parts])
+        return select(rows, codes, schema.classes, params)
+
+
+@dataclass(frozen=True)
+class _Maker:
+    """Makes the learner that the options ask for, or one by the rows."""
+
+    options: ShardOptions
+    chosen: Candidate | None  # None: an algorithm is named, or the rows choose
+    params: dict[str, Any]
+
+    @property
+    def is_settled(self) -> bool:
+        return self.options.algo is not None or (
+            self.chosen is not None and self.options.max_iter != "auto"
+        )
+
+    def __call__(self, rows: _Rows | None) -> Learner:
+        max_iter, params = self.options.max_iter, self.params
+        if self.options.algo is not None:
+            named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
+            kind, known = find_algorithm(self.options.algo, named)
+            learner = kind(**known)
+        else:
+            chosen = self.chosen or rows.candidate(params)  # type: ignore[union-attr]
+            if max_iter == "auto":
+                without, having = rows.schema.counts  # type: ignore[union-attr,misc]
+                form = rows.schema.form  # type: ignore[union-attr]
+                max_iter = chosen.epochs_of(int(without[0] + having[0]), None if form else having)
+            learner = chosen.learner({**params, "max_iter": max_iter})
+        check_mixable(learner)
+        return learner
+
+
+def _maker_of(options: ShardOptions) -> _Maker:
+    """What makes the learner; refused where shards can't be learned from so."""
     if options.mixing not in get_args(Mixing):
-        raise ValueError(f"mixing must be 'uniform' or 'errors', got {options.mixing!r}.")
+        known = ", ".join(map(repr, get_args(Mixing)))
+        raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
+    check_count("mixes_per_epoch", options.mixes_per_epoch, 1, sys.maxsize)
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
-    params = {"max_iter": options.max_iter, **options.params}
-    kind, known = find_algorithm(options.algo or _DEFAULT_ALGORITHM, params)
-    learner = kind(**known)
-    check_mixable(learner)
-    return learner
+    if options.algo is not None:
+        make = _Maker(options, None, options.params)
+        make(None)
+        return make
+    params: dict[str, Any] = without_defaults(options.params)
+    kind, filled = find_algorithm(None, params)
+    check_mixable(kind(**filled))
+    return _Maker(options, settled(params), params)
 
 
 def _check_writable(

@@ -11,33 +11,37 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from math import inf
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
 from sparsemargin.distributed._mixing import (
-    AdaptiveMixer,
     MistakesMixer,
     Mixing,
+    Part,
+    RingMixer,
     SingleEpoch,
     SingleMixer,
+    UnknownMixture,
     Update,
     VectorMixer,
 )
-from sparsemargin.distributed._schema import Mixture, Schema, Survey
-from sparsemargin.distributed._shards import Shard, names_of
+from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
+from sparsemargin.distributed._shards import Shard, Texts, names_of
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
 from sparsemargin.io.options import FitOptions
+from sparsemargin.io.remote import exists
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
 from sparsemargin.models.rows import refusing
@@ -53,6 +57,25 @@ class Plan:
     schema: Schema
     seed: int | None  # of the shuffling
     library: str  # the version that all must have
+    has_bias: bool
+    columns: np.ndarray | None  # of the mixture's space; None: all there are
+    n_shards: int
+
+    def open(self, shard: Shard, part: Part) -> tuple[Learner, Chosen | None, tuple[Any, ...]]:
+        """A learner for a part of the rows of a shard, the coordinates that these are over, and the
+        places of these in the mixture's space, where the epochs narrow theirs."""
+        learner, schema = copy.copy(self.learner), self.schema
+        n, chosen = schema.n_columns, None
+        at: tuple[Any, ...] = ()
+        if self.epoch_type.narrows:
+            chosen = shard.columns(schema, part, n + self.has_bias)
+            n, places = len(chosen.columns) + 1 - self.has_bias, chosen.columns
+            if self.columns is not None:
+                # The last one is the intercept's, which comes after all others here too.
+                places = np.searchsorted(self.columns, places)
+            at = (places,)
+        learner._open_stream(schema.beginning(n), self.slice_seed)
+        return learner, chosen, at
 
 
 def check_library(library: str) -> None:
@@ -66,33 +89,38 @@ def check_library(library: str) -> None:
         )
 
 
-def survey(shard: Shard, library: str) -> Survey:
+def survey(shard: Shard, library: str, columns: bool) -> Survey:
     check_library(library)
-    return shard.survey()
+    return shard.survey(columns)
 
 
-def learn_epoch(shard: Shard, plan: Plan, number: int, start: Any) -> Update:
-    """Learn from a shard once, as a fit on one machine would."""
+def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -> Update | None:
+    """Learn from a part of a shard once, as a fit on one machine would; None: more has to be told
+    of where that begins."""
     check_library(plan.library)
-    learner = copy.copy(plan.learner)
-    learner._open_stream(plan.schema.beginning, plan.slice_seed)
-    epoch = plan.epoch_type(learner, start)
+    learner, chosen, at = plan.open(shard, part)
+    try:
+        epoch = plan.epoch_type(learner, start, *at)
+    except UnknownMixture:
+        return None
     space = epoch.space
     corrections, trials = space.per_label("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
-    for rows, targets, first_row, order in shard.epoch(plan.schema, plan.seed, number):
+    kept = learner._fitted.progress if number == 1 else None
+    if kept is not None:
+        kept = kept.fewer(part[1] * plan.n_shards)
+    blocks = shard.epoch(plan.schema, plan.seed, number, part, chosen, plan.has_bias)
+    for rows, targets, first_row, order in blocks:
         label_order.add(targets, order)
-        kept = learner._fitted.progress if number == 1 else None
         task = learner._task(rows, targets, None, first_row=first_row, kept=kept)
         with refusing(rows, first_row):
-            mistakes = _added(mistakes, learner._learn_stream(task, order))
-        epoch.note(task)
+            mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made = space.per_label("corrections") - corrections
     trials = space.trials - trials
     return Update(
         epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order,
-        learner._fitted.progress,
+        None if kept is None else epoch.kept(kept),
     )  # fmt: skip
 
 
@@ -113,6 +141,8 @@ class Round:
         Of each shard in this epoch, all labels together.
     trials : int
         Of all shards in this epoch.
+    mixtures : int
+        Made in this epoch; of a ring, the visits to a shard.
     bytes_sent : int
         To each worker: what the epoch begins with.
     bytes_received : int
@@ -126,6 +156,7 @@ class Round:
     epoch: int
     corrections: tuple[int, ...]
     trials: int
+    mixtures: int
     bytes_sent: int
     bytes_received: int
     seconds: float
@@ -143,11 +174,13 @@ class Round:
 class ShardOptions(FitOptions):
     """The arguments of `fit_distributed`."""
 
-    max_iter: int | None = 5
+    max_iter: int | Literal["auto"] | None = "auto"  # type: ignore[assignment]
     client: Any = None
-    mixing: Mixing = "uniform"
+    mixing: Mixing = "auto"
+    mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
+    texts: Texts | None = None
 
 
 class Rounds:
@@ -158,18 +191,26 @@ class Rounds:
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
         self.report, self.on_round = options.report, options.on_round
-        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options.mixing)
+        self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
+        if isinstance(self.mixer, VectorMixer):
+            mixture.narrow(all_columns(surveys, mixture.schema.n_columns))
         self.checkpoint = self._checkpoint(options)
-        self.done, self.converged = 0, False
-        if self.checkpoint is not None and options.resume and os.path.exists(self.checkpoint.path):
+        self.done, self.trials, self.converged, self.is_over = 0, 0, False, False
+        space = mixture.space
+        self.patience = mixture.learner._patience
+        if self.checkpoint is not None and options.resume and exists(self.checkpoint.path):
             found, position = self.checkpoint.read(mixture.learner)
-            mixture.resume(found, position["seed"])
-            self.done, self.converged = position["epoch"], position["converged"]
-        learner, slice_seed = copy.copy(mixture.learner), mixture.fitted.slice_seed
-        learner._learned = None
-        kind, schema, seed = self.mixer.epoch_type, mixture.schema, mixture.seed
-        plan = Plan(learner, slice_seed, kind, schema, seed, __version__)
-        self.plan = backend.share(plan)
+            space = mixture.resume(found, position["seed"])
+            self.done, self.trials = position["epoch"], position["trials"]
+            self.converged, self.is_over = position["converged"], position["is_over"]
+            if self.patience is not None:
+                self.patience = Patience(**position["patience"])
+        self.mixer.take(space)
+        self.mixer.settle()
+        self.plan = backend.share(Plan(
+            mixture.blank(), mixture.fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
+            mixture.seed, __version__, bool(mixture.space.bias), mixture.columns, len(surveys),
+        ))  # fmt: skip
         self.started = time.perf_counter()
         self.corrections = 0
 
@@ -179,32 +220,41 @@ class Rounds:
             return None
         schema = self.mixture.schema
         made_by = {
-            "mixing": options.mixing, "positive": options.positive,
+            "mixing": [options.mixing, options.mixes_per_epoch], "positive": options.positive,
             "shards": [survey.identity() for survey in self.surveys],
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
         return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"])
 
-    def _mixer(self, mixing: Mixing) -> SingleMixer:
-        if len(self.surveys) == 1:
-            return SingleMixer(self.mixture)
-        if isinstance(self.mixture.space, LinearSpace):
-            kind = AdaptiveMixer if self.mixture.space.adaptive else VectorMixer
-            return kind(self.mixture, mixing)
-        counts = [survey.n_rows for survey in self.surveys]
-        return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
+    def _mixer(self, options: ShardOptions) -> SingleMixer:
+        n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing
+        if n_shards == 1:
+            return SingleMixer(self.mixture, 1, 1)
+        if not isinstance(space, LinearSpace):
+            counts = [survey.n_rows for survey in self.surveys]
+            return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])
+        alone = space.takes_many_labels and not space.in_blocks
+        if mixing == "ring" and not alone:
+            raise ValueError(
+                "mixing='ring' is of labels that are learned one by one, each with a vector of its "
+                "own that fits into memory. Leave mixing out."
+            )
+        if mixing == "ring" or (mixing == "auto" and alone and space.n_labels >= n_shards):
+            return RingMixer(self.mixture, n_shards)
+        mixes = min(options.mixes_per_epoch, *(survey.n_rows for survey in self.surveys))
+        return VectorMixer(self.mixture, n_shards, mixes, mixing)
 
     def run(self) -> Learner:
-        """Make the rounds that are left; `early_stopping` waits anew."""
-        self.patience, self.is_over = self.mixture.learner._patience, False
+        """Make the rounds that are left."""
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
                 # Start the thread now: a mixture whose thread Ctrl-C kept from starting would not
                 # be waited for.
                 thread.submit(int).result()
-                while not (self.converged or self.is_over or self.done == self.max_iter):
+                most = inf if self.max_iter is None else self.max_iter
+                while not (self.converged or self.is_over or self.done >= most):
                     self._make_round(self.done + 1, thread)
         except KeyboardInterrupt:
             if not self.done:
@@ -231,54 +281,94 @@ class Rounds:
         return self.mixture.finished(self.done)
 
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
-        """An epoch on every shard, and the mixture."""
-        began, start = time.perf_counter(), self.mixer.start()
-        # Before they learn, as they may begin with the mixture itself.
-        sent = 0 if self.on_round is None else n_bytes(start)
-        updates = self._learn(epoch, start)
-        mixing = time.perf_counter()
-        # In a thread of its own, as Ctrl-C then waits for the end of the mixture.
-        thread.submit(self._mix, epoch, updates).result()
+        """An epoch on every shard, with its mixtures."""
+        began, mixing, sent, received = time.perf_counter(), 0.0, 0, 0
+        updates, met = list[Update](), set[tuple[int, Part]]()
+        of_shards = [LabelOrder() for _ in self.surveys]
+        for part in range(self.mixer.n_parts):
+            starts = self.mixer.starts(part)
+            # Before they learn, as they may begin with the mixture itself.
+            if self.on_round is not None:
+                sent += max(map(n_bytes, starts[:1] if starts[0] is starts[-1] else starts))
+            found = self._learn(epoch, part, starts)
+            now = time.perf_counter()
+            # In a thread of its own, as Ctrl-C then waits for the end of the mixture.
+            thread.submit(self.mixer.mix, part, found).result()
+            mixing += time.perf_counter() - now
+            if self.on_round is not None:
+                received += sum(map(n_bytes, found))
+            for s, update in enumerate(found):
+                rows = s, self.mixer.rows_of(part)
+                # Of a ring every visit is to all rows.
+                if rows in met:
+                    update = replace(update, **_NO_ROWS)
+                if update.trials:
+                    met.add(rows)
+                of_shards[s].join(update.label_order)
+                updates.append(replace(update, learned=None))
+        now = time.perf_counter()
+        thread.submit(self._conclude, epoch, updates).result()
         if epoch == 1:
-            _warn_of_order([update.label_order for update in updates])
+            _warn_of_order(of_shards)
         ended = time.perf_counter()
         if self.on_round is not None:
-            made = tuple(int(update.corrections.sum()) for update in updates)
-            trials = sum(update.trials for update in updates)
-            received = sum(map(n_bytes, updates))
-            times = ended - began, ended - mixing
-            self.on_round(Round(epoch, made, trials, sent, received, *times, self._finished))
+            made = np.array([update.corrections.sum() for update in updates])
+            made = made.reshape(-1, len(self.surveys)).sum(axis=0)
+            times = ended - began, mixing + ended - now
+            self.on_round(Round(
+                epoch, tuple(made.tolist()), self.trials, self.mixer.n_parts, sent, received,
+                *times, self._finished,
+            ))  # fmt: skip
 
-    def _learn(self, epoch: int, start: Any) -> list[Update]:
-        """Learn from every shard; the updates in the order of the shards."""
-        size = sum(survey.n_bytes for survey in self.surveys)
-        rows = consumed = 0
-        mistakes: int | None = 0
+    def _learn(self, epoch: int, part: int, starts: list[Any]) -> list[Update]:
+        """Learn a part of every shard; the updates in the order of the shards."""
+        size, n_parts = sum(survey.n_bytes for survey in self.surveys), self.mixer.n_parts
+        done = part / n_parts
+        rows = done * sum(survey.n_rows for survey in self.surveys)
+        consumed = done * size
+        if not part:
+            self.mistakes: int | None = 0
         updates: dict[int, Update] = {}
-        with closing(self.backend.each(learn_epoch, self.plan, epoch, start)) as coming:
-            for s, update in coming:
-                updates[s] = update
-                rows += self.surveys[s].n_rows
-                consumed += self.surveys[s].n_bytes
-                self.corrections += int(update.corrections.sum())
-                mistakes = _added(mistakes, update.mistakes)
-                if self.report is not None:
-                    self.report(Progress(
-                        epoch, consumed, size, rows, self.mixture.schema.n_features,
-                        self.corrections, mistakes, time.perf_counter() - self.started,
-                    ))  # fmt: skip
+        which, wanted = self.mixer.rows_of(part), list[int]()
+        for s, start in enumerate(starts):
+            if start is None:
+                updates[s] = Update(None, corrections=np.zeros(1, int), mistakes=None, **_NO_ROWS)
+            else:
+                wanted.append(s)
+        while wanted:
+            given = {"starts": starts, "of": wanted}
+            each = self.backend.each(learn_epoch, self.plan, epoch, which, **given)
+            with closing(each) as coming:
+                for s, update in coming:
+                    if update is None:
+                        continue
+                    updates[s] = update
+                    rows += self.surveys[s].n_rows / n_parts
+                    consumed += self.surveys[s].n_bytes / n_parts
+                    self.corrections += int(update.corrections.sum())
+                    self.mistakes = _added(self.mistakes, update.mistakes)
+                    if self.report is not None:
+                        self.report(Progress(
+                            epoch, round(consumed), size, round(rows),
+                            self.mixture.schema.n_features, self.corrections, self.mistakes,
+                            time.perf_counter() - self.started,
+                        ))  # fmt: skip
+            wanted = [s for s in wanted if s not in updates]
+            if wanted:
+                # On workers that came late, or for others.
+                starts = self.mixer.starts(part, whole=True)
         return [updates[s] for s in range(len(updates))]
 
-    def _mix(self, epoch: int, updates: list[Update]) -> None:
+    def _conclude(self, epoch: int, updates: list[Update]) -> None:
         """Let the learner be the mixture, here and on disk."""
-        self.mixer.mix(updates)
+        self.mixer.settle()
         fitted = self.mixture.fitted
-        counted = [fitted.rows_by_class, *(each.rows_by_class for each in updates)]
-        fitted.rows_by_class = np.sum(counted, 0)
-        kept = [each.progress for each in updates if each.progress is not None]
-        if epoch == 1 and kept:
-            fitted.progress = ProgressiveOutputs.merged(kept)
-        self.done = epoch
+        for update in updates:
+            fitted.rows_by_class = fitted.rows_by_class + update.rows_by_class
+        kept = [update.progress for update in updates if update.progress is not None]
+        if fitted.progress is not None and kept:
+            fitted.progress = self.mixer.kept(kept, len(fitted.progress.steps))
+        self.done, self.trials = epoch, sum(update.trials for update in updates)
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
@@ -288,7 +378,11 @@ class Rounds:
     def _write_checkpoint(self) -> None:
         if self.checkpoint is None:
             return
-        position = {"epoch": self.done, "converged": self.converged, "seed": self.mixture.seed}
+        position = {
+            "epoch": self.done, "trials": self.trials, "seed": self.mixture.seed,
+            "converged": self.converged, "is_over": self.is_over,
+            "patience": None if self.patience is None else asdict(self.patience),
+        }  # fmt: skip
         save = partial(self.checkpoint.write, self._finished(), position)
         try:
             save(self.checkpoint.path)
@@ -300,8 +394,11 @@ class Rounds:
         """Count the trials that would have followed an epoch without a correction."""
         max_iter, space = self.max_iter, self.mixture.space
         if self.converged and max_iter is not None:
-            trials = count_trials(max_iter, sum(survey.n_rows for survey in self.surveys))
-            space.count_trials(max(trials, space.trials))
+            space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
+
+
+# What an update tells of rows that it does not count.
+_NO_ROWS: dict[str, Any] = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
 
 
 def _warn_of_order(orders: list[LabelOrder]) -> None:

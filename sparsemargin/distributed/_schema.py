@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.rows.columns import distinct
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
@@ -23,6 +24,9 @@ from sparsemargin.models.labels import (
     refuse_lone,
     told_encoder,
 )
+
+# Flags of all columns take less where more than one in so many is there.
+_BITS_AN_INDEX = 32
 
 
 class Survey(NamedTuple):
@@ -40,10 +44,36 @@ class Survey(NamedTuple):
     beginning: list[Csr]  # its first rows, which a model measures
     n_bytes: int  # of text, or of the arrays
     checksum: int  # of rows and labels
+    columns: np.ndarray | None  # that the rows have, `packed`; None: not asked for
 
     def identity(self) -> dict[str, Any]:
         """By what a resumed fit knows the shard again."""
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
+
+
+def packed(columns: np.ndarray, n_columns: int) -> np.ndarray:
+    """Columns, which rise, in few bytes."""
+    if len(columns) * _BITS_AN_INDEX < n_columns:
+        return columns.astype(np.int32 if n_columns <= 2**31 else np.int64)
+    flags = np.zeros(n_columns, bool)
+    flags[columns] = True
+    return np.packbits(flags)
+
+
+def all_columns(surveys: Sequence[Survey], n_columns: int) -> np.ndarray:
+    """The columns that any shard has, and the last one; they rise."""
+    found = [np.array([n_columns - 1])]
+    for survey in surveys:
+        columns = survey.columns
+        if columns is not None and columns.dtype == np.uint8:
+            columns = np.flatnonzero(np.unpackbits(columns))
+        found.append(found[0] if columns is None else columns)
+    if sum(map(len, found)) * _BITS_AN_INDEX < n_columns:
+        return distinct(np.concatenate(found))
+    flags = np.zeros(n_columns, bool)
+    for columns in found:
+        flags[columns[columns < n_columns]] = True
+    return np.flatnonzero(flags)
 
 
 @dataclass(frozen=True)
@@ -61,13 +91,13 @@ class Schema:
     drops_column_0: bool = False  # as the index of column 0 does not occur
     grows: bool = False  # whether the number of features was not known beforehand
     checksums: dict[str, int] = field(default_factory=dict)  # of rows, by the shards' names
+    counts: np.ndarray | None = None  # of the rows, as of `rows_by_class`, where they are asked for
 
-    @property
-    def beginning(self) -> Beginning:
-        """What is known when a learner is opened for rows like these."""
+    def beginning(self, n_columns: int) -> Beginning:
+        """What is known when a learner is opened for rows like these, of so many columns."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
-        no_rows = Csr(np.zeros(0, self.dtype), indices, indptr, self.n_columns)
-        return Beginning(no_rows, self.classes, self.form, grows=self.grows)
+        no_rows = Csr(np.zeros(0, self.dtype), indices, indptr, n_columns)
+        return Beginning(no_rows, self.classes, self.form, self.counts, grows=self.grows)
 
 
 def schema_of_files(
@@ -157,7 +187,7 @@ class Mixture:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
         if schema.form is not None and not learner._takes_many_labels:
             learner._refuse_many_labels()
-        n_columns, n_labels = schema.n_columns, schema.beginning.n_labels
+        n_columns, n_labels = schema.n_columns, schema.beginning(1).n_labels
         needed = n_columns * learner._bytes_per_feature(schema.dtype, n_labels, n_columns)
         if needed > memory_limit:
             raise ValueError(
@@ -165,7 +195,8 @@ class Mixture:
                 f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
             )
         slice_seed = random.randint(LARGEST_SEED)
-        learner._open_stream(schema.beginning, slice_seed)
+        learner._open_stream(schema.beginning(n_columns), slice_seed)
+        self.columns: np.ndarray | None = None
         if n_shards > 1 and self.space.in_blocks:
             raise ValueError(
                 f"The weights of {n_labels} labels and {n_columns:,} features would be held "
@@ -187,22 +218,45 @@ class Mixture:
     def space(self, space: Any) -> None:
         self.fitted.space = space
 
+    def narrow(self, columns: np.ndarray) -> None:
+        """Let the space be that of the columns which rows have, where many have no row."""
+        if len(columns) <= self.schema.n_columns // 2:
+            self.columns, first = columns, self.schema.beginning(len(columns))
+            self.space = self.blank()._new_space(first)
+
+    def blank(self) -> Learner:
+        """The learner as it was before it learned, for any number of columns."""
+        learner = copy.copy(self.learner)
+        learner.p, learner._learned = learner._p(self.schema.n_columns), None
+        return learner
+
+    def places(self, n_each: int) -> np.ndarray:
+        """Where the coordinates of its space are among those of all columns, each of which has so
+        many."""
+        assert self.columns is not None
+        at = np.append(self.columns, [self.schema.n_columns] if self.space.bias else [])
+        return (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
+
     def finished(self, epochs: int) -> Learner:
         """A copy of the learner, with the features of the rows."""
         learner, schema = copy.copy(self.learner), self.schema
+        if self.columns is None:
+            space = copy.deepcopy(self.space)
+        else:
+            space = self.space.spread(schema.n_columns, self.columns)
         learner._learned = replace(
-            self.fitted, space=copy.deepcopy(self.space), n_iter=float(epochs),
-            reading=schema.reading,
-        )  # fmt: skip
+            self.fitted, space=space, n_iter=float(epochs), reading=schema.reading
+        )
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:
             learner._resize(schema.n_features, int(schema.drops_column_0))
         return learner
 
-    def resume(self, found: Learner, seed: int | None) -> None:
-        """Go on with the space of a finished learner."""
+    def resume(self, found: Learner, seed: int | None) -> Any:
+        """Go on with a finished learner; its space, which has all columns."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         fitted, earlier = self.fitted, found._fitted
-        fitted.space, fitted.slice_seed = earlier.space, earlier.slice_seed
-        fitted.rows_by_class, fitted.progress = earlier.rows_by_class, earlier.progress
+        fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress
+        fitted.rows_by_class = earlier.rows_by_class
         self.seed = seed
+        return earlier.space

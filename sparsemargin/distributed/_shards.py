@@ -4,24 +4,32 @@ from __future__ import annotations
 
 import os
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import closing
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from glob import glob
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
-from sparsemargin.distributed._schema import Schema, Survey
+from sparsemargin._engine.rows.parts import part_of, rows_at
+from sparsemargin.distributed._mixing import Part
+from sparsemargin.distributed._schema import Schema, Survey, packed
+from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.passes import Passes
+from sparsemargin.io.forms import DocumentForm, TextForm, form_of
+from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
+from sparsemargin.io.remote import is_url
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
-from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, open_sources
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, Source, open_sources
+from sparsemargin.models.class_weights import Targets, rows_by_class
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -34,12 +42,82 @@ from sparsemargin.models.rows import check_rows, first_rows, open_rows
 # So large that Dask moves the shard to no other worker.
 _HEAVY = 1 << 27
 
+# Of texts in memory, to call columns by the words of.
+_TEXTS_KEPT = 1000
+
 _FORMS = (
     "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
 )
 
 #: Rows, their targets, the number of the first one in the shard, and the order to take them in.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
+
+
+@dataclass
+class MatrixPart:
+    """Rows of a matrix, as a fit learns from them."""
+
+    rows: Csr
+    targets: Targets
+    first_row: int
+    # Seed, passes and order of the latest epoch here, so that the next need not start anew.
+    shuffled: tuple[int, int, np.ndarray] | None = None
+    chosen: Chosen | None = None  # the columns that they have, where they are over these
+
+    def order(self, seed: int, number: int) -> np.ndarray:
+        """The order of the rows in an epoch: each shuffles that of the epoch before."""
+        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
+        if of_seed != seed or done > number:
+            done, order = 0, np.arange(len(order))
+        order = order.copy()
+        for passes in range(done, number):
+            shuffle(order, (seed + passes) % 2**64)
+        self.shuffled = seed, number, order
+        return order
+
+
+class Texts(NamedTuple):
+    """How rows are made of texts: how files and tables hold them, and by what."""
+
+    how: DocumentForm
+    vectorizer: Any
+
+    @property
+    def n_features(self) -> int:
+        if hasattr(self.vectorizer, "n_features"):
+            return self.vectorizer.n_features
+        return len(self.vectorizer.get_feature_names_out())
+
+
+def texts_of(
+    shards: Any, vectorizer: Any, form: TextForm | None, text: str, label: str
+) -> Texts | None:
+    """How texts are read, where these shards are such: as their names, or a vectorizer or a form,
+    tell, or a table or a bag; None: they are rows."""
+    from sklearn.exceptions import NotFittedError
+
+    listed = [shards] if isinstance(shards, str | os.PathLike) else shards
+    first = listed[0] if isinstance(listed, list) and listed else listed
+    first = first[0] if isinstance(first, list) and first else first
+    named = form_of(os.fspath(first)) if isinstance(first, str | os.PathLike) else None
+    # A Delayed has attributes of any name.
+    table = hasattr(type(shards), "to_delayed") and not _is_array(shards)
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        table = bool(first[0]) and isinstance(first[0][0], str)
+    # svmlight text is called .txt, too.
+    if vectorizer is None and form is None and named in (None, "fasttext") and not table:
+        return None
+    if vectorizer is None:
+        vectorizer = hashed_pairs(HASHED_BITS)
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(DocumentForm(form, text, label), vectorizer)
 
 
 class Pair(NamedTuple):
@@ -55,14 +133,24 @@ class MatrixShard:
 
     rows: Csr
     y: Any
-    # Of the fit that learns from them: their targets, and seed, passes and order of the latest
-    # epoch here, so that the next need not start anew.
-    targets: Targets | None = None
-    shuffled: tuple[int, int, np.ndarray] | None = None
+    texts: Sequence[str] = ()  # the first ones, of which the rows were made
+    # Of the fit that learns from them.
+    parts: dict[Part, MatrixPart] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {"rows": self.rows, "y": self.y, "targets": None, "shuffled": None}
+        return {**vars(self), "parts": {}}
+
+    @classmethod
+    def of_texts(cls, texts: Iterable[str], y: Any, vectorizer: Any) -> MatrixShard:
+        """A shard of texts and their labels."""
+        texts = list(texts)
+        if hasattr(y, "to_numpy"):
+            y = y.to_numpy()
+        labels = y if isinstance(y, np.ndarray) else list(y)
+        shard = cls.of(vectorizer.transform(texts), labels)
+        shard.texts = texts[:_TEXTS_KEPT]
+        return shard
 
     @classmethod
     def of(cls, X: Any, y: Any) -> MatrixShard:
@@ -82,7 +170,7 @@ class MatrixShard:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels)
 
-    def survey(self) -> Survey:
+    def survey(self, columns: bool) -> Survey:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
@@ -94,26 +182,63 @@ class MatrixShard:
             rows.n_rows, len(rows.data), rows.n_features, LARGEST_INDEX, -1, rows.data.dtype.name,
             classes, self.y.form if many else None, None, list(first_rows([rows])),
             sum(array.nbytes for array in rows.arrays), checksum,
+            packed(Chosen(rows.n_features, rows).columns, rows.n_features)
+            if columns and rows.n_features else None,
         )  # fmt: skip
 
-    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
-        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes."""
-        if self.targets is None:
+    def terms(self, vectorizer: Any) -> dict[int, str]:
+        """Words of the first texts, by the columns that they are hashed to."""
+        return vectorizer.remember_terms(self.texts).terms_ if self.texts else {}
+
+    def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
+        """The numbers of some rows by which a learner is chosen."""
+        return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
+
+    def part(self, schema: Schema, which: Part) -> MatrixPart:
+        """Some of the rows."""
+        if (0, 1) not in self.parts:
             encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
             self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
-            self.targets = encoder(schema.classes).transform(self.y)
-        yield self.rows, self.targets, 0, None if seed is None else self._order(seed, number)
+            self.parts[0, 1] = MatrixPart(self.rows, encoder(schema.classes).transform(self.y), 0)
+        if which not in self.parts:
+            whole = self.parts[0, 1]
+            first, last = bounds_of(which, self.rows.n_rows)
+            rows = part_of(self.rows, first, last)
+            self.parts[which] = MatrixPart(rows, some_targets(whole.targets, first, last), first)
+        return self.parts[which]
 
-    def _order(self, seed: int, number: int) -> np.ndarray:
-        """The order of the rows in an epoch: each shuffles that of the epoch before."""
-        of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
-        if of_seed != seed or done > number:
-            done, order = 0, np.arange(len(order))
-        order = order.copy()
-        for passes in range(done, number):
-            shuffle(order, (seed + passes) % 2**64)
-        self.shuffled = seed, number, order
-        return order
+    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
+        """The coordinates that a part of the rows has, which are over these from now on."""
+        part = self.part(schema, which)
+        if part.chosen is None:
+            chosen = Chosen(n_coordinates, part.rows)
+            part.rows = over(chosen, part.rows, n_coordinates > part.rows.n_features)
+            part.chosen = chosen
+        return part.chosen
+
+    def epoch(
+        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
+        chosen: Chosen | None = None, has_bias: bool = False,
+    ) -> Iterator[Block]:  # fmt: skip
+        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes; over
+        the chosen coordinates."""
+        part = self.part(schema, which)
+        order = None if seed is None else part.order(seed, number)
+        yield part.rows, part.targets, part.first_row, order
+
+
+def some_targets(targets: Targets, first: int, last: int) -> Targets:
+    """Those of the rows from the first to before the last."""
+    if not isinstance(targets, Positives):
+        return targets[first:last]
+    starts = targets.starts[first : last + 1]
+    return Positives(starts - starts[0], targets.labels[starts[0] : starts[-1]])
+
+
+def over(chosen: Chosen, rows: Csr, has_bias: bool) -> Csr:
+    """The rows over the chosen columns, and one that none has."""
+    data, indices, indptr = chosen.of_rows(rows).arrays
+    return Csr(data, indices, indptr, len(chosen.columns) + 1 - has_bias)
 
 
 def names_of(classes: np.ndarray) -> str:
@@ -129,6 +254,9 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
     max_index: int  # larger ones have no room in memory
+    texts: Texts | None = None  # how rows are made of files of texts; None: of svmlight text
+    # Of the fit that learns from them.
+    chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
 
     def __sizeof__(self) -> int:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
@@ -146,7 +274,7 @@ class FileShard:
     def _passes(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            passes = Passes(Corpus([], self.reading, 1, "learning"), self.max_index)
+            passes = Passes(self._corpus([]), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
             return passes, passes.cache
@@ -164,10 +292,36 @@ class FileShard:
             raise NotADirectoryError(
                 f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
             ) from None
-        passes = Passes(Corpus(sources, self.reading, 1, "learning"), self.max_index, path)
+        passes = Passes(self._corpus(sources), self.max_index, path)
         return passes, passes.keep()
 
-    def survey(self) -> Survey:
+    def _corpus(self, sources: list[Source]) -> Corpus:
+        if self.texts is None:
+            return Corpus(sources, self.reading, 1, "learning")
+        how = replace(self.texts.how, multilabel=self.reading.multilabel)
+        return DocumentCorpus(sources, how, self.texts.vectorizer, self.texts.n_features, 1)
+
+    def terms(self, vectorizer: Any) -> dict[int, str]:
+        """As that of `MatrixShard`."""
+        corpus: Any = self._corpus(open_sources(self.paths))
+        corpus.vectorizer, corpus.first_texts = vectorizer, []
+        with closing(corpus.scan(LabelTable())) as blocks:
+            for _ in blocks:
+                if corpus.first_texts is None:
+                    break
+        corpus.name_columns()
+        return getattr(vectorizer, "terms_", {})
+
+    def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
+        """As that of `MatrixShard`: the first of a block."""
+        return np.arange(min(n_rows, rows.n_rows))
+
+    def _columns(self, cache: RowCache) -> np.ndarray:
+        indices = (block.indices for block in cache.blocks())
+        chosen = chosen_of(cache.n_columns, indices, cache.n_entries)
+        return packed(chosen.columns, cache.n_columns)
+
+    def survey(self, columns: bool) -> Survey:
         passes, cache = self._passes()
         with cache:
             return Survey(
@@ -176,11 +330,25 @@ class FileShard:
                 Reading(**cache.identity["reading"]),
                 list(first_rows(block.with_columns(0) for block in cache.blocks())),
                 passes.n_bytes or 0, cache.checksum,
+                self._columns(cache) if columns and cache.n_columns else None,
             )  # fmt: skip
 
-    def epoch(self, schema: Schema, seed: int | None, number: int) -> Iterator[Block]:
+    def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
+        """The coordinates that a part of the rows has."""
+        if which not in self.chosen:
+            passes, cache = self._passes()
+            with cache:
+                indices = (block.indices for block, _ in passes.again(None, 1, which))
+                n_entries = cache.n_entries // which[1]
+                self.chosen[which] = chosen_of(n_coordinates, indices, n_entries)
+        return self.chosen[which]
+
+    def epoch(
+        self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
+        chosen: Chosen | None = None, has_bias: bool = False,
+    ) -> Iterator[Block]:  # fmt: skip
         """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
-        they come."""
+        they come; over the chosen coordinates."""
         passes, cache = self._passes()
         with cache:
             # Another machine, or a later hour, may have others.
@@ -193,7 +361,7 @@ class FileShard:
             # An encoder remembers the labels of one table.
             encoder = deepcopy(schema.encoder)
             assert encoder is not None
-            for block, order in passes.again(None if number == 1 else seed, number):
+            for block, order in passes.again(None if number == 1 else seed, number, which):
                 first_row = block.first_row or 0
                 try:
                     targets = encoder.transform_ids(table, block.labels, block.label_start)
@@ -203,18 +371,43 @@ class FileShard:
                         f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
                         "leave classes out."
                     ) from None
-                yield block.with_columns(schema.n_columns), targets, first_row, order
+                rows = block.with_columns(schema.n_columns)
+                yield (
+                    rows if chosen is None else over(chosen, rows, has_bias), targets, first_row,
+                    order,
+                )  # fmt: skip
+
+
+def sampled(
+    shard: Shard, schema: Schema, n_rows: int
+) -> tuple[np.ndarray, list[tuple[Csr, Targets]]]:
+    """The rows without and with each class, and so many rows with their targets."""
+    counts, some = np.zeros((2, len(schema.classes)), np.int64), []
+    for rows, targets, *_ in shard.epoch(schema, None, 1):
+        counts += rows_by_class(targets, len(schema.classes))
+        if n_rows and isinstance(targets, np.ndarray):
+            chosen = shard.sample_of(rows, n_rows)
+            some.append((rows_at(rows, chosen), targets[chosen]))
+            n_rows -= len(chosen)
+    return counts, some
+
+
+def chosen_of(n: int, indices: Iterable[np.ndarray], n_entries: int) -> Chosen:
+    """The columns, of n, that so many entries have, which come in arrays."""
+    no_rows = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), n)
+    return Chosen(n, no_rows, indices, n_entries)
 
 
 Shard = MatrixShard | FileShard
 
 
 def shards_of(
-    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int
-) -> list[Pair] | list[FileShard]:
+    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
+    texts: Texts | None = None,
+) -> list[Pair] | list[FileShard]:  # fmt: skip
     """The shards, in their order."""
     if is_lazy(shards):
-        return _blocks_of(shards, y)
+        return _blocks_of(shards, y) if texts is None else _partitions_of(shards, y, texts.how)
     if y is not None:
         raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
     if isinstance(shards, str | os.PathLike):
@@ -232,7 +425,7 @@ def shards_of(
             what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
         raise ValueError(f"{what} {_FORMS}.")
     directory = None if cache_dir is None else os.path.abspath(cache_dir)
-    return [FileShard(_paths(shard), reading, directory, max_index) for shard in listed]
+    return [FileShard(_paths(shard), reading, directory, max_index, texts) for shard in listed]
 
 
 def is_lazy(value: Any) -> bool:
@@ -251,7 +444,10 @@ def _paths(shard: Any) -> list[str]:
     if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
     # In a worker's folder there may be another file of the name.
-    return [os.fspath(path) if path == STANDARD_INPUT else os.path.abspath(path) for path in paths]
+    return [
+        os.fspath(path) if path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)
+        for path in paths
+    ]
 
 
 def _blocks_of(X: Any, y: Any) -> list[Pair]:
@@ -284,6 +480,29 @@ def _blocks_of(X: Any, y: Any) -> list[Pair]:
         raise ValueError(f"X has {sum(lengths)} rows, and y {n_labels} labels.")
     starts = np.cumsum((0, *lengths))
     return [Pair(block, y[a:b]) for block, a, b in zip(blocks, starts, starts[1:], strict=False)]
+
+
+def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
+    """A shard for each partition of texts, or of a table with a column of them."""
+    if getattr(texts, "ndim", 1) == 2:
+        for name in how.text, how.label:
+            if name not in texts.columns:
+                names = ", ".join(map(str, texts.columns))
+                raise ValueError(f"The table has no column {name!r}, but {names}. Name the one by "
+                                 f"{'text' if name == how.text else 'label'}=.")  # fmt: skip
+        texts, y = texts[how.text], texts[how.label]
+    if not hasattr(texts, "to_delayed") or not hasattr(y, "to_delayed"):
+        raise ValueError(
+            "Texts in Dask's collections need y, their labels, in one like it: two bags, or two "
+            "columns of one table. A table has both, by text= and label=."
+        )
+    pairs = texts.to_delayed(), y.to_delayed()
+    if len(pairs[0]) != len(pairs[1]):
+        raise ValueError(
+            f"The texts are in {len(pairs[0])} partitions, their labels in {len(pairs[1])}. "
+            "Repartition them alike."
+        )
+    return [Pair(*pair) for pair in zip(*pairs, strict=True)]
 
 
 def _is_array(collection: Any) -> bool:

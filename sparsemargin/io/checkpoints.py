@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin.io.model_files import load_run, save_run
+from sparsemargin.io.remote import exists
 from sparsemargin.models import Learner
 
 # Parameters that change no bit.
@@ -37,7 +37,7 @@ class Checkpoint:
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
         """The learner and the position of a run like that of the fresh learner; an error tells of
         none, or of another run."""
-        if not os.path.exists(self.path):
+        if not exists(self.path):
             raise FileNotFoundError(
                 f"{self.path}: there is no checkpoint to resume from. {_REMEDY}"
             )

@@ -12,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
+from sparsemargin.io.remote import check_store, is_url, uploading
+
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
 # More than that are links in a circle.
 _MOST_LINKS = 40
@@ -19,12 +21,17 @@ _MOST_LINKS = 40
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new binary file that takes the place of `path` once the block is left without an error.
+    """A new binary file that takes the place of `path`, which may be a URL, once the block is left
+    without an error.
 
     Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
     file, never a part of one. A link is followed: the file it names is replaced, whose permissions,
     and owner where that is allowed, stay. An OSError names `path`.
     """
+    if is_url(path):
+        with uploading(os.fspath(path)) as file:
+            yield file
+        return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
     # Named before it is made: Ctrl-C may come as soon as it is there.
@@ -72,6 +79,9 @@ def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
+    if is_url(path):
+        check_store(os.fspath(path))
+        return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
     try:

@@ -32,6 +32,13 @@ class LabelOrder:
         self.changes += self.last is not None and self.last != codes[0]
         self.last = int(codes[-1])
 
+    def join(self, other: LabelOrder) -> None:
+        """Take in what another has counted of the rows that follow."""
+        counts = np.zeros(max(len(self.counts), len(other.counts)), dtype=np.int64)
+        for each in self, other:
+            counts[: len(each.counts)] += each.counts
+        self.counts, self.changes = counts, self.changes + other.changes
+
     @property
     def expected(self) -> float:
         """How often the class would change in a random order, on average."""

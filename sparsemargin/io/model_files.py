@@ -32,6 +32,7 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing
+from sparsemargin.io.remote import fetched, is_url
 from sparsemargin.io.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted import Fitted
@@ -277,6 +278,10 @@ def summarise(model: Any) -> dict[str, Any]:
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """The archive of a model file."""
+    if is_url(path):
+        with fetched(os.fspath(path)) as file, _naming(path):
+            yield Archive(file)
+        return
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such model. {whereabouts(os.fspath(path))}")
     # To open a pipe might wait for ever.

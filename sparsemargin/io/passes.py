@@ -9,9 +9,15 @@ from pathlib import Path
 
 import numpy as np
 
-from sparsemargin.io.row_cache import RowCache, find_cache, mixed, shuffled, write_cache
+from sparsemargin.io.row_cache import RowCache, find_cache, mixed, ordered, write_cache
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.models.labels import LabelTable
+
+
+def bounds_of(part: tuple[int, int], n_rows: int) -> tuple[int, int]:
+    """The first row of one of so many parts of the rows, and the one after its last."""
+    which, n_parts = part
+    return n_rows * which // n_parts, n_rows * (which + 1) // n_parts
 
 
 class Passes:
@@ -74,21 +80,18 @@ class Passes:
         return self.cache
 
     def again(
-        self, seed: int | None, epoch: int
+        self, seed: int | None, epoch: int, part: tuple[int, int] = (0, 1)
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
-        """All rows from the cache, with the order in which to take those of a block; seed None:
-        as they come."""
+        """All rows from the cache, or one of so many parts of them, with the order in which to take
+        those of a block; seed None: as they come."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
         blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
-        starts = cache.first_rows.tolist()
-        if seed is None:
-            blocks = ((starts[i], rows, None) for i, rows in enumerate(cache.blocks()))
-        elif self.mixing is not None:
+        if seed is not None and self.mixing is not None:
             blocks = mixed(cache, self.mixing, epoch)
         else:
-            blocks = ((starts[i], *rest) for i, *rest in shuffled(cache, seed, epoch))
+            blocks = ordered(cache, seed, epoch, *bounds_of(part, cache.n_rows))
         for first, rows, order in blocks:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 

@@ -11,6 +11,7 @@ import numpy as np
 from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.io.files import replacing
 from sparsemargin.io.model_files import summarise
+from sparsemargin.io.remote import fetched, is_url
 from sparsemargin.models import Learner
 from sparsemargin.models.pipelines import check_names, is_choosing, model_and_names
 
@@ -130,7 +131,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None)
     of the features, unless this is None, is a ValueError that names the file.
     """
     lines: dict[str, int] = {}
-    with open(path, "rb") as file:
+    with fetched(str(path)) if is_url(path) else open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             where = f"{os.fspath(path)}: line {number}"
             try:

@@ -25,6 +25,7 @@ from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
+from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -47,6 +48,7 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing, unnamed
+from sparsemargin.io.remote import cache_folder, is_url
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, joined
 from sparsemargin.io.sources import CACHE_SUFFIX
 from sparsemargin.models.labels import LabelTable
@@ -343,17 +345,24 @@ def default_cache_path(
     source_paths: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str] | None = None
 ) -> Path:
     """Where the cache of these files is kept: beside the first one, or in a folder, where those of
-    files of one name from several folders find room.
+    files of one name from several folders find room; of files that lie elsewhere in the user's
+    cache folder, unless told.
 
     Examples
     --------
     >>> default_cache_path(["data/train.svm"]).as_posix()
     'data/train.svm.smcache'
     """
-    first = Path(source_paths[0])
+    elsewhere = is_url(source_paths[0])
+    first = Path(urlsplit(str(source_paths[0])).path if elsewhere else source_paths[0])
+    if elsewhere and folder is None:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
     if len(source_paths) == 1 and folder is None:
         return first.with_name(first.name + CACHE_SUFFIX)
-    all_paths = b"\0".join(os.fsencode(os.path.abspath(path)) for path in source_paths)
+    all_paths = b"\0".join(
+        os.fsencode(path if is_url(path) else os.path.abspath(path)) for path in source_paths
+    )
     name = blake2b(all_paths, digest_size=6).hexdigest()
     return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
 
@@ -365,16 +374,23 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
     return order
 
 
-def shuffled(
-    cache: RowCache, seed: int, epoch: int
-) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """The blocks of a cache in random order, each with its number and a random order of its rows.
-
-    Both depend on `seed` and `epoch` alone.
-    """
-    order = block_order(cache.n_blocks, _seed(seed, epoch))
-    for i, rows in zip(order, cache.blocks(order), strict=True):
-        yield int(i), rows, block_order(rows.n_rows, _seed(seed, epoch, i))
+def ordered(
+    cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
+    """The rows of a cache, from the first to before the last, in blocks, each with the number of
+    its first one: as they come, or the blocks in random order, each with a random order of its
+    rows, which depend on `seed` and `epoch` alone."""
+    order = np.arange(cache.n_blocks)
+    if seed is not None:
+        order = block_order(cache.n_blocks, _seed(seed, epoch))
+    last, starts = cache.n_rows if last is None else last, cache.first_rows[order]
+    order = order[(starts < last) & (starts + np.array(cache.block_rows)[order] > first)]
+    for i, rows in zip(order.tolist(), cache.blocks(order), strict=True):
+        start = int(cache.first_rows[i])
+        if start < first or start + rows.n_rows > last:
+            rows = rows.part(max(first - start, 0), last - start)
+            start = max(first, start)
+        yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
 
 
 def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:

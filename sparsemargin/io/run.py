@@ -182,7 +182,8 @@ class Run:
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.
             space = self.learner._space
-            left = count_trials(max_iter, self.rows) - self.epoch * self.rows
+            made = space.trials - self.learner._fitted.trials_before
+            left = count_trials(max_iter, made // self.epoch) - made
             space.count_trials(space.trials + left)
         return False
 

@@ -20,6 +20,7 @@ from sparsemargin.io.compression import (
     DecompressedReader,
     codec_of,
 )
+from sparsemargin.io.remote import RemoteFile, RemoteReader, is_url, matches
 
 STANDARD_INPUT = "-"
 
@@ -87,6 +88,7 @@ class Source:
     plain: bool
     file: Any = None
     ctime_ns: int | None = None
+    remote: RemoteFile | None = None
 
     @property
     def rereadable(self) -> bool:
@@ -138,8 +140,11 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
-    def identity(self) -> dict[str, int | None] | None:
-        """What changes when the file does: size, times, first and last bytes; None for pipes."""
+    def identity(self) -> dict[str, Any] | None:
+        """What changes when the file does: size, times, first and last bytes, or the version that
+        a store tells; None for pipes."""
+        if self.remote is not None:
+            return {"size": self.remote.size, "version": self.remote.version}
         if self.size is None or self.mtime_ns is None:
             return None
         with self._open() as file:
@@ -157,7 +162,9 @@ class Source:
 
     def check_unchanged(self) -> None:
         """Raise a ValueError where a regular file was written to or replaced since it was found."""
-        if self.path is not None and self.rereadable:
+        if self.remote is not None:
+            self.remote.check_unchanged()
+        elif self.path is not None and self.rereadable:
             status = os.stat(self.path)
             if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
                 raise ValueError(
@@ -165,9 +172,18 @@ class Source:
                     "it."
                 )
 
+    @property
+    def seekable(self) -> Any:
+        """What readers that others wrote can open: a path, or an open file."""
+        if self.remote is None:
+            return self.path
+        return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
+
     def _open(self) -> io.RawIOBase:
         if self.file is not None:
             return _GivenFile(self.file)
+        if self.remote is not None:
+            return RemoteReader(self.remote)
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
@@ -243,6 +259,14 @@ def _source_of_open(file: Any) -> Source:
 
 
 def _matches(path: str) -> list[str]:
+    if is_url(path):
+        # A question mark begins what a server is asked.
+        wild = _MAGIC.intersection(path.split("?")[0])
+        found = matches(path) if wild else [path]
+        found = [each for each in found if not wild or not each.endswith(CACHE_SUFFIX)]
+        if not found:
+            raise FileNotFoundError(f"{path}: no file matches this pattern.")
+        return found
     if not _MAGIC.intersection(path) or os.path.lexists(path):
         return [path]
     found = sorted(
@@ -259,6 +283,10 @@ def _matches(path: str) -> list[str]:
 def _source(path: str) -> Source:
     if path == STANDARD_INPUT:
         return Source("<standard input>", None, None, None, plain=False)
+    if is_url(path):
+        remote = RemoteFile.find(path)
+        plain = codec_of(remote.read(0, min(HEAD_BYTES, remote.size))) is None
+        return Source(path, None, remote.size, None, plain, remote=remote)
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):

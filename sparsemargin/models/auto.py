@@ -88,9 +88,10 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     p = 2 ln n_features, for few features that tell among very many; and the Second-order
     Perceptron, for those that go together. On sparse rows, less than 2 % of whose entries are not
     0, as of text, the last is not tried, and none is where AROW errs on no more than a tenth of the
-    first 1,000. Fewer than 500 rows can't tell: there it is the Second-order Perceptron where more
-    than 15 % of the entries are not 0 and there are fewer than 1,000 features or rows point almost
-    one way, else AROW. So it is where rows have several labels.
+    first 1,000, and on fewer than the commonest class alone would. Fewer than 500 rows can't tell:
+    there it is the Second-order Perceptron where more than 15 % of the entries are not 0 and there
+    are fewer than 1,000 features or rows point almost one way, else AROW. So it is where rows have
+    several labels.
 
     Parameters
     ----------

@@ -228,6 +228,9 @@ class Learner(SharedParameters, Attributes):
         afresh = slice_seed is not None
         rows, check = open_rows(X), afresh and self._checks_on_the_way
         check = check and (weights is None or bool(weights.all()))
+        # Rows that are no trials are not met on the way.
+        named = self.class_weight if isinstance(self.class_weight, dict) else {}
+        check = check and 0 not in named.values()
         if self._needs_exact_products:
             rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:
@@ -278,6 +281,10 @@ class Learner(SharedParameters, Attributes):
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self._fitted
         weights = fitted.influence_of(weights, self._influence)
+        if not fitted.class_weight.all() and self._space.n_labels == 1 and not fitted.many:
+            # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
+            counted = (fitted.class_weight[:, 0][targets] > 0).astype(np.float64)
+            weights = counted if weights is None else weights * counted
         how.setdefault("kept", fitted.progress)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 

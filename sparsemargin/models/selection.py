@@ -70,15 +70,17 @@ class Candidate(NamedTuple):
     def epochs_for(self, targets: Targets, n_classes: int) -> int:
         """How many pay: for AROW more where there are more than two classes, or one is rare."""
         if isinstance(targets, Positives):
-            n_rows, many = len(targets.starts) - 1, True
-        else:
-            n_rows, many = len(targets), n_classes > 2
+            return self.epochs_of(len(targets.starts) - 1, None)
+        return self.epochs_of(len(targets), np.bincount(targets, minlength=n_classes))
+
+    def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
+        """The same for so many rows, these of each class; None: any number of labels a row."""
         least = self.epochs
+        many = counts is None or len(counts) > 2
         if self.algorithm == "arow" and many:
             least += 1
-        elif self.algorithm == "arow":
-            rarer = np.bincount(targets, minlength=n_classes).min()
-            least += sum(int(rarer) < rare for rare in _RARE)
+        elif self.algorithm == "arow" and counts is not None:
+            least += sum(int(counts.min()) < rare for rare in _RARE)
         return max(least, ceil(self.trials / max(1, n_rows)))
 
 

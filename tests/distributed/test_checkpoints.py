@@ -53,6 +53,26 @@ def test_a_finished_fit_is_resumed_by_doing_nothing_and_one_with_a_generator_goe
     assert_same(fit_distributed(shards, **resumed), whole)
 
 
+def test_a_resumed_fit_waits_as_the_whole_one_does_and_one_that_ended_learns_no_more(path):
+    shards, rounds = cut(*make_data(), 3), []
+    how = {"algo": "pnorm", "max_iter": 100, "early_stopping": True, "random_state": 0}
+    whole = fit_distributed(shards, **how)
+    for epochs in 1, int(whole.n_iter_) - 1, 100:
+        fit_distributed(shards, checkpoint=path, **{**how, "max_iter": epochs})
+        resumed = fit_distributed(
+            shards, checkpoint=path, resume=True, on_round=rounds.append, **how
+        )
+        assert_same(resumed, whole)
+        path.unlink()
+    assert len(rounds) == whole.n_iter_ - 1 + 1
+
+
+def test_fewer_epochs_than_the_checkpoint_has_are_no_more(how):
+    shards = cut(*make_data(), 2)
+    whole = fit_distributed(shards, max_iter=3, **how)
+    assert_same(fit_distributed(shards, max_iter=2, resume=True, **how), whole)
+
+
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_labels_are_the_same_numbers_in_any_type(kind, how):
     """In another shard, and when the fit goes on."""
@@ -199,10 +219,10 @@ def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypa
             if len(starts) == 3:
                 raise KeyboardInterrupt
 
-    def mix_slowly(mixer, updates):
+    def mix_slowly(mixer, part, updates):
         # A fit that does not wait has ended by then.
         time.sleep(0.1)
-        mix(mixer, updates)
+        mix(mixer, part, updates)
 
     mix = VectorMixer.mix
     monkeypatch.setattr(VectorMixer, "mix", mix_slowly)

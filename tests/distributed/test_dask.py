@@ -183,11 +183,12 @@ def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatc
 
 
 @long
-@pytest.mark.parametrize("name", ["pnorm 6", "so"])
-def test_workers_may_die(name, cluster, tmp_path):
-    """One as it loads a shard, and all after an epoch, with what they have."""
+@pytest.mark.parametrize(("name", "n_classes"), [("pnorm 6", 2), ("so", 2), ("arow", 4)])
+def test_workers_may_die(name, n_classes, cluster, tmp_path):
+    """One as it loads a shard, and all after an epoch, with what they have; of four classes the
+    vectors visit three shards in a ring."""
     client, workers = cluster
-    shards, died = cut(*make_data(), 3), str(tmp_path / "died")
+    shards, died = cut(*make_data(n_classes=n_classes), 3), str(tmp_path / "died")
 
     def load(X):
         # Of two that come here at once one goes on: with neither left, the fit would never end.

@@ -22,6 +22,7 @@ from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
+from sparsemargin.distributed._mixing import HELD
 from sparsemargin.distributed._schema import Schema
 from sparsemargin.distributed._shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
@@ -48,26 +49,37 @@ def small_problems(draw):
     return shards
 
 
+def in_parts(shards, n_parts):
+    """Of each part of an epoch, the rows of all shards."""
+    cuts = [[len(y) * part // n_parts for part in range(n_parts + 1)] for _, y in shards]
+    return [
+        [(X[cut[part] : cut[part + 1]], y[cut[part] : cut[part + 1]])
+         for (X, y), cut in zip(shards, cuts, strict=True)]
+        for part in range(n_parts)
+    ]  # fmt: skip
+
+
 def learned(shards, **how):
     pairs = [(csr_matrix(X), y) for X, y in shards]
     return fit_distributed(pairs, shuffle=False, max_iter=3, fit_intercept=False, **how)
 
 
 @pytest.mark.parametrize(
-    ("algo", "p", "mixing"),
-    pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], ["uniform", "errors"]),
+    ("algo", "p", "mixing", "mixes"),
+    pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], ["uniform", "errors"], [1, 2, 3]),
 )
 @given(shards=small_problems())
 @examples(15)
-def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
+def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
     average = {"margin": 0.3, "normalize": True, "hypothesis": "average"}
     rule, own = {
         "pnorm": (Perceptron(), {}), "alma": (ALMA(alpha=0.8), {"alpha": 0.8}),
         "margin": (MarginPerceptron(0.3, normalize=True), average),
     }[algo]  # fmt: skip
-    expected = mix_vectors(shards, rule, p, 3, mixing)
+    mixes = min(mixes, *(len(y) for _, y in shards))
+    expected = mix_vectors(in_parts(shards, mixes), rule, p, 3, mixing)
     assume(expected.smallest_gap > CLOSEST)
-    model = learned(shards, algo=algo, p=p, mixing=mixing, **own)
+    model = learned(shards, algo=algo, p=p, mixing=mixing, mixes_per_epoch=mixes, **own)
     np.testing.assert_allclose(model.theta_[0], expected.theta.astype(float), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
@@ -76,26 +88,28 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing):
 
 
 @pytest.mark.filterwarnings("error:invalid value")
-@pytest.mark.parametrize("mixing", ["uniform", "errors"])
+@pytest.mark.parametrize(("mixing", "mixes"), [("uniform", 1), ("errors", 1), ("uniform", 3)])
 @given(
     small_problems(), st.sampled_from([0.01, 0.5, 10.0]), st.sampled_from([None, 1.0]),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
 @examples(60)
 def test_weights_with_variances_are_mixed_by_what_was_learned(
-    mixing, shards, r, max_loss, hypothesis
+    mixing, mixes, shards, r, max_loss, hypothesis
 ):
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
     expected = Run(zero, zero + 1, zero)
-    for _ in range(3):
+    mixes = min(mixes, *(len(y) for _, y in shards))
+    for part in 3 * in_parts(shards, mixes):
         runs = [
-            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in shards
+            run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in part
         ]
         expected = mixed(runs, expected, mixing == "errors")
     assume(expected.smallest_gap > CLOSEST)
     model = learned(
-        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis
-    )
+        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis,
+        mixes_per_epoch=mixes,
+    )  # fmt: skip
     weights = expected.average if hypothesis == "average" else expected.mean
     space = model._space
     for found, of in (
@@ -141,18 +155,6 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     assert_same(fit_distributed([path], **how), serial)
     # The row cache, which that fit has made, may be given itself.
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
-
-
-def test_the_default_is_alma(tmp_path):
-    X, y = make_data()
-    path = write(tmp_path / "all.svm", X, y)
-    how = {"max_iter": 5, "random_state": 0}
-    assert_same(
-        fit_distributed([(X, y)], random_state=0), sparsemargin.fit_csr(X, y, "alma", **how)
-    )
-    assert_same(
-        fit_distributed(path, random_state=0), sparsemargin.fit_svmlight(path, "alma", **how)
-    )
 
 
 def test_files_are_pairs_read_elsewhere(tmp_path):
@@ -232,6 +234,30 @@ def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
     np.testing.assert_allclose(one.coef_[0], together.coef_[2], rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
+def test_a_process_that_has_not_met_the_mixture_before_is_told_all_of_it(name):
+    """As a worker that comes late, or for another that died."""
+    shards = cut(*make_data(n_classes=3), 4)
+    expected = fit_distributed(shards, **parameters(name))
+    forget = HELD._of_fits.clear
+    model = fit_distributed(shards, on_round=lambda done: forget(), **parameters(name))
+    assert_same(model, expected)
+
+
+@pytest.mark.parametrize("algo", ["arow", "pnorm"])
+def test_features_that_no_row_has_change_no_bit_and_take_no_bytes(algo):
+    X, y = make_data(n_features=30)
+    places = np.sort(np.random.default_rng(0).choice(2_000_000, 30, replace=False))
+    wide = csr_matrix((X.data, places[X.indices], X.indptr), shape=(X.shape[0], 2_000_000))
+    how, told = {"algo": algo, "random_state": 0, "max_iter": 2}, []
+    narrow = fit_distributed(cut(X, y, 3), on_round=told.append, **how)
+    model = fit_distributed(cut(wide, y, 3), on_round=told.append, **how)
+    np.testing.assert_array_equal(model.coef_[:, places], narrow.coef_)
+    assert np.count_nonzero(model.coef_) == np.count_nonzero(narrow.coef_)
+    assert told[-1].bytes_sent < 1.2 * told[1].bytes_sent
+    assert told[-1].bytes_received < 1.2 * told[1].bytes_received
+
+
 MIXABLE = [
     algo for algo, (learner, _) in ALGORITHMS.items() if learner.classifier not in _NOT_MIXED
 ]
@@ -282,7 +308,8 @@ def test_what_differs_is_sent_where_that_is_shorter(p):
     X = csr_matrix((rng.random(480), np.concatenate(rows), indptr), shape=(60, 20_000))
     y = rng.choice([0, 1], 60)
     rounds = []
-    fit_distributed(cut(X, y, 3), algo="pnorm", p=p, random_state=0, on_round=rounds.append)
+    how = {"algo": "pnorm", "p": p, "random_state": 0, "mixes_per_epoch": 1}
+    fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
     whole = 20_000 * 8
     assert all(max(each.bytes_sent, each.bytes_received) < whole / 10 for each in rounds)
 
@@ -348,8 +375,8 @@ def test_shards_that_are_received_lie_where_their_types_may():
     ({"tol": 0.1, "hypothesis": "last"}, "tol=0.1"), ({"max_corrections": 10}, "max_corrections"),
     ({"hypothesis": "vote"}, "replayed from a log"),
     ({"algo": "so", "solver": "dual"}, "solver='dual'"), ({"warm_start": True}, "resume=True"),
-    ({"max_iter": 1.5}, "whole number of epochs"), ({"class_weight": "balanced"}, "class_weight="),
-    ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "'uniform' or 'errors'"),
+    ({"max_iter": 1.5}, "whole number of epochs"),
+    ({"normalize": "max"}, "normalize='max'"), ({"mixing": "mean"}, "mixing must be one of"),
     ({"memory_limit": 100}, "memory_limit=100"), ({"memory_limit": "1G"}, "memory_limit must be"),
     ({"client": 3}, "client must be"),
     ({"algorithm": "alma"}, "Unknown parameter"),
@@ -430,10 +457,11 @@ def test_a_file_that_changes_between_epochs_is_told(tmp_path):
 def test_shards_put_together_what_they_said_of_rows_before_learning_them():
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
-    few = fit_distributed(cut(X[:900], y[:900], 3), **how)._fitted.progress
+    shards = cut(X[:900], y[:900], 3)
+    few = fit_distributed(shards, mixes_per_epoch=1, **how)._fitted.progress
     alone = [
         sparsemargin.AROWClassifier(shuffle=False, intercept_scaling=0.3).fit(*shard)
-        for shard in cut(X[:900], y[:900], 3)
+        for shard in shards
     ]
     expected = np.sort(np.concatenate([each._fitted.progress.outputs[:300] for each in alone]), 0)
     assert few.n_trials == 900
@@ -446,3 +474,24 @@ def test_shards_put_together_what_they_said_of_rows_before_learning_them():
     told = many.predict_proba(X)[:, 1]
     assert np.mean((told > 0.5) == (y == 1)) > 0.9
     assert told.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
+
+
+@pytest.mark.parametrize("mixes", [4, 5])
+def test_what_is_kept_of_parts_comes_in_their_order(mixes):
+    X, y = make_zipf_text(900, 500, random_state=0)
+    shards, how = cut(X, y, 3), {"shuffle": False, "intercept_scaling": 0.3}
+    model = fit_distributed(shards, algo="arow", mixes_per_epoch=mixes, max_iter=2, **how)
+    kept = model._fitted.progress
+    assert kept.n_trials == 900
+    expected = np.concatenate([of for part in in_parts(shards, mixes) for _, of in part])
+    np.testing.assert_array_equal(kept.positive[:900].sum(), np.sum(expected == 1))
+    n = 900 // mixes
+    for i in range(mixes):
+        labels = np.sort(expected[i * n : (i + 1) * n] == 1)
+        np.testing.assert_array_equal(np.sort(kept.positive[i * n : (i + 1) * n, 0]), labels)
+    first = [sparsemargin.AROWClassifier(**how).fit(*part) for part in in_parts(shards, mixes)[0]]
+    alone = np.concatenate([each._fitted.progress.outputs[: n // 3] for each in first])
+    np.testing.assert_allclose(np.sort(kept.outputs[:n], 0), np.sort(alone, 0), rtol=1e-12)
+    wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]
+    assert wrong[600:].mean() < wrong[:300].mean()
+    assert fit_distributed(shards, algo="so", max_iter=2)._fitted.progress.n_trials == 900

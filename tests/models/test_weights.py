@@ -6,7 +6,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import dump_svmlight_file, make_classification
 from sklearn.metrics import average_precision_score, f1_score
 from sklearn.utils.class_weight import compute_sample_weight
 
@@ -23,6 +23,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import fit_distributed
 from sparsemargin.io.predict import Predictor, svmlight_of
 from sparsemargin.io.sources import open_sources
 
@@ -107,6 +108,29 @@ def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(mo
     ):
         assert_allclose(other.decision_function(X), of_rows.decision_function(X), atol=1e-9)
     assert (of_rows.decision_function(X) != clone(model).fit(X, y).decision_function(X)).any()
+
+
+@each_model
+def test_rows_of_a_class_of_weight_0_are_no_trials(model):
+    """In averages, nor in the epochs that an epoch without a correction spares."""
+    X, y = make_problem(200)
+    model = clone(model).set_params(hypothesis="average", random_state=0, max_iter=12)
+    of_rows = clone(model).fit(X, y, sample_weight=y.astype(float))
+    of_class = clone(model).set_params(class_weight={0: 0, 1: 5.0}).fit(X, y)
+    assert_array_equal(of_class.decision_function(X), of_rows.decision_function(X))
+    assert of_class.t_ == of_rows.t_ == 1 + 12 * y.sum()
+
+
+@pytest.mark.parametrize("max_iter", [2, 12])
+def test_nor_are_they_in_files(max_iter, tmp_path):
+    X, y = make_problem(200)
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
+    how = {"algo": "pnorm", "class_weight": {0: 0, 1: 1}, "max_iter": max_iter, "random_state": 0}
+    model = fit_svmlight(tmp_path / "a.svm", **how)
+    assert model.t_ == 1 + max_iter * y.sum()
+    assert fit_distributed([tmp_path / "a.svm"], **how).t_ == model.t_
+    halves = [(X[:90], y[:90]), (X[90:], y[90:])]
+    assert fit_distributed(halves, **how).t_ == model.t_
 
 
 @pytest.fixture(scope="module")

@@ -63,23 +63,21 @@ def learn(run, x, label, r, max_loss):
 
 def mixed(runs, prior, by_errors=False):
     """The mixture of what runs from a prior have come to, each counted alike, or by its
-    corrections: where the prior has learned nothing, the product of posteriors, elsewhere the
-    average by the precisions that were added, which go on by their mean. Sums and trials are added
-    up."""
+    corrections: the product of their posteriors, the evidence of n that have learned of a
+    coordinate counting as that of n ** (1/4). Sums and trials are added up."""
     made = [run.n_corrections for run in runs]
     counts = made if by_errors and any(made) else [1] * len(runs)
     shares = np.array(counts) * np.longdouble(len(runs)) / sum(counts)
-    added = [
-        share * (run.precision - prior.precision) for share, run in zip(shares, runs, strict=True)
-    ]
-    total = sum(added)
-    steps = sum(each * (run.mean - prior.mean) for each, run in zip(added, runs, strict=True))
-    average = prior.mean + steps / np.where(total > 0, total, 1)
-    product = sum(
-        share * run.precision * run.mean for share, run in zip(shares, runs, strict=True)
-    ) / (1 + total)
-    mean = np.where(prior.precision == 1, product, average)
+    # Rounding is no learning.
+    least = prior.precision * (1 + np.longdouble(1e-17))
+    learned = sum((run.precision > least).astype(int) for run in runs)
+    power = np.maximum(learned, 1) ** np.longdouble(-0.75)
+    precision, evidence = prior.precision, 0
+    for share, run in zip(shares, runs, strict=True):
+        precision = precision + power * share * (run.precision - prior.precision)
+        evidence = evidence + power * share * run.precision * (run.mean - prior.mean)
     sums = prior.sums + sum(run.sums - prior.sums for run in runs)
     trials = prior.n_trials + sum(run.n_trials - prior.n_trials for run in runs)
     gap = min(run.smallest_gap for run in runs)
-    return Run(mean, prior.precision + total / len(runs), sums, 0, trials, smallest_gap=gap)
+    mean = prior.mean + evidence / precision
+    return Run(mean, precision, sums, 0, trials, smallest_gap=gap)

@@ -47,12 +47,13 @@ def _instances(X, y, p, normalize):
     return rows
 
 
-def mix_vectors(shards, rule, p, n_epochs, mixing="uniform"):
-    """The Perceptron's or ALMA's mixture over shards (X, y), labels being -1 and 1."""
-    shards = [_instances(X, y, p, rule.normalize) for X, y in shards]
-    zero = np.zeros(len(shards[0][0]), dtype=np.longdouble)
+def mix_vectors(parts, rule, p, n_epochs, mixing="uniform"):
+    """The Perceptron's or ALMA's mixture over shards (X, y), labels being -1 and 1, after each part
+    of an epoch."""
+    parts = [[_instances(X, y, p, rule.normalize) for X, y in shards] for shards in parts]
+    zero = np.zeros(len(parts[0][0][0]), dtype=np.longdouble)
     mixed = Mixture(zero, zero)
-    for _ in range(n_epochs):
+    for shards in n_epochs * parts:
         thetas, counts = [], []
         for rows in shards:
             theta, k = mixed.theta, mixed.k

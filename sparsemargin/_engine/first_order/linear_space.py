@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import deepcopy
 from functools import partial
 from itertools import pairwise
 
@@ -23,6 +24,10 @@ _OUTPUTS_PER_PART = 1 << 17
 
 # Coordinates whose weights are made at once, to be measured.
 _COORDINATES_PER_PART = 1 << 15
+
+# What a space keeps of each coordinate, and of each label.
+_NUMBERS = "t", "g", "acc", "synced", "variances"
+_OF_LABELS = "labels", "sigma", "threshold", "pending"
 
 
 class LinearOutputs:
@@ -130,6 +135,29 @@ class LinearSpace(LinearState, Replayed):
             self.of_labels(self.acc)[...] = sums
             self.synced[...] = 0
             self.pending[...] = 0.0
+
+    def take_labels(self, other, of_other, own):
+        """Let these labels have what those of another space have learned, in the same trials."""
+        for name in _NUMBERS:
+            if getattr(self, name).size:
+                getattr(self, name)[:, own] = getattr(other, name)[:, of_other]
+        for name in _OF_LABELS:
+            getattr(self, name)[own] = getattr(other, name)[of_other]
+        self.trials = other.trials
+
+    def spread(self, n_features, columns):
+        """A space of so many features, of which these columns are the features of this one."""
+        wide, at = deepcopy(self), np.append(columns, [n_features] if self.bias else [])
+        for name in _NUMBERS:
+            getattr(wide, name)[...] = 0
+        wide.resize(n_features)
+        # A joint machine has a coordinate for each class.
+        n_each = len(self.t) // len(at)
+        at = (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
+        for name in _NUMBERS:
+            if getattr(self, name).size:
+                getattr(wide, name)[at] = getattr(self, name)
+        return wide
 
 
 class JointSpace(LinearSpace, JointState):

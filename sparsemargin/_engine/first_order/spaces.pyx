@@ -168,12 +168,6 @@ cdef class LinearState(FirstOrderSpace):
         held = self.variances.astype(np.float64)
         return np.divide(1.0 - held, held, out=np.zeros_like(held), where=held > 0.0)
 
-    def set_gain(self, gain):
-        """Let the precisions have gained so much."""
-        least = np.finfo(self.variances.dtype).tiny
-        self.of_labels(self.variances)[...] = np.where(
-            gain > 0.0, np.maximum(1.0 / (1.0 + gain), least), 0.0)
-
     def of_labels(self, numbers):
         """The numbers without what is padding."""
         return numbers[:, :self.c.n_labels]

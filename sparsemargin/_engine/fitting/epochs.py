@@ -49,7 +49,10 @@ def learn_once(opened, order=None):
     """
     with opened as loop:
         if loop.task.n_trials:
-            order = loop.task.order() if order is None else order
+            if order is None:
+                order = loop.task.order()
+            elif loop.task.weights is not None:
+                order = order[loop.task.weights[order] != 0]
             loop.run(order, None, loop.task.n_trials, 1, False)
         return loop.mistakes
 

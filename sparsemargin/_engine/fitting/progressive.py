@@ -75,15 +75,21 @@ class ProgressiveOutputs:
         return self.outputs.shape[1]
 
     @classmethod
-    def merged(cls, parts: Sequence[ProgressiveOutputs]) -> ProgressiveOutputs:
+    def merged(
+        cls, parts: Sequence[ProgressiveOutputs], n_places: int, n_rounds: int = 1
+    ) -> ProgressiveOutputs:
         """Those of models that have learned side by side, as of one that has learned all rows: each
-        trial counts for as late as it came in its own."""
+        trial counts for as late as it came in its own. In each of the rounds, which come one after
+        the other, as many have learned."""
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
-        whole = cls(first.n_labels, len(first.steps), first.weight_root)
+        whole = cls(first.n_labels, n_places, first.weight_root)
         whole.n_trials = sum(part.n_trials for part in parts)
-        late = np.concatenate([part.trials() / max(1, part.n_trials) for part in parts])
+        late = np.concatenate([
+            (i * n_rounds // len(parts) + part.trials() / max(1, part.n_trials)) / n_rounds
+            for i, part in enumerate(parts)
+        ])  # fmt: skip
         chosen = np.argsort(late, kind="stable")
         if whole.n_trials > len(whole.steps):
             chosen = chosen[late[chosen] >= 0.5]
@@ -93,6 +99,21 @@ class ProgressiveOutputs:
             kept = np.concatenate([getattr(part, name)[: part.n_kept] for part in parts])
             getattr(whole, name)[places] = kept[chosen]
         return whole
+
+    @classmethod
+    def beside(cls, parts: Sequence[ProgressiveOutputs]) -> ProgressiveOutputs:
+        """Those of some labels after the other, of the same rows."""
+        whole = cls.__new__(cls)
+        vars(whole).update(vars(parts[0]))
+        whole.outputs = np.hstack([part.outputs for part in parts])
+        whole.positive = np.hstack([part.positive for part in parts])
+        return whole
+
+    def fewer(self, n_parts: int) -> ProgressiveOutputs:
+        """Places for one of so many parts of the rows: twice its share, as of long streams the
+        later half is what counts."""
+        n_places = min(len(self.steps), max(1, 2 * len(self.steps) // n_parts))
+        return ProgressiveOutputs(self.n_labels, 1 << (n_places.bit_length() - 1), self.weight_root)
 
     def of_labels(self, first: int, last: int) -> ProgressiveOutputs:
         """The same places, of some labels."""

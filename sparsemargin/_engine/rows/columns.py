@@ -11,6 +11,14 @@ from sparsemargin._engine.rows.csr import Csr
 _COLUMNS_AN_ENTRY = 32
 
 
+def distinct(numbers):
+    """The numbers, each once, rising; several times as fast as `numpy.unique`."""
+    numbers = np.sort(numbers)
+    first = np.ones(len(numbers), bool)
+    first[1:] = numbers[1:] != numbers[:-1]
+    return numbers[first]
+
+
 class Chosen:
     """The columns that checked rows or `others` have, and the last one.
 
@@ -35,7 +43,7 @@ class Chosen:
         met = rows.indices[rows.indptr[0] : rows.indptr[-1]]
         parts = chain(([n - 1], met), others)
         if (len(met) + n_others) * _COLUMNS_AN_ENTRY < n:
-            self.columns = np.unique(np.concatenate([np.unique(part) for part in parts]))
+            self.columns = distinct(np.concatenate([distinct(part) for part in parts]))
             self.position = partial(np.searchsorted, self.columns)
             return
         chosen = np.zeros(n, bool)

@@ -1,0 +1,97 @@
+"""Labels that visit the shards one after the other: one machine's vectors, to the bit."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy.sparse import vstack
+
+import sparsemargin
+from depth import pairwise
+from problems.shards import assert_same, cut, make_data
+from sparsemargin.distributed import fit_distributed
+
+LEARNERS = {
+    "pnorm 6": {"algo": "pnorm", "p": 6}, "alma": {"algo": "alma"}, "arow": {"algo": "arow"},
+    "arow average": {"algo": "arow", "hypothesis": "average"},
+    "margin": {"algo": "margin", "margin": 0.5},
+}  # fmt: skip
+
+
+def in_turn(shards, first):
+    """All rows, those of one of the shards first."""
+    turned = shards[first:] + shards[:first]
+    return vstack([X for X, _ in turned], "csr"), np.concatenate([y for _, y in turned])
+
+
+def labels_of(model, n_shards):
+    """The labels that begin at each shard."""
+    cuts = [len(model.coef_) * s // n_shards for s in range(n_shards + 1)]
+    return [slice(first, last) for first, last in itertools.pairwise(cuts)]
+
+
+def assert_ring(model, shards, how):
+    for first, labels in enumerate(labels_of(model, len(shards))):
+        alone = sparsemargin.fit_csr(*in_turn(shards, first), **how)
+        np.testing.assert_array_equal(model.coef_[labels], alone.coef_[labels])
+        np.testing.assert_array_equal(model.intercept_[labels], alone.intercept_[labels])
+        assert model.t_ == alone.t_
+
+
+@pytest.mark.parametrize(
+    ("name", "n_shards", "n_classes"),
+    pairwise(list(LEARNERS), [2, 3, 7], [2, 3, 5, 7, 12, 20]),
+)
+def test_each_label_is_that_of_one_machine_to_the_bit(name, n_shards, n_classes):
+    shards = cut(*make_data(150, n_classes=n_classes, dtype=np.float32), n_shards)
+    how = {**LEARNERS[name], "max_iter": 2, "shuffle": False, "intercept_scaling": 1.0}
+    assert_ring(fit_distributed(shards, mixing="ring", **how), shards, how)
+
+
+def test_rows_of_many_labels_and_rows_that_are_shuffled():
+    X, _ = make_data(200)
+    Y = (np.random.default_rng(0).random((200, 5)) < 0.3).astype(int)
+    shards, how = cut(X, Y, 3), {"algo": "arow", "random_state": 0, "max_iter": 2}
+    plain = fit_distributed(shards, shuffle=False, intercept_scaling=1.0, **how)
+    assert_ring(plain, shards, {**how, "shuffle": False, "intercept_scaling": 1.0})
+    rounds = []
+    model = fit_distributed(shards, on_round=rounds.append, **how)
+    told = [(each.trials, each.mixtures, len(each.corrections)) for each in rounds]
+    assert told == 2 * [(200, 3, 3)]
+    assert not np.array_equal(model.coef_, plain.coef_)
+    counted = np.vstack([200 - Y.sum(axis=0), Y.sum(axis=0)])
+    np.testing.assert_array_equal(model._fitted.rows_by_class, 2 * counted)
+
+
+def test_each_label_keeps_what_it_said_of_rows_before_it_learned_them():
+    shards = cut(*make_data(240, n_classes=5), 3)
+    how = {"algo": "arow", "max_iter": 1, "shuffle": False, "intercept_scaling": 1.0}
+    model = fit_distributed(shards, mixing="ring", **how)
+    kept = model._fitted.progress
+    # The rows of all shards turn by turn, as they are as late.
+    turns = np.arange(240).reshape(3, 80).T.ravel()
+    for first, labels in enumerate(labels_of(model, 3)):
+        alone = sparsemargin.fit_csr(*in_turn(shards, first), **how)._fitted.progress
+        for name in "outputs", "positive":
+            of_rows = np.roll(getattr(alone, name)[:240, labels], 80 * first, axis=0)
+            np.testing.assert_array_equal(getattr(kept, name)[:240, labels], of_rows[turns])
+    assert kept.n_trials == 240
+    X, y = in_turn(shards, 0)
+    told = model.predict_proba(X)
+    np.testing.assert_allclose(told.sum(axis=1), 1.0)
+    assert np.mean(told.argmax(axis=1) == y) > 0.6
+
+
+def test_a_ring_is_taken_where_there_are_enough_labels_and_goes_on_from_its_checkpoint(tmp_path):
+    shards = cut(*make_data(n_classes=4), 4)
+    how = {"algo": "alma", "max_iter": 3, "random_state": 0}
+    whole = fit_distributed(shards, mixing="ring", **how)
+    assert_same(fit_distributed(shards, **how), whole)
+    path = tmp_path / "ring.model"
+    fit_distributed(shards, checkpoint=path, **{**how, "max_iter": 1})
+    assert_same(fit_distributed(shards, checkpoint=path, resume=True, **how), whole)
+    path.unlink()
+    more = cut(*make_data(n_classes=4), 5)
+    assert_same(fit_distributed(more, **how), fit_distributed(more, mixing="uniform", **how))
+    with pytest.raises(ValueError, match="learned one by one"):
+        fit_distributed(shards, mixing="ring", multi_class="joint", **how)

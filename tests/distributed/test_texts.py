@@ -1,0 +1,110 @@
+"""Shards of texts, and the learner that is the default."""
+
+import numpy as np
+import pytest
+
+import sparsemargin
+from problems.shards import assert_same, cut
+from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.text import HashingVectorizer, TfidfVectorizer
+
+WORDS = {
+    "spam": ["cheap", "pills", "watches", "buy", "now", "free", "offer", "win", "cash"],
+    "ham": ["lunch", "noon", "see", "you", "meeting", "tomorrow", "report", "thanks", "home"],
+}
+
+
+def messages(n_texts=120):
+    rng = np.random.default_rng(0)
+    labels = rng.choice(list(WORDS), n_texts)
+    both = [*WORDS["spam"], *WORDS["ham"]]
+    return [
+        " ".join([*rng.choice(WORDS[label], 3), *rng.choice(both, 2)]) for label in labels
+    ], labels  # fmt: skip
+
+
+@pytest.fixture
+def paths(tmp_path):
+    texts, labels = messages()
+    for s in range(3):
+        lines = [f"{labels[i]}\t{texts[i]}\n" for i in range(s, 120, 3)]
+        (tmp_path / f"{s}.tsv").write_text("".join(lines))
+    return [str(tmp_path / f"{s}.tsv") for s in range(3)]
+
+
+@pytest.mark.parametrize("weights", [None, "balanced"])
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_default_is_what_one_machine_learns_with(n_classes, weights):
+    X, y = make_zipf_text(4000, 3000, n_classes=n_classes, random_state=0)
+    how = {"random_state": 0, "class_weight": weights}
+    alone = sparsemargin.fit_csr(X, y, **how)
+    assert_same(fit_distributed([(X, y)], **how), alone)
+    shards = fit_distributed(cut(X, y, 4), **how)
+    assert type(shards) is type(alone)
+    assert shards.n_iter_ == alone.n_iter_
+    assert shards.get_params()["r"] == alone.get_params()["r"]
+
+
+def test_dense_rows_are_learned_by_what_fit_csr_takes():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 30)) + 5
+    outputs = X @ rng.standard_normal(30)
+    y = (outputs > np.median(outputs)).astype(int)
+    alone = sparsemargin.fit_csr(X, y, random_state=0)
+    assert type(alone).__name__ == "SecondOrderPerceptron"
+    assert_same(fit_distributed([(X, y)], random_state=0), alone)
+    assert type(fit_distributed(cut(X, y, 3), random_state=0)) is type(alone)
+
+
+def test_files_of_texts_are_what_fit_text_gives(paths):
+    how = {"algo": "arow", "max_iter": 2, "random_state": 0}
+    alone = sparsemargin.fit_text(paths[0], **how)
+    model = fit_distributed(paths[:1], **how)
+    assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
+    assert_same(model[-1], alone[-1])
+    assert model[0].terms_ == alone[0].terms_
+    shards = fit_distributed(paths, random_state=0)
+    assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
+
+
+def test_texts_in_memory_are_taken_with_a_vectorizer_or_without():
+    texts, labels = messages()
+    pairs = [(texts[s::3], labels[s::3]) for s in range(3)]
+    model = fit_distributed(pairs, random_state=0)
+    assert model.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
+    assert "cheap" in model[0].terms_.values()
+    fitted = TfidfVectorizer().fit(texts)
+    narrow = fit_distributed(pairs, vectorizer=fitted, random_state=0)
+    assert narrow[-1].n_features_in_ == len(fitted.vocabulary_)
+    rows = [(fitted.transform(some), own) for some, own in pairs]
+    assert_same(narrow[-1], fit_distributed(rows, random_state=0))
+    with pytest.raises(ValueError, match="has to read all texts first"):
+        fit_distributed(pairs, vectorizer=TfidfVectorizer())
+
+
+def test_collections_of_dask_are_cut_at_their_partitions(tmp_path):
+    bag = pytest.importorskip("dask.bag")
+    tables = pytest.importorskip("dask.dataframe")
+    pandas = pytest.importorskip("pandas")
+    texts, labels = messages()
+    labels = labels.astype(object)
+    how = {"vectorizer": HashingVectorizer(n_features=256), "random_state": 0}
+    pairs = [(texts[a : a + 40], labels[a : a + 40]) for a in (0, 40, 80)]
+    expected = fit_distributed(pairs, **how)[-1]
+    some = [bag.from_sequence(each, npartitions=3) for each in (texts, labels.tolist())]
+    assert_same(fit_distributed(*some, **how)[-1], expected)
+    frame = pandas.DataFrame({"body": texts, "kind": labels})
+    table = tables.from_pandas(frame, npartitions=3)
+    assert_same(fit_distributed(table, text="body", label="kind", **how)[-1], expected)
+    assert_same(fit_distributed(table["body"], table["kind"], **how)[-1], expected)
+    table.to_parquet(str(tmp_path / "mail"))
+    files = sorted(map(str, (tmp_path / "mail").glob("*.parquet")))
+    whole = fit_distributed(files, text="body", label="kind", shuffle=False, **how)
+    assert_same(whole[-1], fit_distributed(pairs, shuffle=False, **how)[-1])
+    with pytest.raises(ValueError, match="no column 'text', but body, kind"):
+        fit_distributed(table, **how)
+    with pytest.raises(ValueError, match="need y, their labels"):
+        fit_distributed(some[0], **how)
+    with pytest.raises(ValueError, match="in 3 partitions, their labels in 2"):
+        fit_distributed(some[0], bag.from_sequence(labels.tolist(), npartitions=2), **how)
