@@ -42,7 +42,7 @@ from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.rows import intercept_scale
-from sparsemargin.models.selection import MOST_ROWS, Candidate, candidates, select, settled
+from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
 
 if TYPE_CHECKING:
     from dask.distributed import Client
@@ -299,7 +299,7 @@ class _Rows:
         """What rows like these are learned by."""
         schema = self.schema
         if schema.form is not None:
-            return candidates(2)[0]
+            return AROW
         data, indices = (
             np.concatenate([getattr(rows, name) for rows, _ in self.parts])
             for name in ("data", "indices")

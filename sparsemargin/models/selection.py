@@ -84,7 +84,7 @@ class Candidate(NamedTuple):
         return max(least, ceil(self.trials / max(1, n_rows)))
 
 
-_AROW = Candidate("arow", {}, 1, 1000)
+AROW = Candidate("arow", {}, 1, 1000)
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 _ALMA = Candidate("alma", {}, 2, 1000)
 
@@ -106,7 +106,7 @@ def settled(params: Mapping[str, Any]) -> Candidate | None:
     """What parameters ask for that not every candidate has; None: they leave it open."""
     if OPEN_PARAMETERS.issuperset(params):
         return None
-    return _AROW if default_algorithm(params) == "arow" else _ALMA
+    return AROW if default_algorithm(params) == "arow" else _ALMA
 
 
 def select(
@@ -134,12 +134,12 @@ def select(
         of its class, and for the rows before it, as later ones tell more of the model to come.
     """
     if isinstance(targets, Positives):
-        return _AROW
+        return AROW
     trials = rows.n_rows if weights is None else np.flatnonzero(weights)
     # Of one seed: which learner it is, is to depend on the rows alone.
     order = np.random.RandomState(0).permutation(trials)[:MOST_ROWS]
     if len(order) < LEAST_ROWS:
-        return _SECOND_ORDER if _are_dense(rows) else _AROW
+        return _SECOND_ORDER if _are_dense(rows) else AROW
     # Of a class that comes later there are no rows yet, and its weight is not asked for.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
@@ -153,12 +153,12 @@ def select(
             share = share * _class_weights(params, codes, classes, counts)
             first = Beginning(some, classes, counts=counts)
             enter = partial(_Entrant, params=of_race, first=first, n_rows=len(order))
-            running = [enter(_AROW)]
+            running = [enter(AROW)]
         if not running[0].read(some, codes, weights, where):
-            return _AROW  # of which the fit tells that it can't learn such rows
+            return AROW  # of which the fit tells that it can't learn such rows
         if not where.start:
             if sparse and running[0].has_learned(codes[where]):
-                return _AROW
+                return AROW
             running += map(enter, others(rows.n_features, sparse))
         running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
         leads = [each.lead(running[0], share[: where.stop]) for each in running]
