@@ -221,7 +221,7 @@ def table(figures):
     }
     rows = [[name, *cells[name], *(f"{each:.2f}" for each in seconds[name])] for name in names]
     return markdown_table(
-        ["test error, %", *columns.values(), "seconds, sources", "all others"], rows
+        ["test error, %", *columns.values(), "seconds, sources", "the others, sum"], rows
     )
 
 
