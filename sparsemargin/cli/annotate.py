@@ -18,11 +18,11 @@ from sparsemargin.cli.options import FILES, MODEL, PATH, cell_options, make_comm
 
 _EXAMPLES = """
 sparsemargin annotate types.model cells.h5ad -o types.tsv
-sparsemargin annotate types.model 'run-*/filtered.h5' --threshold 0.5 -o types.tsv
+sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 """
 
 
-@make_command("annotate", _EXAMPLES)
+@make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match"})
 @MODEL
 @FILES
 @click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,

@@ -274,7 +274,7 @@ N_FEATURES = option(
 )
 HASH_BITS = option(
     READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
-    help="Hash indices, or names in their place, to 2^N features.",
+    help="Hash indices, or names, to 2^N features.",
 )  # fmt: skip
 SINGLE = option(
     READING, "--float32/--float64", "single", default=False,

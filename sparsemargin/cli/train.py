@@ -141,7 +141,7 @@ _Learn = Callable[..., Learner]
         help="What the weights, or a kernel's rows, may take.")  # fmt: skip
 @N_JOBS
 @option(_DASK, "--dask", metavar="ADDRESS",
-        help="Learn on the workers of this Dask scheduler, such as tcp://host:8786: an epoch on "
+        help="Learn on the workers of this Dask scheduler: such as tcp://host:8786; an epoch on "
         "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
         "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache "
         "is then a folder on each worker.")  # fmt: skip

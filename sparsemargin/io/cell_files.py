@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.rows.csr import bad_pointer
-from sparsemargin.genomes.cells import as_floats
 from sparsemargin.io.sources import Source
 
 #: What the first bytes of HDF5 are.
@@ -85,8 +83,12 @@ class Cells:
         if hasattr(self.data, "file"):
             self.data.file.close()
 
-    def read(self, start: int, stop: int) -> csr_matrix:
+    def read(self, start: int, stop: int) -> Any:
         """The cells from one to before another, as floats."""
+        from scipy.sparse import csr_matrix
+
+        from sparsemargin.genomes.cells import as_floats
+
         with _readable(self.name):
             if self.indptr is None:
                 return csr_matrix(as_floats(self.data[start:stop]))
