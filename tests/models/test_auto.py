@@ -127,7 +127,7 @@ def test_rows_that_were_not_learned_are_learned_for_longer():
 
 
 @pytest.mark.parametrize(("problem", "tried"), [
-    (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 1), (DIGITS, 4),
+    (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 3), (DIGITS, 4),
 ])  # fmt: skip
 def test_of_sparse_rows_arow_learns_some_first(problem, tried, monkeypatch):
     entered, make = [], selection._Entrant
