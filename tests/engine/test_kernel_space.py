@@ -258,7 +258,8 @@ def test_to_the_end(rule, delta):
     assert again.fit(problem.X, problem.y).n_corrections_ == runs[0].n_corrections
 
 
-def assert_margins(estimator, runs, tolerance=1e-8):
+# A bound is the root of what rows leave of each other, and so known to that of a few roundings.
+def assert_margins(estimator, runs, tolerance=6e-8):
     within = {"rtol": 0, "atol": tolerance * float(max(run.largest_size for run in runs))}
     for name in "margin", "margin_upper_bound":
         expected = np.array([getattr(run, name) for run in runs]).astype(float)
