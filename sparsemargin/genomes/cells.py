@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from numbers import Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,57 +18,73 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from sparsemargin._engine.rows.counts import NEGATIVE, NO_LOGARITHM, find_scales, write_rows
+from sparsemargin._engine.rows.csr import (
+    NOT_CANONICAL,
+    NOT_FINITE,
+    OK,
+    OUT_OF_RANGE,
+    BadRow,
+    Csr,
+    bad_pointer,
+    first_bad_row,
+)
+from sparsemargin._engine.rows.parts import pointers_of
+
 #: What becomes of values: see `CellNormalizer`.
 Normalize = Literal["log1p", "counts"] | None
 
-# No logarithm of a count is as large: that is of 4.8e8.
-_LARGEST_LOG = 20
-
 _AS_THEY_ARE = "normalize=None takes values as they are"
+_FAULTS = {
+    NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another",
+    OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged",
+    NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in raw: "
+    f"layer='raw'. {_AS_THEY_ARE}",
+    NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms. "
+    f"normalize='counts' takes them as counts, if they are estimates of these; {_AS_THEY_ARE}",
+    NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix",
+}  # fmt: skip
 
 
 def normalised(
-    X: csr_matrix, columns: np.ndarray, how: CellNormalizer, place_of: Callable[[int], str]
-) -> tuple[csr_matrix, int]:
+    parts: Sequence[tuple[Csr, np.ndarray]], n_columns: int, how: CellNormalizer,
+    place_of: Callable[[int], str], order: np.ndarray | None = None,
+) -> tuple[csr_matrix, int]:  # fmt: skip
     """Cells normalised, and how many of them were taken for logarithms.
 
-    `columns` has the column of each gene, -1 where there is none, which counts for the total all
-    the same; `place_of` tells where a cell comes from, for errors.
+    `parts` are rows, numbered throughout, with the column of each gene as `find_scales` takes them;
+    `order` has the numbers of those that are wanted, `place_of` tells for errors where one is.
     """
     how._validate_params()
-    data, lengths, is_log = X.data, np.diff(X.indptr), np.zeros(X.shape[0], dtype=bool)
 
-    def refuse(bad: np.ndarray, fault: str) -> None:
-        if bad.any():
-            row = int(np.searchsorted(X.indptr, bad.argmax(), side="right")) - 1
-            raise ValueError(f"{place_of(row)}: {fault}.")
+    def refused(row: int, status: int) -> ValueError:
+        return ValueError(f"{place_of(row)}: {_FAULTS[status]}.")
 
-    refuse(~np.isfinite(data), "a value is NaN or infinite. Drop the cell, or give it another")
-    if how.normalize is not None:
-        refuse(data < 0, "Negative values in data, as scaled ones have. Counts may be in a layer, "
-               f"or in raw: layer='raw'. {_AS_THEY_ARE}")  # fmt: skip
-        parts = data != np.floor(data)
-        if how.normalize == "log1p" and parts.any():
-            is_log[np.repeat(np.arange(len(is_log)), lengths)[parts]] = True
-            refuse(np.repeat(is_log, lengths) & (data > _LARGEST_LOG), "values are not whole, as "
-                   "counts are, and too large for logarithms. normalize='counts' takes them as "
-                   f"counts, if they are estimates of these; {_AS_THEY_ARE}")  # fmt: skip
-        totals = X @ np.ones(X.shape[1])
-        scales = np.divide(how.target_sum, totals, out=np.ones_like(totals), where=totals > 0)
-        logs = np.log1p(data * np.repeat(scales.astype(data.dtype), lengths))
-        data = np.where(np.repeat(is_log, lengths), data, logs) if is_log.any() else logs
-    indices, indptr = columns.take(X.indices), X.indptr
-    kept = indices >= 0
-    if not kept.all():
-        data, indices, indptr = data[kept], indices[kept], np.append(0, np.cumsum(kept))[indptr]
-    made = csr_matrix((data, indices, indptr), shape=(X.shape[0], columns.max(initial=-1) + 1))
-    made = made if made.has_sorted_indices else made.sorted_indices()
-    if not made.has_canonical_format:
-        raise ValueError(
-            f"{place_of(0)}, or one after it: a gene has two values. Call sum_duplicates() of the "
-            "matrix."
-        )
-    return made, int(is_log.sum())
+    target = 0.0 if how.normalize is None else how.target_sum
+    first, found = 0, list[tuple[np.ndarray, np.ndarray]]()
+    for rows, columns in parts:
+        try:
+            found.append(find_scales(rows, columns, target, how.normalize == "log1p"))
+        except BadRow as bad:
+            raise refused(first + bad.row, bad.status) from None
+        first += rows.n_rows
+    lengths, scales = map(np.concatenate, zip(*found, strict=True))
+    order = np.arange(first) if order is None else order
+    indptr, starts = pointers_of(lengths[order], np.int64), np.full(first, -1)
+    starts[order] = indptr[:-1]
+    data = np.empty(indptr[-1], parts[0][0].data.dtype)
+    indices, rising, first = np.empty(indptr[-1], np.int32), True, 0
+    for rows, columns in parts:
+        some = slice(first, first + rows.n_rows)
+        rising &= write_rows(rows, columns, scales[some], starts[some], data, indices)
+        first = some.stop
+    made = csr_matrix((data, indices, indptr), shape=(len(order), n_columns))
+    if not rising:
+        made.sort_indices()
+        status, row = first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
+        if status != OK:
+            raise refused(int(order[row]), status)
+    return made, 0 if how.normalize is None else int(np.isnan(scales[order]).sum())
 
 
 class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -155,11 +171,14 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _made(self, X: Any, reset: bool) -> csr_matrix:
         if hasattr(X, "columns"):  # AnnData's matrices have no names, and need no warning
             _check_feature_names(self, X, reset=reset)
-        X = csr_matrix(check_array(X, accept_sparse="csr", ensure_all_finite=False))
+        types = [np.float32, np.float64]
+        X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
         _check_n_features(self, X, reset=reset)
-        X = csr_matrix((as_floats(X.data), X.indices, X.indptr), shape=X.shape)
+        if bad_pointer(X.indptr, X.nnz) >= 0:
+            raise ValueError("X is damaged: its rows do not divide its values.")
+        rows = Csr(X.data, X.indices, X.indptr, X.shape[1])
         columns = np.arange(X.shape[1], dtype=np.int32)
-        return normalised(X, columns, self, "X, cell {}".format)[0]
+        return normalised([(rows, columns)], X.shape[1], self, "X, cell {}".format)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -167,7 +186,3 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.positive_only = self.normalize is not None
         return tags
 
-
-def as_floats(values: np.ndarray) -> np.ndarray:
-    """Values of a type that rows are made of."""
-    return values.astype(np.float64 if values.dtype == np.float64 else np.float32, copy=False)

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
-from sparsemargin._engine.rows.csr import bad_pointer
+from sparsemargin._engine.rows.csr import Csr, bad_pointer
+from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.io.sources import Source
 
 #: What the first bytes of HDF5 are.
@@ -83,23 +85,22 @@ class Cells:
         if hasattr(self.data, "file"):
             self.data.file.close()
 
-    def read(self, start: int, stop: int) -> Any:
-        """The cells from one to before another, as floats."""
-        from scipy.sparse import csr_matrix
-
-        from sparsemargin.genomes.cells import as_floats
-
+    def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
+        """The cells of spans, from one to before another, of values of a type."""
         with _readable(self.name):
             if self.indptr is None:
-                return csr_matrix(as_floats(self.data[start:stop]))
-            indptr = self.indptr[start : stop + 1].astype(np.int64)
-            entries = slice(indptr[0], indptr[-1])
-            arrays = as_floats(self.data[entries]), self.indices[entries], indptr - indptr[0]
-            X = csr_matrix(arrays, shape=(stop - start, self.n_genes))
-            X.check_format()  # no gene is beyond the last
-        if self.is_gene is not None:
-            X.data[~self.is_gene[X.indices]] = 0
-        return X
+                X = csr_matrix(np.concatenate([self.data[slice(*span)] for span in spans]), dtype=dtype)
+                return Csr(X.data, X.indices, X.indptr, self.n_genes)
+            kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
+            indptr = pointers_of(
+                np.concatenate([np.diff(self.indptr[a : b + 1]) for a, b in spans]), kind
+            )
+            data, indices, first = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind), 0
+            for span in spans:
+                entries = slice(*map(int, self.indptr[list(span)]))
+                to = slice(first, first := first + entries.stop - entries.start)
+                data[to], indices[to] = self.data[entries], self.indices[entries]
+            return Csr(data, indices, indptr, self.n_genes)
 
 
 @contextmanager

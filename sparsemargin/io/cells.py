@@ -11,18 +11,20 @@ from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice, pairwise
 from math import ceil
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix
 from sklearn.model_selection import KFold
 from sklearn.utils.class_weight import compute_sample_weight
 
 from sparsemargin._checks import check_choice
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.genomes.cells import CellNormalizer, normalised
 from sparsemargin.io.cell_files import Cells, cells_of, open_cells
 from sparsemargin.io.options import StreamOptions
@@ -142,7 +144,9 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
     no gene of these."""
     at = {name: i for i, name in enumerate(names_by(genes, form.match))}
     names = form.names_of(cells)
-    columns = np.array([at.get(name, -1) for name in names], dtype=np.int32)
+    columns = np.array(
+        [NO_GENE if name is None else at.get(name, LEFT_OUT) for name in names], dtype=np.int32
+    )
     if (columns < 0).all():
         ways = [
             way for way in get_args(Match)
@@ -279,30 +283,26 @@ class CellCorpus(RowSource):
 
     def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
         """The cells of spans, mixed where there is a seed."""
-        blocks, numbers, codes = list[Any](), list[np.ndarray](), list[np.ndarray]()
+        parts, numbers, codes = list[Any](), list[np.ndarray](), list[np.ndarray]()
         for i in dict.fromkeys(i for i, *_ in spans):
             of_file = [span[1:] for span in spans if span[0] == i]
             at = np.concatenate([np.arange(*span) for span in of_file])
-            X = vstack([self.cells[i].read(*span) for span in of_file], format="csr")
-            if self.codes is not None and (self.codes[i][at] < 0).any():
-                kept = self.codes[i][at] >= 0
-                at, X = at[kept], X[kept]
+            parts.append((self.cells[i].read(of_file, self.reading.dtype), self.columns[i]))
             numbers.append(self.starts[i] + at)
             codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
-            places = _Places(self.cells, self.starts, numbers[-1])
-            made, n_logs = normalised(X, self.columns[i], self.how, places.place_of)
-            self.n_logs += n_logs
-            blocks.append(made)
-        for each in blocks:
-            each.resize(each.shape[0], len(self.genes))
-        X, of, labels = vstack(blocks, format="csr"), np.concatenate(numbers), np.concatenate(codes)
+        of, labels = np.concatenate(numbers), np.concatenate(codes)
+        order = np.arange(len(of))
         if self.seed is not None:
-            random = np.random.RandomState([self.seed, *spans[0]])
-            order = random.permutation(len(of))
-            X, of, labels = X[order], of[order], labels[order] if len(labels) else labels
+            order = np.random.RandomState([self.seed, *spans[0]]).permutation(order)
+        if self.codes is not None:
+            order = order[labels[order] >= 0]
+            labels = labels[order]
+        places = partial(_Places, self.cells, self.starts)
+        X, n_logs = normalised(parts, len(self.genes), self.how, places(of).place_of, order)
+        self.n_logs += n_logs
         return LabelledRows(
-            X.data.astype(self.reading.dtype, copy=False), X.indices, X.indptr, labels, lowest=0,
-            highest=len(self.genes) - 1, origin=_Places(self.cells, self.starts, of),
+            X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
+            origin=places(of[order]),
         )  # fmt: skip
 
     def survey(self) -> tuple[csr_matrix, np.ndarray]:
