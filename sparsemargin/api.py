@@ -351,6 +351,7 @@ def fit_anndata(
     genes: Any = None,
     var: str | None = None,
     match: Match = "exact",
+    batch: Any = None,
     verbose: int = 0,
     **params: Any,
 ) -> Any:
@@ -432,7 +433,7 @@ def fit_anndata(
         params["init_model"], normalizer = first, before[-1]
     normalizer = deepcopy(normalizer)
     learner = learn_cells(
-        adata, label, CellForm(layer, var, match), normalizer, genes=genes, algo=algo,
+        adata, label, CellForm(layer, var, match), normalizer, genes=genes, batch=batch, algo=algo,
         report=Lines() if verbose else None, **params,
     )  # fmt: skip
     return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])

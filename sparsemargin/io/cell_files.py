@@ -1,14 +1,17 @@
-"""Cells by genes, as AnnData and 10x have them: in memory, or in files that are read by h5py."""
+"""Cells by genes, as AnnData and 10x have them: in memory, or in files of h5py, zarr, or text."""
 
 from __future__ import annotations
 
+import gzip
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
+from scipy.io import mmread
 from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
@@ -17,6 +20,10 @@ from sparsemargin.io.sources import Source
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
+
+# What the paths of other forms end in, and what 10x's tables of features tell.
+_ZARR, _MATRIX = ("zarr.json", ".zgroup"), (".mtx", ".mtx.gz")
+_FEATURES = "id", "name", "feature_type"
 
 
 @dataclass
@@ -44,7 +51,7 @@ class Cells:
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
-        n_entries = 0 if self.indptr is None else len(self.data)
+        n_entries = 0 if self.indptr is None else self.data.shape[0]
         if self.indptr is not None and bad_pointer(self.indptr, n_entries) >= 0:
             raise ValueError(f"{self.name} is damaged: its rows do not divide its values.")
         if self.n_genes != len(self.genes):
@@ -58,7 +65,7 @@ class Cells:
 
     @property
     def n_cells(self) -> int:
-        return len(self.data if self.indptr is None else self.indptr) - (self.indptr is not None)
+        return self.data.shape[0] if self.indptr is None else len(self.indptr) - 1
 
     @property
     def n_genes(self) -> int:
@@ -109,7 +116,7 @@ def _readable(name: str) -> Iterator[None]:
     try:
         yield
     except (OSError, RuntimeError, KeyError, ValueError) as error:
-        if isinstance(error, FileNotFoundError | PermissionError):
+        if isinstance(error, FileNotFoundError | PermissionError) or name in str(error):
             raise
         raise ValueError(
             f"{name} can't be read: {error}. It was cut short or damaged, or is of another form: "
@@ -118,40 +125,78 @@ def _readable(name: str) -> Iterator[None]:
 
 
 def is_cells(source: Source) -> bool:
-    """Whether a file is of HDF5."""
+    """Whether a file is of HDF5, or stands for a folder of cells."""
     if source.path is None or not source.rereadable:
         return False
     with open(source.path, "rb") as file:
-        return file.read(len(HDF5_MARK)) == HDF5_MARK
+        is_hdf5 = file.read(len(HDF5_MARK)) == HDF5_MARK
+    return is_hdf5 or source.path.endswith((*_ZARR, *_MATRIX))
 
 
 def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
     """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
     if source.path is None:
         raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
+    if source.path.endswith(_MATRIX):
+        with _readable(source.name):
+            return _of_matrix(source, source.path, layer, var)
+    package = "zarr" if source.path.endswith(_ZARR) else "h5py"
     try:
-        import h5py
+        reader = import_module(package)
     except ImportError:
         raise ModuleNotFoundError(
-            f"{source.name}: files of cells are read by h5py. Install it: "
-            "pip install 'sparsemargin[cells]'"
+            f"{source.name}: such cells are read by {package}. Install it: "
+            f"pip install 'sparsemargin[{'zarr' if package == 'zarr' else 'cells'}]'"
         ) from None
     with _readable(source.name):
-        file = h5py.File(source.path, "r")
+        if package == "zarr":
+            store = reader.open_group(os.path.dirname(source.path), mode="r")
+            return _of_group(source, store, layer, var)
+        file = reader.File(source.path, "r")
         try:
-            return _of_hdf5(source, file, layer, var)
+            return _of_group(source, file, layer, var)
         except BaseException:
             # An error's traceback would keep it open.
             file.close()
             raise
 
 
-def _of_hdf5(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
+def _of_group(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
     if "obs" in file:
         return _of_h5ad(source, file, layer, var)
-    if "features" not in file.get("matrix", ()) or layer is not None:
-        raise ValueError(f"{source.name} is not of AnnData, and 10x has one matrix, and no layer.")
-    return _of_10x(source, file["matrix"], var)
+    if "features" not in file.get("matrix", ()):
+        raise ValueError(f"{source.name} is neither of AnnData nor of 10x's Cell Ranger 3 or later.")
+    matrix = file["matrix"]
+    features = {name: values.asstr()[:] for name, values in matrix["features"].items()}
+    parts = matrix["data"], matrix["indices"], matrix["indptr"][:]
+    return _of_10x(source, features, matrix["barcodes"].asstr(), parts, layer, var)
+
+
+def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) -> Cells:
+    """From a text of coordinates, gene by cell, and the tables beside it."""
+    folder, name = os.path.split(path)
+    begin = os.path.join(folder, name[: max(0, name.rfind("matrix.mtx"))])
+    features = dict(zip(_FEATURES, zip(*_table(begin, "features", "genes"), strict=True), strict=False))
+    barcodes = np.array([line[0] for line in _table(begin, "barcodes")], dtype=object)
+    X = csr_matrix(mmread(path).T)
+    if X.shape != (len(barcodes), len(features["id"])):
+        raise ValueError(
+            f"its shape is {X.shape[::-1]}, and the tables name {len(features['id']):,} features "
+            f"and {len(barcodes):,} barcodes"
+        )
+    columns = {name: np.array(values, dtype=object) for name, values in features.items()}
+    return _of_10x(source, columns, barcodes, (X.data, X.indices, X.indptr), layer, var)
+
+
+def _table(begin: str, *names: str) -> list[list[str]]:
+    """The lines of a table that has one of the names."""
+    paths = [f"{begin}{name}.tsv{packed}" for name in names for packed in (".gz", "")]
+    path = next(filter(os.path.exists, paths), None)
+    if path is None:
+        raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")
+    opened: Any = gzip.open if path.endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8") as file:
+        return [line.rstrip("\r\n").split("\t") for line in file]
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
@@ -240,7 +285,7 @@ def _parts_of(source: Source, matrix: Any, layer: str | None) -> tuple[Any, Any,
 
 def _texts_of(node: Any) -> Any:
     """A dataset whose strings are read as such."""
-    return node.asstr() if node.dtype.kind in "OS" else node
+    return node.asstr() if node.dtype.kind in "OS" and hasattr(node, "asstr") else node
 
 
 def _column_of(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
@@ -258,15 +303,19 @@ def _column_of(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.where(missing, -1, codes), values
 
 
-def _of_10x(source: Source, matrix: Any, var: str | None) -> Cells:
-    features = {name: values.asstr()[:] for name, values in matrix["features"].items()}
+def _of_10x(
+    source: Source, features: dict[str, np.ndarray], barcodes: Any, parts: tuple[Any, Any, Any],
+    layer: str | None, var: str | None,
+) -> Cells:  # fmt: skip
+    if layer is not None:
+        raise _no_layer(source.name, layer, [])
     _check_column(source.name, "features", var, ["id", "name"])
     genes = features[var or "name"]
     if var is None:  # where several have one name, they go by their ids
         _, at, counts = np.unique(genes, return_inverse=True, return_counts=True)
         genes = np.where(counts[at] > 1, features["id"], genes)
+    kinds = features.get("feature_type")  # Cell Ranger 2 knew genes alone
     return Cells(
-        source.name, genes, matrix["barcodes"].asstr(), matrix["data"], matrix["indices"],
-        matrix["indptr"][:], [], dict[str, Any]().__getitem__,
-        features["feature_type"] == "Gene Expression", source,
+        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__,
+        None if kinds is None else kinds == "Gene Expression", source,
     )  # fmt: skip

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.model_selection import KFold
+from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils.class_weight import compute_sample_weight
 
 from sparsemargin._checks import check_choice
@@ -305,9 +305,9 @@ class CellCorpus(RowSource):
             origin=places(of[order]),
         )  # fmt: skip
 
-    def survey(self) -> tuple[csr_matrix, np.ndarray]:
-        """Fit the normalizer to some thousand cells, from all over the files, and give these; a
-        warning tells where they have logarithms."""
+    def survey(self) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
+        """Fit the normalizer to some thousand cells, from all over the files, and give these, their
+        labels and their numbers; a warning tells where they have logarithms."""
         rows = self._made(next(replace(self, seed=self.seed or 0)._groups(), []))
         if self.n_logs:
             warn_user(
@@ -316,7 +316,7 @@ class CellCorpus(RowSource):
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
         self.how._keep(X).feature_names_in_ = self.genes
-        return X, rows.labels
+        return X, rows.labels, rows.origin.numbers
 
 
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
@@ -369,8 +369,9 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def learn_cells(
-    what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None, **given: Any
-) -> Learner:
+    what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None,
+    batch: Any = None, **given: Any,
+) -> Learner:  # fmt: skip
     """`sparsemargin.fit_anndata` without its pipeline: a learner, before which the normalizer `how`
     comes, which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
     for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
@@ -380,12 +381,27 @@ def learn_cells(
     if options.init_model is not None:
         options, genes = going_on(options), how.feature_names_in_
     with form.open(what) as cells:
-        return _learn(cells, label, form, how, genes, options, "max_iter" in given)
+        batches = None if batch is None else _batches_of(cells, batch)
+        return _learn(cells, label, form, how, genes, options, "max_iter" in given, batches)
+
+
+def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
+    """The number of each cell's batch."""
+    codes, batches = labels_of(cells, batch)
+    found = np.concatenate(codes)
+    if (found < 0).any():
+        raise ValueError(f"batch: {np.count_nonzero(found < 0):,} cells are not in the table.")
+    if len(batches) < 2:
+        raise ValueError(
+            f"batch={batch!r} has one value, {batches[0]!r}, and what is new can't be told by one "
+            "batch. Leave batch out."
+        )
+    return found
 
 
 def _learn(
     cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
-    options: StreamOptions, is_told: bool,
+    options: StreamOptions, is_told: bool, batches: np.ndarray | None,
 ) -> Learner:  # fmt: skip
     codes, classes = labels_of(cells, label)
     seed = options.params.get("random_state")
@@ -398,22 +414,25 @@ def _learn(
     if options.positive is None:
         options = replace(options, classes=classes)
     settled = _settled(options, corpus, is_told)
-    X, labels = corpus.survey()
+    X, labels, numbers = corpus.survey()
     learner = learn_rows(corpus, settled)
     if settled.params.keys() - options.params.keys():
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    if not learner._keeps_outputs and options.positive is None:
-        keep_outputs(learner, X, labels)
+    if options.positive is None and (batches is not None or not learner._keeps_outputs):
+        keep_outputs(learner, X, labels, None if batches is None else batches[numbers])
     return learner
 
 
-def keep_outputs(learner: Learner, X: csr_matrix, codes: np.ndarray) -> None:
-    """Let a model whose outputs are not kept as it learns tell probabilities: by the outputs for
-    some cells of models like it that have learned others, as CalibratedClassifierCV does."""
+def keep_outputs(
+    learner: Learner, X: csr_matrix, codes: np.ndarray, groups: np.ndarray | None = None
+) -> None:
+    """Let a model tell probabilities by the outputs for some cells of models like it that have
+    learned others, as CalibratedClassifierCV does; others of other groups, where there are any."""
     params, classes = learner._parameters(), learner._fitted.classes
     class_weight, y = params.pop("class_weight"), classes[codes]
     outputs = np.zeros((len(y), 1 if len(classes) == 2 else len(classes)))
-    for some, rest in KFold(min(_FOLDS, len(y))).split(X):
+    n_folds = min(_FOLDS, len(y if groups is None else np.unique(groups)))
+    for some, rest in (KFold if groups is None else GroupKFold)(n_folds).split(X, groups=groups):
         like = CLASSIFIERS[learner.classifier](**params)
         weights = compute_sample_weight(class_weight, y[some])
         for _ in range(max(1, ceil(learner.n_iter_))):

@@ -10,6 +10,7 @@ import stat
 import zlib
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, BinaryIO
 
@@ -40,6 +41,8 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
+# Folders of one matrix are known by a file in them: of 10x, and of zarr, version 3 and 2.
+_ENTRIES = "matrix.mtx.gz", "matrix.mtx", "zarr.json", ".zgroup"
 
 
 @dataclass(slots=True)
@@ -290,6 +293,9 @@ def _source(path: str) -> Source:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
+            for entry in map(partial(os.path.join, path), _ENTRIES):
+                if os.path.isfile(entry):
+                    return replace(_source(entry), name=path)
             raise IsADirectoryError(
                 f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
             )
