@@ -14,7 +14,7 @@ from sparsemargin.cli.files import (
     named_sources,
     text_sources,
 )
-from sparsemargin.cli.options import FILES, MODEL, PATH, cell_options, make_command
+from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
 
 _EXAMPLES = """
 sparsemargin annotate types.model cells.h5ad -o types.tsv
@@ -25,8 +25,7 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 @make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match"})
 @MODEL
 @FILES
-@click.option("-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
-              help="Instead of standard output.")  # fmt: skip
+@OUTPUT_FILE
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
               help="Cells of which no type is as likely are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
@@ -35,13 +34,14 @@ def command(
 ) -> None:  # fmt: skip
     """Print a table of cells, their types and how likely these are.
 
-    Files are .h5ad and 10x's .h5, with counts or their logarithms. Genes are found by their names.
+    Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms. Genes are
+    found by their names.
     """
     sources = text_sources(files)
     check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
     form = cell_form(sources, how)
     if form is None:
-        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .h5.")
+        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .zarr, .h5, .mtx.")
     from sparsemargin.io.annotations import annotate
     from sparsemargin.io.model_files import load_model
 

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO
 
 import click
 
-from sparsemargin.cli.options import CELL_OPTIONS
+from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS
 from sparsemargin.cli.parameters import option_name
 from sparsemargin.io.cell_files import is_cells
 from sparsemargin.io.files import (
@@ -98,18 +98,23 @@ def _form_of(source: Source) -> str:
 def cell_form(sources: Sequence[Source], options: dict[str, Any]) -> Any:
     """How cells are read, by the options for them, which are taken out; None: the sources are
     none."""
+    told = [name for name in (*CELL_OPTIONS, *CELL_LEARNING) if options.get(name) is not None]
     given = {name: options.pop(name) for name in CELL_OPTIONS}
     kinds = {is_cells(source) for source in sources}
     if len(kinds) > 1:
         raise click.UsageError("Files of cells and of text can't be read together.")
     if True not in kinds:
-        told = [option_name(name) for name, value in given.items() if value is not None]
         if told:
-            raise click.UsageError(f"{told[0]} is for files of cells: .h5ad, .h5.")
+            raise click.UsageError(f"{option_name(told[0])} is for files of cells: .h5ad, .h5.")
         return None
     from sparsemargin.io.cells import CellForm
 
     return CellForm(given["layer"], given["var"], given["match"] or "exact")
+
+
+def has_normalizer(before: Any) -> bool:
+    """Whether the steps of a pipeline make rows of cells."""
+    return hasattr(before and before[-1], "deviations_")
 
 
 def opened_model(
@@ -121,7 +126,7 @@ def opened_model(
     n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
     named = [options.pop(name) for name in ("format", "text", "label")]
     cells = cell_form(sources, options)
-    if cells is not None or hasattr(before and before[-1], "deviations_"):
+    if cells is not None or has_normalizer(before):
         label = named[2] if labelled else None
         return learner, cells_for(model, before, sources, cells, label), before
     if before is None:
@@ -141,7 +146,7 @@ def cells_for(
     model: str, before: Any, sources: Sequence[Source], form: Any, label: Any
 ) -> OpenCorpus:
     """What opens files of cells for the steps of a pipeline."""
-    if form is None or not hasattr(before and before[-1], "deviations_"):
+    if form is None or not has_normalizer(before):
         what = "files of cells" if form is None else "a model that has learned from cells"
         raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
     from sparsemargin.io.cells import corpus_for

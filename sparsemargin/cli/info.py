@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections import Counter
 from dataclasses import replace
-from itertools import islice
 from typing import Any
 
 import click
@@ -192,8 +191,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     with form.open(source.name) as [cells]:
         corpus = CellCorpus([cells], cells.genes, CellNormalizer(), form)
         try:
-            for spans in islice(corpus._groups(), 1):
-                corpus._made(spans)
+            corpus.sample()
             values = "logarithms" if corpus.n_logs else "counts"
         except ValueError as error:
             values = str(error)

@@ -231,6 +231,12 @@ def dictionary_option(section: str) -> Decorator:
 READING, OUTPUT = "Reading", "Output"
 
 
+OUTPUT_FILE = option(
+    OUTPUT, "-o", "--output", default="-", metavar="FILE", type=PATH,
+    help="Instead of standard output.",
+)  # fmt: skip
+
+
 class _Threshold(click.ParamType):
     """A number, or f1."""
 
@@ -294,8 +300,9 @@ N_JOBS = option(
 )  # fmt: skip
 
 
-#: Options of files of cells, by name.
+#: Options of files of cells, by name; and of learning from them.
 CELL_OPTIONS = "layer", "var", "match"
+CELL_LEARNING = "cell_values", "target_sum", "batch"
 
 
 def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,6 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
-    STANDARD_OUTPUT,
     check_apart,
     feature_names,
     is_on_terminal,
@@ -28,7 +27,7 @@ from sparsemargin.cli.options import (
     MODEL,
     N_JOBS,
     OUTPUT,
-    PATH,
+    OUTPUT_FILE,
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
@@ -67,8 +66,7 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @make_command("predict", _EXAMPLES, _BRIEF)
 @MODEL
 @FILES
-@option(OUTPUT, "-o", "--output", default=STANDARD_OUTPUT, metavar="FILE", type=PATH,
-        help="Instead of standard output.")  # fmt: skip
+@OUTPUT_FILE
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print decision values beside the labels; separated by tabs, below a line with the "
         "classes they speak for.")  # fmt: skip

@@ -33,10 +33,12 @@ from sparsemargin.cli.files import (
     document_form,
     feature_names,
     form_of_shards,
+    has_normalizer,
     named_sources,
     text_sources,
 )
 from sparsemargin.cli.options import (
+    CELL_LEARNING,
     FILES,
     HASH_BITS,
     JSON,
@@ -134,6 +136,9 @@ _Learn = Callable[..., Learner]
         "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
         help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
+@option(READING, "--batch", metavar="COLUMN",
+        help="Column of obs with the batches of cells: probabilities are then those for another "
+        "batch.")  # fmt: skip
 @option(READING, "--cache", metavar="PATH", type=PATH,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
@@ -159,10 +164,10 @@ def command(
     """Learn from files, once through for each epoch.
 
     Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
-    .parquet, of which words and pairs of words are learned; cells, in .h5ad or 10x's .h5;
-    all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard
-    input. The error that is shown counts rows that were predicted wrongly just before they were
-    learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
+    .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
+    matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
+    standard input. The error that is shown counts rows that were predicted wrongly just before they
+    were learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -179,7 +184,7 @@ def command(
         how = form_of_shards(files, *named)
     elif cells is None:
         how = document_form(sources, *named)
-    normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
+    normalizing = {name: options.pop(name) for name in CELL_LEARNING}
     init, settings = options["init_model"], _settings(options)
     if cells is None:
         vectorizer = _vectorizer(settings, how, init)
@@ -197,8 +202,9 @@ def command(
         from sparsemargin.io.cells import learn_cells
 
         learn = partial(
-            learn_cells, list(files), named[-1], cells, vectorizer, **resuming, **settings
-        )
+            learn_cells, list(files), named[-1], cells, vectorizer, batch=normalizing["batch"],
+            **resuming, **settings,
+        )  # fmt: skip
     if dask is not None:
         if not is_told:
             del settings["max_iter"]
@@ -353,7 +359,7 @@ def _with_steps(learner: Learner, vectorizer: Any) -> Any:
 
     from sparsemargin.models.classifiers import as_classifier
 
-    name = "normalizer" if hasattr(vectorizer, "deviations_") else "vectorizer"
+    name = "normalizer" if has_normalizer([vectorizer]) else "vectorizer"
     return Pipeline([(name, vectorizer), ("classifier", as_classifier(learner))])
 
 

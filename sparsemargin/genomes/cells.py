@@ -185,4 +185,3 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.sparse = True
         tags.input_tags.positive_only = self.normalize is not None
         return tags
-

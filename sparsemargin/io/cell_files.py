@@ -96,7 +96,8 @@ class Cells:
         """The cells of spans, from one to before another, of values of a type."""
         with _readable(self.name):
             if self.indptr is None:
-                X = csr_matrix(np.concatenate([self.data[slice(*span)] for span in spans]), dtype=dtype)
+                dense = np.concatenate([self.data[slice(*span)] for span in spans])
+                X = csr_matrix(dense.astype(dtype, copy=False))
                 return Csr(X.data, X.indices, X.indptr, self.n_genes)
             kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
             indptr = pointers_of(
@@ -165,7 +166,7 @@ def _of_group(source: Source, file: Any, layer: str | None, var: str | None) -> 
     if "obs" in file:
         return _of_h5ad(source, file, layer, var)
     if "features" not in file.get("matrix", ()):
-        raise ValueError(f"{source.name} is neither of AnnData nor of 10x's Cell Ranger 3 or later.")
+        raise ValueError(f"{source.name} is neither of AnnData nor of Cell Ranger 3 or later.")
     matrix = file["matrix"]
     features = {name: values.asstr()[:] for name, values in matrix["features"].items()}
     parts = matrix["data"], matrix["indices"], matrix["indptr"][:]
@@ -176,7 +177,10 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
     """From a text of coordinates, gene by cell, and the tables beside it."""
     folder, name = os.path.split(path)
     begin = os.path.join(folder, name[: max(0, name.rfind("matrix.mtx"))])
-    features = dict(zip(_FEATURES, zip(*_table(begin, "features", "genes"), strict=True), strict=False))
+    table = zip(*_table(begin, "features", "genes"), strict=True)
+    features = {
+        name: np.array(each, dtype=object) for name, each in zip(_FEATURES, table, strict=False)
+    }
     barcodes = np.array([line[0] for line in _table(begin, "barcodes")], dtype=object)
     X = csr_matrix(mmread(path).T)
     if X.shape != (len(barcodes), len(features["id"])):
@@ -184,8 +188,7 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
             f"its shape is {X.shape[::-1]}, and the tables name {len(features['id']):,} features "
             f"and {len(barcodes):,} barcodes"
         )
-    columns = {name: np.array(values, dtype=object) for name, values in features.items()}
-    return _of_10x(source, columns, barcodes, (X.data, X.indices, X.indptr), layer, var)
+    return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
 
 
 def _table(begin: str, *names: str) -> list[list[str]]:

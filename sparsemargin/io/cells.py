@@ -305,10 +305,17 @@ class CellCorpus(RowSource):
             origin=places(of[order]),
         )  # fmt: skip
 
-    def survey(self) -> tuple[csr_matrix, np.ndarray, np.ndarray]:
-        """Fit the normalizer to some thousand cells, from all over the files, and give these, their
-        labels and their numbers; a warning tells where they have logarithms."""
-        rows = self._made(next(replace(self, seed=self.seed or 0)._groups(), []))
+    def sample(self) -> LabelledRows:
+        """Some thousand cells, from all over the files."""
+        mixed = replace(self, seed=self.seed or 0)
+        rows = mixed._made(next(mixed._groups(), []))
+        self.n_logs = mixed.n_logs
+        return rows
+
+    def survey(self) -> tuple[csr_matrix, LabelledRows]:
+        """Fit the normalizer to a sample, and give its matrix, too; a warning tells where it has
+        logarithms."""
+        rows = self.sample()
         if self.n_logs:
             warn_user(
                 f"{self.names}: the values of {self.n_logs:,} of {rows.n_rows:,} cells are not "
@@ -316,7 +323,7 @@ class CellCorpus(RowSource):
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
         self.how._keep(X).feature_names_in_ = self.genes
-        return X, rows.labels, rows.origin.numbers
+        return X, rows
 
 
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
@@ -414,12 +421,15 @@ def _learn(
     if options.positive is None:
         options = replace(options, classes=classes)
     settled = _settled(options, corpus, is_told)
-    X, labels, numbers = corpus.survey()
+    X, some = corpus.survey()
     learner = learn_rows(corpus, settled)
     if settled.params.keys() - options.params.keys():
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    if options.positive is None and (batches is not None or not learner._keeps_outputs):
-        keep_outputs(learner, X, labels, None if batches is None else batches[numbers])
+    if options.positive is None and (batches is not None or some.n_rows == corpus.starts[-1]):
+        # All cells are few; or what is new is another batch than those learned from.
+        numbers: Any = some.origin
+        groups = None if batches is None else batches[numbers.numbers]
+        keep_outputs(learner, X, some.labels, groups)
     return learner
 
 

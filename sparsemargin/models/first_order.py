@@ -130,11 +130,6 @@ class FirstOrderLearner(Learner):
             )
         super()._refuse_many_labels()
 
-    @property
-    def _keeps_outputs(self) -> bool:
-        joint = self.multi_class == "joint" and self._hypothesis == "average"
-        return super()._keeps_outputs and not joint
-
     # Whether coordinates have variances.
     _adaptive: ClassVar[bool] = False
 

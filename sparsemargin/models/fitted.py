@@ -14,6 +14,7 @@ import numpy as np
 
 from sparsemargin._engine import state as checks
 from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
@@ -154,7 +155,8 @@ class Fitted:
         if self.calibration[0] == n_trials:
             calibration = self.calibration[1]
         if calibration is None:
-            calibration = Calibration(self.window(), exclusive=not self.many)
+            joint = isinstance(self.space, JointState)
+            calibration = Calibration(self.window(), not self.many, joint)
             self.calibration = n_trials, calibration
         return calibration
 

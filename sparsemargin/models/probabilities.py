@@ -163,30 +163,36 @@ class Calibration:
     Where rows may have several labels they are those of the `Sigmoids`. Where rows have one class,
     they are the mean of these, divided by their sum, and of the softmax of the outputs over one
     temperature. The first are best where classes are few or rare, the second where they have few
-    rows, and the mean is as good as the better one or better.
+    rows, and the mean is as good as the better one or better. Outputs of a joint machine say
+    nothing alone, but by their differences: their softmax is taken by itself.
 
     Parameters
     ----------
     window : Window
     exclusive : bool
         Whether rows have one class each.
+    joint : bool, default=False
+        Whether outputs are of a joint machine.
     """
 
-    def __init__(self, window: Window, exclusive: bool) -> None:
-        self.sigmoids = Sigmoids(window)
+    def __init__(self, window: Window, exclusive: bool, joint: bool = False) -> None:
+        self.sigmoids, self.joint = Sigmoids(window), joint
         self.factor = _temperature(window) if exclusive else None
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities of the classes for outputs of shape (n_rows, n_labels)."""
-        alone = self.sigmoids(outputs)
         if self.factor is None:
-            return alone
+            return self.sigmoids(outputs)
+        told = _softmax(self.factor * _of_classes(outputs))
+        if self.joint:
+            return told
+        alone = self.sigmoids(outputs)
         if outputs.shape[1] == 1:
             alone = np.hstack([1 - alone, alone])
         total = alone.sum(axis=1, keepdims=True)
         alone = np.divide(alone, total, out=np.full_like(alone, 1 / alone.shape[1]),
                           where=total > 0)  # fmt: skip
-        return (alone + _softmax(self.factor * _of_classes(outputs))) / 2
+        return (alone + told) / 2
 
 
 def _binned(window: Window, scale: float) -> np.ndarray:

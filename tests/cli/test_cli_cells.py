@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("anndata", reason="anndata is not installed")
 
-from problems.cells import adata_of, counts_of, pd
+from problems.cells import adata_of, counts_of, pd, write_matrix
 from problems.command_line import run
 from sparsemargin import annotate, fit_anndata, load_model
 
@@ -45,6 +45,27 @@ def test_from_cells_to_types(path):
     assert more.exit_code == 0
 
 
+def test_training_minds_batches(path):
+    how = "train", path, "--label", "cell_type", "-o", "types.model"
+    assert run(*how, "--batch", "cell_type").exit_code == 0
+    kept = annotate(load_model("types.model"), path).confidence
+    assert run(*how).exit_code == 0
+    assert kept.mean() < annotate(load_model("types.model"), path).confidence.mean()
+    assert "no column 'x' in obs" in run(*how, "--batch", "x", code=1).stderr
+
+
+def test_folders_of_10x_are_cells(path):
+    X, types = counts_of()
+    barcodes = [f"cell{i}" for i in range(300)]
+    Path("run").mkdir()
+    write_matrix("run/", X, [f"GENE{j}" for j in range(80)], barcodes)
+    lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes, types, strict=True)]
+    Path("types.tsv").write_text("".join(lines))
+    assert run("train", "run", "--label", "types.tsv", "-o", "types.model").exit_code == 0
+    assert len(run("annotate", "types.model", "run").stdout.splitlines()) == 301
+    assert "cells    300" in run("info", "run").stdout
+
+
 def test_info_tells_what_cells_are(path):
     told = run("info", path).stdout
     for words in ("cells    300", "genes    80", "values   counts", "obs      cell_type"):
@@ -60,6 +81,9 @@ def test_wrong_usage_is_told(path):
         "--layer is for files of cells"
         in run("train", str(text), "--layer", "x", "-o", "m", code=2).stderr
     )
+    for option, value in ("--batch", "x"), ("--target-sum", "100"):
+        told = run("train", str(text), option, value, "-o", "m", code=2).stderr
+        assert f"{option} is for files of cells" in told
     assert "can't be read together" in run("train", str(text), path, "-o", "m", code=2).stderr
     assert run("train", str(text), "-o", "text.model").exit_code == 0
     assert "do not go together" in run("predict", "text.model", path, code=2).stderr

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csc_matrix, csr_matrix
 
-from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
@@ -183,6 +183,84 @@ def test_files_of_10x(adata, tmp_path):
     )
 
 
+@pytest.mark.parametrize("kinds", [True, False])
+def test_matrices_of_10x(adata, tmp_path, kinds):
+    X, types = counts_of()
+    genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
+    told = dict(zip(barcodes[:200], types, strict=False))
+    for begin, what in ((f"{tmp_path}/", tmp_path), (f"{tmp_path}/run1_", None)):
+        write_matrix(begin, X, genes, barcodes, kinds)
+        rows = X[:200, :-1] if kinds else X[:200]  # the last feature is no gene
+        expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
+        what = what or f"{begin}matrix.mtx{'.gz' if kinds else ''}"
+        model = fit_anndata(what, told, **IN_ORDER)
+        assert np.array_equal(weights(model), expected.coef_)
+        assert annotate(model, what).cells.tolist() == barcodes
+        assert fit_anndata(what, told, var="id", max_iter=1).feature_names_in_[1] == "ENSG1"
+
+
+def test_wrong_matrices_of_10x_are_told(adata, tmp_path):
+    X, types = counts_of()
+    genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
+    told = dict(zip(barcodes, types, strict=True))
+    write_matrix(f"{tmp_path}/", X, genes, barcodes[:-1], kinds=False)
+
+    def error(**how):
+        return broken(tmp_path, lambda path: fit_anndata(path, told, **how))
+
+    assert "its shape is (80, 300), and the tables name 80 features and 299 barcodes" in error()
+    (tmp_path / "barcodes.tsv").unlink()
+    assert "there is no barcodes.tsv, nor .gz, beside it" in error()
+    write_matrix(f"{tmp_path}/", X, genes, barcodes, kinds=False)
+    assert error(layer="counts").endswith("has no layer 'counts'. There are: none.")
+    text = (tmp_path / "matrix.mtx").read_text()
+    (tmp_path / "matrix.mtx").write_text(text[: len(text) // 2])
+    assert "can't be read" in error()
+
+
+@pytest.mark.parametrize("version", [2, 3])
+@pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
+def test_zarr_stores(adata, tmp_path, version):
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    if version == 3 and zarr.__version__.startswith("2"):
+        pytest.skip("zarr 2 writes version 2 only")
+    adata.layers["logs"] = CellNormalizer().fit_transform(adata.X)
+    with anndata.settings.override(zarr_write_format=version):
+        adata.write_zarr(tmp_path / "cells.zarr")
+    expected = fit_anndata(adata, "cell_type", **IN_ORDER)
+    model = fit_anndata(tmp_path / "cells.zarr", "cell_type", **IN_ORDER)
+    assert np.array_equal(weights(model), weights(expected))
+    told, of_all = annotate(model, tmp_path / "cells.zarr"), annotate(expected, adata)
+    assert told.cells.tolist() == adata.obs_names.tolist()
+    assert np.array_equal(told.predicted, of_all.predicted)
+    with pytest.raises(ValueError, match=r"has no column 'x' in obs. There are: cell_type"):
+        fit_anndata(tmp_path / "cells.zarr", "x")
+    with pytest.warns(UserWarning, match="taken for logarithms"):
+        fit_anndata(tmp_path / "cells.zarr", "cell_type", layer="logs", max_iter=1)
+
+
+def test_batches_that_were_not_learned_tell_the_confidence(adata):
+    """Types are told by what differs between batches, so that none is sure in another one."""
+    batch, types = np.arange(600) % 4, np.arange(600) // 4 % 2
+    X = np.random.RandomState(0).poisson(1, (600, 12))
+    X[np.arange(600), 4 + 2 * batch + types] += 60
+    cells = adata_of(csr_matrix(X.astype(np.float32)), np.array(["A", "B"])[types])
+    cells.obs["donor"] = [f"donor {i}" for i in batch]
+    sure = annotate(fit_anndata(cells, "cell_type", "arow"), cells).confidence
+    less = annotate(fit_anndata(cells, "cell_type", "arow", batch="donor"), cells).confidence
+    assert sure.mean() > 0.7
+    assert less.mean() < 0.6
+    cells.obs["donor"] = "one"
+    for label, words in (("donor", "batch='donor' has one value"), ("no", "no column 'no' in obs")):
+        with pytest.raises(ValueError, match=words):
+            fit_anndata(cells, "cell_type", batch=label)
+    cells.obs["donor"] = [None, "a", "b"] * 200
+    with pytest.raises(ValueError, match="'donor' is missing for 200 of 600 cells"):
+        fit_anndata(cells, "cell_type", batch="donor")
+    with pytest.raises(ValueError, match="batch: 299 cells are not in the table"):
+        fit_anndata(adata, "cell_type", batch={"cell0": "x"})
+
+
 def test_genes_go_by_name(adata, path):
     model = fit_anndata(path, "cell_type", **IN_ORDER)
     expected = model.predict(adata.X)
@@ -345,7 +423,7 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
         assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
     with h5py.File(path, "w") as file:
         file["x"] = 1
-    assert "is not of AnnData, and 10x has one matrix" in broken(
+    assert "is neither of AnnData nor of Cell Ranger 3" in broken(
         path, lambda x: fit_anndata(x, "cell_type")
     )
     for name, change in (

@@ -37,6 +37,7 @@ MODELS = {
     "ALMA, p = 3": lambda **how: ALMAClassifier(p=3, **how),
     "p-norm, p = 6": lambda **how: PNormPerceptron(p=6, **how),
     "joint": lambda **how: PNormPerceptron(multi_class="joint", hypothesis="last", **how),
+    "joint, average": lambda **how: ALMAClassifier(multi_class="joint", **how),
     "SO": lambda **how: SecondOrderPerceptron(max_updates=5, **how),
     "SO, last": lambda **how: SecondOrderPerceptron(hypothesis="last", **how),
     "HO, p = 3": lambda **how: HigherOrderPerceptron(p=3, **how),
@@ -246,9 +247,7 @@ def test_too_few_rows_tell_the_shares_of_the_classes():
         Rejector(AROWClassifier()).fit(np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
 
 
-@pytest.mark.parametrize("how", [
-    {"hypothesis": "vote"}, {"kernel": "rbf"}, {"multi_class": "joint", "hypothesis": "average"},
-])  # fmt: skip
+@pytest.mark.parametrize("how", [{"hypothesis": "vote"}, {"kernel": "rbf"}])
 def test_what_keeps_no_outputs_has_no_probabilities(how, text):
     model = PNormPerceptron(**how)
     assert not hasattr(model, "predict_proba")

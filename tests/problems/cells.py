@@ -1,7 +1,10 @@
 """Small tables of cells, as AnnData and in the files of 10x."""
 
+import gzip
+
 import numpy as np
 import pytest
+from scipy.io import mmwrite
 from scipy.sparse import csr_matrix
 
 anndata = pytest.importorskip("anndata", reason="anndata is not installed")
@@ -37,3 +40,18 @@ def write_10x(path, X, genes, barcodes):
         features["name"] = np.array(genes, dtype="S")
         kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]
         features["feature_type"] = np.array(kinds, dtype="S")
+
+
+def write_matrix(begin, X, genes, barcodes, kinds=True):
+    """What cellranger of version 3 writes into a folder, or of version 2, without kinds."""
+    packed, opened = (".gz", gzip.open) if kinds else ("", open)
+    with opened(f"{begin}matrix.mtx{packed}", "wb") as file:
+        mmwrite(file, X.T.astype(np.int32))
+    lines = [f"ENSG{j}\t{gene}" for j, gene in enumerate(genes)]
+    if kinds:
+        last = len(genes) - 1
+        lines = [f"{line}\t{'Antibody Capture' if j == last else 'Gene Expression'}"
+                 for j, line in enumerate(lines)]  # fmt: skip
+    for name, table in ("features" if kinds else "genes", lines), ("barcodes", barcodes):
+        with opened(f"{begin}{name}.tsv{packed}", "wt") as file:
+            file.write("\n".join(table) + "\n")

@@ -190,19 +190,24 @@ cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at
 
 cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,
                                  const Row[value_t, index_t]& row, double* outputs) noexcept nogil:
-    """Let labels' outputs be those of their averages, weighed entry by entry."""
-    cdef Py_ssize_t l, i, j
+    """Let outputs be those of averages, weighed entry by entry."""
+    cdef Py_ssize_t l, i, j, first = call.first, last = job.n_scores if job.is_joint else call.last
     cdef double value
     cdef state_t* made = <state_t*> call.made.data()
-    for l in range(call.first, call.last):
+    for l in range(first, last):
         outputs[l] = 0.0
     for j in range(row.nnz + (1 if job.bias else 0)):
         i, value = job.rows.n_features, job.bias
         if j < row.nnz:
             i, value = row.columns[j], row.values[j]
-        weigh(made, &job.space.c, at, i * at.stride, call.first, call.last, call.a.data(),
-              call.b.data())
-        for l in range(call.first, call.last):
+        if job.is_joint:  # whose classes are coordinates of its one label
+            for l in range(last):
+                weigh(made + l, &job.space.c, at, i * job.stride + l, 0, 1, call.a.data(),
+                      call.b.data())
+        else:
+            weigh(made, &job.space.c, at, i * at.stride, first, last, call.a.data(),
+                  call.b.data())
+        for l in range(first, last):
             outputs[l] += value * made[l]
 
 
