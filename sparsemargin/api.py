@@ -365,9 +365,9 @@ def fit_anndata(
     Parameters
     ----------
     adata : AnnData, path, or list of these
-        In memory or backed; files are ``.h5ad`` with cells as rows (CSR or dense), or 10x's ``.h5``
-        of Cell Ranger 3 or later. h5py reads them block by block:
-        ``pip install "sparsemargin[cells]"``.
+        In memory or backed. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and 10x's ``.h5`` of
+        Cell Ranger 3 or later are read block by block, by h5py or zarr: ``pip install
+        "sparsemargin[cells,zarr]"``; 10x's folder of ``matrix.mtx`` at once.
     label : str, path or mapping
         The column of `obs` with the types. For 10x, whose files have none, a table (``.tsv``,
         ``.csv``) of barcodes and labels, or a dict; cells that it has not are left out.
@@ -388,6 +388,10 @@ def fit_anndata(
     match : {"exact", "case", "version"}, default="exact"
         How names of genes are compared: as they are, in capitals, or without the versions that
         Ensembl's have (ENSG00000141510.18).
+    batch : str, path or mapping, default=None
+        The column of `obs` with the batches (donors, studies), or a table, as for `label`:
+        probabilities are then those for cells of another batch, by models tested on some of the
+        batches that have learned the others.
     verbose : int, default=0
         Whether lines on standard error tell how far it has come.
     **params

@@ -31,8 +31,8 @@ ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
 
 NO_PROBABILITIES = (
     "{} has probabilities with a linear kernel and hypothesis='last' or 'average' "
-    "(multi_class='joint': 'last'; not with solver='dual'), as only these say something of rows "
-    "that can be kept while they are learned. Otherwise "
+    "(not with solver='dual'), as only these say something of rows that can be kept while they "
+    "are learned. Otherwise "
     "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
 )
 
