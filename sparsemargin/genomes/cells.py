@@ -64,7 +64,7 @@ def normalised(
     first, found = 0, list[tuple[np.ndarray, np.ndarray]]()
     for rows, columns in parts:
         try:
-            found.append(find_scales(rows, columns, target, how.normalize == "log1p"))
+            found.append(find_scales(*rows.arrays, columns, target, how.normalize == "log1p"))
         except BadRow as bad:
             raise refused(first + bad.row, bad.status) from None
         first += rows.n_rows
@@ -76,7 +76,7 @@ def normalised(
     indices, rising, first = np.empty(indptr[-1], np.int32), True, 0
     for rows, columns in parts:
         some = slice(first, first + rows.n_rows)
-        rising &= write_rows(rows, columns, scales[some], starts[some], data, indices)
+        rising &= write_rows(*rows.arrays, columns, scales[some], starts[some], data, indices)
         first = some.stop
     made = csr_matrix((data, indices, indptr), shape=(len(order), n_columns))
     if not rising:
