@@ -11,8 +11,6 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from scipy.io import mmread
-from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
@@ -96,6 +94,8 @@ class Cells:
         """The cells of spans, from one to before another, of values of a type."""
         with _readable(self.name):
             if self.indptr is None:
+                from scipy.sparse import csr_matrix
+
                 dense = np.concatenate([self.data[slice(*span)] for span in spans])
                 X = csr_matrix(dense.astype(dtype, copy=False))
                 return Csr(X.data, X.indices, X.indptr, self.n_genes)
@@ -175,6 +175,9 @@ def _of_group(source: Source, file: Any, layer: str | None, var: str | None) -> 
 
 def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) -> Cells:
     """From a text of coordinates, gene by cell, and the tables beside it."""
+    from scipy.io import mmread
+    from scipy.sparse import csr_matrix
+
     folder, name = os.path.split(path)
     begin = os.path.join(folder, name[: max(0, name.rfind("matrix.mtx"))])
     table = zip(*_table(begin, "features", "genes"), strict=True)

@@ -16,6 +16,7 @@ from typing import Any, ClassVar, NoReturn, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
 from sparsemargin._engine.fitting.protocol import Space
@@ -213,7 +214,8 @@ class Learner(SharedParameters, Attributes):
         """Let there be what a model that begins so has learned: nothing yet."""
         space, progress = self._new_space(first), None
         if self._keeps_outputs:
-            n_places = count_places(space.n_labels, self._hypothesis == "average")
+            averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
+            n_places = count_places(space.n_labels, averaged, joint)
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         self._learned = Fitted(
             first.classes, first.form, space, self._structure, self._steps(first), slice_seed,

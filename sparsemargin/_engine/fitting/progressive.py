@@ -19,9 +19,10 @@ _NUMBERS, _MOST_ROWS, _FEWEST_ROWS = 1 << 20, 1 << 13, 1 << 5
 _MOST_ROWS_AVERAGED = 1 << 9
 
 
-def count_places(n_labels: int, averaged: bool) -> int:
-    """How many rows' outputs are kept, a power of two."""
-    most = _MOST_ROWS_AVERAGED if averaged else _MOST_ROWS
+def count_places(n_labels: int, averaged: bool, joint: bool = False) -> int:
+    """How many rows' outputs are kept, a power of two; half of them tell a temperature, which is
+    all that is made of a joint machine's."""
+    most = _MOST_ROWS_AVERAGED >> joint if averaged else _MOST_ROWS
     fitting = max(_FEWEST_ROWS, _NUMBERS // n_labels)
     return min(most, 1 << (fitting.bit_length() - 1))
 
