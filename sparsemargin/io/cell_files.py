@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gzip
 import os
+import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -18,6 +20,9 @@ from sparsemargin.io.sources import Source
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
+
+# Threads that unpack values.
+_UNPACKING = 2
 
 # What the paths of other forms end in, and what 10x's tables of features tell.
 _ZARR, _MATRIX = ("zarr.json", ".zgroup"), (".mtx", ".mtx.gz")
@@ -103,12 +108,37 @@ class Cells:
             indptr = pointers_of(
                 np.concatenate([np.diff(self.indptr[a : b + 1]) for a, b in spans]), kind
             )
-            data, indices, first = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind), 0
-            for span in spans:
-                entries = slice(*map(int, self.indptr[list(span)]))
-                to = slice(first, first := first + entries.stop - entries.start)
-                data[to], indices[to] = self.data[entries], self.indices[entries]
+            data, indices = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind)
+
+            def fill(span: tuple[int, int], first: int) -> None:
+                entries = slice(*map(int, self.indptr[list(span)]))  # type: ignore[index]
+                to = slice(first, first + entries.stop - entries.start)
+                data[to], indices[to] = _values(self.data, entries), _values(self.indices, entries)
+
+            starts = indptr[np.cumsum([0, *(b - a for a, b in spans[:-1])])].tolist()
+            with ThreadPoolExecutor(_UNPACKING) as pool:
+                list(pool.map(fill, spans, starts))
             return Csr(data, indices, indptr, self.n_genes)
+
+
+def _values(dataset: Any, entries: slice) -> Any:
+    """Some of a dataset's. What is packed by gzip is unpacked here: zlib lets other threads run
+    meanwhile, which h5py does not."""
+    packing = getattr(dataset, "compression", None)
+    if packing != "gzip" or dataset.fletcher32 or dataset.scaleoffset is not None:
+        return dataset[entries]
+    [size] = dataset.chunks
+    parts = list[np.ndarray]()
+    for start in range(entries.start // size * size, entries.stop, size):
+        skipped, packed = dataset.id.read_direct_chunk((start,))
+        if skipped:
+            return dataset[entries]
+        raw = np.frombuffer(zlib.decompress(packed), np.uint8)
+        if dataset.shuffle:
+            raw = np.ascontiguousarray(raw.reshape(-1, size).T).ravel()
+        part = slice(max(0, entries.start - start), entries.stop - start)
+        parts.append(raw.view(dataset.dtype)[part])
+    return np.concatenate(parts) if parts else dataset[entries]
 
 
 @contextmanager
@@ -116,7 +146,7 @@ def _readable(name: str) -> Iterator[None]:
     """Let errors of h5py name the file."""
     try:
         yield
-    except (OSError, RuntimeError, KeyError, ValueError) as error:
+    except (OSError, RuntimeError, KeyError, ValueError, zlib.error) as error:
         if isinstance(error, FileNotFoundError | PermissionError) or name in str(error):
             raise
         raise ValueError(

@@ -45,7 +45,7 @@ _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 _BUFFERED, _SPAN = 2 << 20, 64
 
 # A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
-_CHUNKS = 2
+_CHUNKS = 4
 
 # Cells of one type in a row that show that a file is sorted there.
 _RUN = 16

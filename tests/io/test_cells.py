@@ -199,6 +199,26 @@ def test_matrices_of_10x(adata, tmp_path, kinds):
         assert fit_anndata(what, told, var="id", max_iter=1).feature_names_in_[1] == "ENSG1"
 
 
+@pytest.mark.parametrize("how", [
+    {"compression": "gzip"}, {"compression": "gzip", "shuffle": True}, {"compression": "lzf"},
+    {"compression": "gzip", "fletcher32": True}, {"chunks": (100,)},
+])  # fmt: skip
+def test_packed_values_are_those_that_h5py_reads(adata, path, how):
+    expected = weights(fit_anndata(adata, "cell_type", **IN_ORDER))
+    with h5py.File(path, "a") as file:
+        for name in "data", "indices":
+            values = file["X"][name][:]
+            del file["X"][name]
+            file["X"].create_dataset(name, data=values, **{"chunks": (1000,), **how})
+    assert np.array_equal(weights(fit_anndata(path, "cell_type", **IN_ORDER)), expected)
+    if how == {"compression": "gzip"}:
+        with h5py.File(path, "a") as file:
+            dataset = file["X"]["data"]
+            _, packed = dataset.id.read_direct_chunk((0,))
+            dataset.id.write_direct_chunk((0,), packed[: len(packed) // 2])
+        assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
+
+
 def test_wrong_matrices_of_10x_are_told(adata, tmp_path):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
