@@ -31,7 +31,6 @@ def folder(originals, tmp_path_factory):
     return folder
 
 
-# All but `evaluate` where probabilities are judged, which scipy fits.
 SEVERAL_COMMANDS = """
 import sys
 from sparsemargin.cli.app import main
@@ -47,10 +46,11 @@ train long.svm -o b.model -q --class-weight 1=2
 train train.svm -o b.model -q --epochs 2 --readable b.txt
 train train.svm -o c.model -q --init b.model
 predict b.model test.svm -o labels.txt
+evaluate b.model test.svm -q
 inspect b.model
 info train.svm
 train train.svm -o d.model -q --algo ho --max-updates 10
-predict d.model test.svm -o labels.txt
+evaluate d.model test.svm
 train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500
 predict e.model test.svm -o labels.txt
 evaluate e.model test.svm -q
