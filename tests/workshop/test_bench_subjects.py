@@ -69,7 +69,7 @@ def test_the_soaks_reference_is_the_algorithm(p, alpha):
 
 
 def part_of(report):
-    machine = dict.fromkeys(("cpu", "cpus", *tables.PACKAGES), "some")
+    machine = dict.fromkeys(("cpu", "cpus", "scikit-learn"), "some")
     return {"quick": False, "report": json.loads(json.dumps(report)) | {"machine": machine}}
 
 
@@ -178,9 +178,13 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
     report = defaults.dense(Namespace(rounds=1))
     rendered = tables.render(tables.select({"dense": part_of(report)}))
     assert len(report["logs"]) == 45
-    for name, lines in ("logs", 15), ("few", 15):
-        found = re.findall("as they are|centred|standardised", rendered[name])
-        assert len(found) == lines
+    for name, second in ("logs", "centred"), ("few", "standardised"):
+        assert f"as they are; {second}" in rendered[name]
+        first, *_ = (each for each in report[name] if each["values"] == second)
+        cells = re.findall(rf"^\| `{re.escape(first['contestant'])}` (.*)", rendered[name], re.M)
+        assert len(cells) == 1
+        assert f"; {first['error']:.1f} |" in cells[0]
+        assert len(re.findall(r"\d+\.\d; \d+\.\d", rendered[name])) == len(report[name]) / 3
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
