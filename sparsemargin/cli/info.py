@@ -253,19 +253,12 @@ def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _row_facts(figures: dict[str, Any]) -> dict[str, str]:
     labels = [f"{entry['label']} ({entry['rows']:,})" for entry in figures["labels"]]
-    facts = {
-        "rows": f"{figures['rows']:,}",
-        **(
-            {}
-            if figures["kind"] == "texts"
-            else {
-                "features": f"{figures['features']:,}",
-                "entries": f"{figures['entries']:,}",
-                "density": percent(figures["density"]),
-            }
-        ),
-        "labels": some(labels),
-    }
+    facts = {"rows": f"{figures['rows']:,}"}
+    if figures["kind"] != "texts":
+        facts["features"] = f"{figures['features']:,}"
+        facts["entries"] = f"{figures['entries']:,}"
+        facts["density"] = percent(figures["density"])
+    facts["labels"] = some(labels)
     for name, text in (
         ("rows_without_label", "without label"), ("rows_of_several_labels", "several labels")
     ):  # fmt: skip
