@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -296,6 +297,19 @@ def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, t
     shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
     expected = run("predict", folder / "a.model", folder / "test.svm").stdout
     assert shown.replace("\r\n", "\n") == expected
+
+
+def test_a_terminal_gets_no_line_that_is_too_long(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"a label of a good many words, the one of number {i}" for i in range(8)]
+    lines = [f"{name}\tword{i} word{j}\n" for i, name in enumerate(names) for j in range(9)]
+    (tmp_path / "rows.tsv").write_text("".join(lines))
+    for command in ("train rows.tsv -o a.model", "info a.model", "evaluate a.model rows.tsv"):
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_terminal(*command.split()))
+        # A display returns to the beginning of its line.
+        assert max(map(len, re.split("[\r\n]+", shown))) <= 100
+        words = re.sub(r"[^\w]+", " ", shown)
+        assert all(f"number {i} " in words for i in range(8))
 
 
 def test_a_terminal_shows_errors_in_lines_that_end_between_words(tmp_path):
