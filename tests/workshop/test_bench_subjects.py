@@ -186,6 +186,16 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
         assert f"; {error:.1f} |" in lines[0]
 
 
+@depth.long
+def test_genotypes_are_told_by_seed(monkeypatch):
+    one = dict(list(defaults.OF_GENOTYPES.items())[1:2])
+    monkeypatch.setattr(defaults, "OF_GENOTYPES", one)
+    report = defaults.genotypes(Namespace(quick=True))
+    assert [entry["of"] for entry in report["genotypes"]] == ["seed 0", "seed 1"]
+    assert all(70 < entry["accuracy"] < entry["auc"] for entry in report["genotypes"])
+    assert set(tables.render(tables.select({"genotypes": part_of(report)}))) == {"genotypes"}
+
+
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
 @depth.long
 def test_matrix_perceptrons_are_measured_beside_linear_svc(monkeypatch):
