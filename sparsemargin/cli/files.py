@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -63,49 +63,44 @@ def text_sources(files: Iterable[str]) -> list[Source]:
 
 
 def document_form(
-    sources: Sequence[Source], form: str | None, text: str, label: str, *, texts: bool = False
-) -> DocumentForm | None:
-    """How the sources are read where they are texts; None: they are svmlight text. With `texts` a
-    name that may be of either is of texts."""
-    told = (lambda source: form_of(source.name) or "svmlight") if texts else _form_of
-    forms = {source.name: form or told(source) for source in sources}
-    if len({each == "svmlight" for each in forms.values()}) > 1:
-        named = ", ".join(f"{name} ({each})" for name, each in forms.items())
+    sources: Sequence[Source], form: str | None, text: str, label: str, *,
+    told: Callable[[Source], str | None] | None = None,
+) -> DocumentForm | None:  # fmt: skip
+    """How the sources are read where they are texts, by what is `told` of each, None being svmlight
+    text: by its name, and, where that may be of either, by its first lines. None: they are svmlight
+    text."""
+    forms = {source.name: form or (told or _form_of)(source) for source in sources}
+    if len({each is None for each in forms.values()}) > 1:
+        named = ", ".join(f"{name} ({each or 'svmlight'})" for name, each in forms.items())
         raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
-    if "svmlight" in forms.values():
+    if None in forms.values():
         return None
     return DocumentForm(form, text, label)  # type: ignore[arg-type]
 
 
-def form_of_shards(
-    files: Iterable[str], form: str | None, text: str, label: str
-) -> DocumentForm | None:
-    """As `document_form`, by the names alone, as the files may be elsewhere."""
-    forms = {form or form_of(name) for name in files} - {None, "fasttext" if not form else None}
-    return DocumentForm(form, text, label) if forms else None  # type: ignore[arg-type]
-
-
-def _form_of(source: Source) -> str:
+def _form_of(source: Source) -> str | None:
     """By the end of the name; svmlight text is called .txt, too."""
-    form = form_of(source.name) or "svmlight"
+    form = form_of(source.name)
     if form != "fasttext" or not source.rereadable:
         return form
     with closing(source.blocks([])) as blocks:
         labelled = any(each.buffer.find(LABEL, 0, each.stop) >= 0 for each in islice(blocks, 1))
-    return form if labelled else "svmlight"
+    return form if labelled else None
 
 
-def cell_form(sources: Sequence[Source], options: dict[str, Any]) -> Any:
+def cell_form(
+    sources: Sequence[Source], options: dict[str, Any], told: Callable[[Source], bool] = is_cells
+) -> Any:
     """How cells are read, by the options for them, which are taken out; None: the sources are
-    none."""
+    none, by what is `told` of each."""
     given = {name: options.pop(name) for name in CELL_OPTIONS}
-    kinds = {is_cells(source) for source in sources}
+    kinds = set(map(told, sources))
     if len(kinds) > 1:
         raise click.UsageError("Files of cells and of text can't be read together.")
     if True not in kinds:
-        told = [option_name(name) for name, value in given.items() if value is not None]
-        if told:
-            raise click.UsageError(f"{told[0]} is for files of cells: .h5ad, .h5.")
+        names = [option_name(name) for name, value in given.items() if value is not None]
+        if names:
+            raise click.UsageError(f"{names[0]} is for files of cells: .h5ad, .h5.")
         return None
     from sparsemargin.io.cells import CellForm
 
@@ -127,7 +122,7 @@ def opened_model(
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
-    how = document_form(sources, *named, texts=True)
+    how = document_form(sources, *named, told=lambda source: form_of(source.name))
     if how is None:
         raise click.UsageError(
             f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "

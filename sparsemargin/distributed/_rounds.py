@@ -24,6 +24,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
+from sparsemargin.distributed._making import Making
 from sparsemargin.distributed._mixing import (
     MistakesMixer,
     Mixing,
@@ -36,7 +37,7 @@ from sparsemargin.distributed._mixing import (
     VectorMixer,
 )
 from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
-from sparsemargin.distributed._shards import Shard, Texts, names_of
+from sparsemargin.distributed._shards import Shard, names_of
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
@@ -180,7 +181,7 @@ class ShardOptions(FitOptions):
     mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
-    texts: Texts | None = None
+    making: Making | None = None
 
 
 class Rounds:
@@ -190,7 +191,7 @@ class Rounds:
         self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: ShardOptions
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
-        self.report, self.on_round = options.report, options.on_round
+        self.report, self.on_round, self.making = options.report, options.on_round, options.making
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
         if isinstance(self.mixer, VectorMixer):
             mixture.narrow(all_columns(surveys, mixture.schema.n_columns))
@@ -225,7 +226,10 @@ class Rounds:
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
-        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"])
+        steps = []
+        if options.making is not None:
+            steps = [(options.making.name, options.making.step), ("classifier", None)]
+        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"], steps)
 
     def _mixer(self, options: ShardOptions) -> SingleMixer:
         n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing
@@ -266,7 +270,10 @@ class Rounds:
         except LostScheduler as error:
             told = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
             raise LostScheduler(told) from error.__cause__
-        return self._finished()
+        learner = self._finished()
+        if self.making is not None and self.making.finish(learner):
+            self._write_checkpoint(learner)
+        return learner
 
     def _what_is_left(self) -> str:
         """What there is of a fit that broke off, and what to do."""
@@ -373,9 +380,9 @@ class Rounds:
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
         self._count_the_rest()
-        self._write_checkpoint()
+        self._write_checkpoint(self._finished())
 
-    def _write_checkpoint(self) -> None:
+    def _write_checkpoint(self, learner: Learner) -> None:
         if self.checkpoint is None:
             return
         position = {
@@ -383,7 +390,7 @@ class Rounds:
             "converged": self.converged, "is_over": self.is_over,
             "patience": None if self.patience is None else asdict(self.patience),
         }  # fmt: skip
-        save = partial(self.checkpoint.write, self._finished(), position)
+        save = partial(self.checkpoint.write, learner, position)
         try:
             save(self.checkpoint.path)
         except OSError as error:

@@ -108,7 +108,8 @@ def schema_of_files(
     assert reading is not None
     for s, survey in enumerate(surveys):
         table.take(survey.labels.texts, survey.labels.numbers)
-        if survey.reading != reading:
+        # Values of two types become the wider one.
+        if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
                 f"Shards 0 and {s} were read in different ways: {reading} and {survey.reading}. "
                 "Make their row caches anew with the same settings."

@@ -231,7 +231,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
                 f"paths must be a path, a pattern, an open file or a list of these, got {path!r}"
             )
         else:
-            found += _matches(os.fsdecode(path))
+            found += files_named(os.fsdecode(path))
     if not found:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
@@ -258,7 +258,8 @@ def _source_of_open(file: Any) -> Source:
     return Source(name, None, None, None, plain=False, file=file)
 
 
-def _matches(path: str) -> list[str]:
+def files_named(path: str) -> list[str]:
+    """The path itself, or the files that it is a pattern of, sorted."""
     if is_url(path):
         # A question mark begins what a server is asked.
         wild = _MAGIC.intersection(path.split("?")[0])
