@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -255,7 +256,12 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     with backend_of(options.client, given, making) as backend:
         if making is not None:
             options = making.meet(backend, options)
-        surveys = in_order(backend.each(survey, __version__, len(given) > 1))
+        # The terms are those of the first shard.
+        steps = [making.step if making and making.asks else None, *[None] * (len(given) - 1)]
+        found = in_order(backend.each(survey, __version__, len(given) > 1, starts=steps))
+        surveys = [each for each, _ in found]
+        if steps[0] is not None:
+            steps[0].terms_ = pickle.loads(found[0][1])
         check_rows_there(surveys)
         if making is not None:
             options = making.settle(options, sum(each.n_rows for each in surveys))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -51,11 +50,13 @@ class Texts:
         return self.step.transform(texts)
 
     def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
-        """Let the vectorizer keep words of the first texts; the options as they are."""
-        if hasattr(self.step, "remember_terms") and not hasattr(self.step, "terms_"):
-            ((_, terms),) = backend.each(_terms_of, self.step, of=[0])
-            self.step.terms_ = pickle.loads(terms)
+        """The options; all shards are asked for what has to be known beforehand."""
         return options
+
+    @property
+    def asks(self) -> bool:
+        """Whether the vectorizer is to know terms of the first texts."""
+        return hasattr(self.step, "remember_terms") and not hasattr(self.step, "terms_")
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
         """The options, where the rows tell what is left open."""
@@ -64,11 +65,6 @@ class Texts:
     def finish(self, learner: Learner) -> bool:
         """Whether anything is left to be done to a learner."""
         return False
-
-
-def _terms_of(shard: Any, vectorizer: Any) -> bytes:
-    # Dask would send them one by one.
-    return pickle.dumps(shard.terms(deepcopy(vectorizer)))
 
 
 @dataclass
@@ -86,6 +82,7 @@ class CellRows:
     sample: tuple[Any, list[str]] | None = None
 
     name: ClassVar = "normalizer"
+    asks: ClassVar = False
 
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:

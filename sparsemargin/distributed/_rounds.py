@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import inf
@@ -90,9 +91,12 @@ def check_library(library: str) -> None:
         )
 
 
-def survey(shard: Shard, library: str, columns: bool) -> Survey:
+def survey(shard: Shard, library: str, columns: bool, step: Any) -> tuple[Survey, bytes]:
+    """What has to be known of a shard, and the terms that a vectorizer calls columns by, pickled,
+    as Dask would send them one by one."""
     check_library(library)
-    return shard.survey(columns)
+    terms = None if step is None else shard.terms(deepcopy(step))
+    return shard.survey(columns), pickle.dumps(terms)
 
 
 def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -> Update | None:
@@ -380,9 +384,9 @@ class Rounds:
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
         self._count_the_rest()
-        self._write_checkpoint(self._finished())
+        self._write_checkpoint()
 
-    def _write_checkpoint(self, learner: Learner) -> None:
+    def _write_checkpoint(self, learner: Learner | None = None) -> None:
         if self.checkpoint is None:
             return
         position = {
@@ -390,7 +394,7 @@ class Rounds:
             "converged": self.converged, "is_over": self.is_over,
             "patience": None if self.patience is None else asdict(self.patience),
         }  # fmt: skip
-        save = partial(self.checkpoint.write, learner, position)
+        save = partial(self.checkpoint.write, learner or self._finished(), position)
         try:
             save(self.checkpoint.path)
         except OSError as error:

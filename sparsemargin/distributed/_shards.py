@@ -17,7 +17,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.rows.columns import NO_ROWS, Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed._making import CellRows, Making, Texts, is_array
@@ -100,10 +100,11 @@ class MatrixShard:
     texts: Sequence[str] = ()  # the first ones, of which the rows were made
     # Of the fit that learns from them.
     parts: dict[Part, MatrixPart] = field(default_factory=dict)
+    own: Chosen | None = None  # the columns of all rows
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {**vars(self), "parts": {}}
+        return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
     def of(cls, X: Any, y: Any, making: Making | None = None) -> MatrixShard:
@@ -179,9 +180,10 @@ class MatrixShard:
         """The coordinates that a part of the rows has, which are over these from now on."""
         part = self.part(schema, which)
         if part.chosen is None:
-            chosen = Chosen(n_coordinates, part.rows)
-            part.rows = over(chosen, part.rows, n_coordinates > part.rows.n_features)
-            part.chosen = chosen
+            if self.own is None:
+                self.own = Chosen(n_coordinates, self.rows)
+            part.chosen = self.own.within([part.rows.indices], len(part.rows.indices))
+            part.rows = over(part.chosen, part.rows, n_coordinates > part.rows.n_features)
         return part.chosen
 
     def epoch(
@@ -225,6 +227,7 @@ class FileShard:
     making: Making | None = None  # how rows are made of texts or cells; None: of svmlight text
     # Of the fit that learns from them.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
+    own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
     passes: Passes | None = field(default=None, compare=False)
 
     def __sizeof__(self) -> int:
@@ -233,7 +236,7 @@ class FileShard:
 
     def __getstate__(self) -> dict[str, Any]:
         # An open file does not travel.
-        return {**vars(self), "chosen": {}, "passes": None}
+        return {**vars(self), "chosen": {}, "own": None, "passes": None}
 
     @property
     def name(self) -> str:
@@ -310,7 +313,7 @@ class FileShard:
 
     def _columns(self, cache: RowCache) -> np.ndarray:
         indices = (block.indices for block in cache.blocks())
-        chosen = chosen_of(cache.n_columns, indices, cache.n_entries)
+        chosen = Chosen(cache.n_columns, NO_ROWS, indices, cache.n_entries)
         return packed(chosen.columns, cache.n_columns)
 
     def survey(self, columns: bool) -> Survey:
@@ -328,9 +331,11 @@ class FileShard:
         """The coordinates that a part of the rows has."""
         if which not in self.chosen:
             passes, cache = self.rows()
+            if self.own is None:
+                of_all = (block.indices for block in cache.blocks())
+                self.own = Chosen(n_coordinates, NO_ROWS, of_all, cache.n_entries)
             indices = (block.indices for block, _ in passes.again(None, 1, which))
-            n_entries = cache.n_entries // which[1]
-            self.chosen[which] = chosen_of(n_coordinates, indices, n_entries)
+            self.chosen[which] = self.own.within(indices, cache.n_entries // which[1])
         return self.chosen[which]
 
     def epoch(
@@ -381,12 +386,6 @@ def sampled(
             some.append((rows_at(rows, chosen), targets[chosen]))
             n_rows -= len(chosen)
     return counts, some
-
-
-def chosen_of(n: int, indices: Iterable[np.ndarray], n_entries: int) -> Chosen:
-    """The columns, of n, that so many entries have, which come in arrays."""
-    no_rows = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), n)
-    return Chosen(n, no_rows, indices, n_entries)
 
 
 Shard = MatrixShard | FileShard
