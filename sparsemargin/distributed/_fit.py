@@ -124,9 +124,11 @@ def fit_distributed(
           texts: each partition is a shard.
         - Pairs (X, y) as `fit_csr` takes them, or of lists of texts with their labels; each may be
           a Dask ``Delayed`` or ``Future``.
-        - Paths or URLs of files of svmlight text or of texts, as for `fit_svmlight` and `fit_text`,
-          or patterns of such; a list of paths is one shard. They are read where the worker is,
-          once; then their row caches are. A row cache (``*.smcache``) may itself be given.
+        - Paths or URLs of files of svmlight text, of texts or of cells, as for `fit_svmlight`,
+          `fit_text` and `fit_anndata`, or patterns of such, each file a shard; a list of paths
+          within the list is one shard. They are read where the worker is, once; then their row
+          caches are. A row cache (``*.smcache``) may itself be given.
+        - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
     y : Dask collection or array-like of shape (n_samples,), default=None
         The labels that go with a Dask array, column or bag, in parts as those of `shards`.
     client : dask.distributed.Client, str or None, default=None
@@ -136,7 +138,8 @@ def fit_distributed(
         As for `fit_csr`. None: what `fit_csr` takes, by 10,000 of the rows of all shards.
     max_iter : int, None or "auto", default="auto"
         Epochs. None: until an epoch makes no correction on any shard. "auto": of an algorithm that
-        is named five; else one, or more where rows are few, as for `AutoClassifier`.
+        is named five; else one, or more where rows are few, as for `AutoClassifier`; of cells as
+        for `fit_anndata`.
     mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
         "uniform": the vectors of all shards weigh the same; "errors": for each label as much as
         the corrections they made. "ring": each label's vector visits one shard after the other, so
@@ -156,11 +159,12 @@ def fit_distributed(
         What makes rows of texts: a `HashingVectorizer`, or one that is fitted. None: words and
         pairs, hashed, as for files in `fit_text`.
     format, text, label
-        Of texts, as for `fit_text`.
+        Of texts, as for `fit_text`; `label` also of cells, as for `fit_anndata`.
     memory_limit : int, default=2**30
         Bytes the weights may take.
     checkpoint : path, default=None
-        A model file, or its URL, that is written after each epoch, whole or not at all.
+        A model file, or its URL, that is written after each epoch, whole or not at all; of texts
+        and cells the whole pipeline, in which cells' confidence is missing until the end.
     resume : bool, default=False
         Whether to go on from the checkpoint, if there is one; the model is then the same to the
         bit as that of a fit that was not broken off.
@@ -169,15 +173,16 @@ def fit_distributed(
     verbose : int, default=0
         Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
     **params
-        Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
-        first shard. Refused, with what to do instead, are kernels, and those that
+        Parameters of the estimator; of cells also `genes`, `layer`, `normalize`, `target_sum`,
+        `var` and `match`, as for `fit_anndata`. ``intercept_scaling="auto"`` measures the first
+        rows of the first shard. Refused, with what to do instead, are kernels, and those that
         need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
         ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``; and `sample_weight`.
 
     Returns
     -------
     estimator : Classifier or sklearn.pipeline.Pipeline
-        The fitted estimator; of texts a pipeline, as `fit_text` gives it.
+        The fitted estimator; of texts and cells a pipeline, as of `fit_text` and `fit_anndata`.
 
     Raises
     ------

@@ -10,6 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -162,21 +163,15 @@ class CellRows:
         return True
 
 
-@dataclass(frozen=True)
-class _Genes:
-    """Those of a file, of which `is_gene` tells features that are none."""
-
-    name: str
-    genes: np.ndarray
-    is_gene: np.ndarray | None
-
-
-def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[_Genes], np.ndarray]:
+def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
     """The genes of each of the files of a shard, and its classes."""
     from sparsemargin.io.cells import labels_of
 
     with form.open(shard.paths) as cells:
-        genes = [_Genes(each.name, each.genes, each.is_gene) for each in cells]
+        genes = [
+            SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene)
+            for each in cells
+        ]
         return genes, labels_of(cells, label)[1]
 
 

@@ -54,7 +54,8 @@ _HEAVY = 1 << 27
 _TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
 
 _FORMS = (
-    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
+    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), a list of paths, "
+    "or an AnnData with a Dask array"
 )
 
 #: Rows, their targets, the number of the first one in the shard, and the order to take them in.
@@ -182,8 +183,10 @@ class MatrixShard:
         if part.chosen is None:
             if self.own is None:
                 self.own = Chosen(n_coordinates, self.rows)
-            part.chosen = self.own.within([part.rows.indices], len(part.rows.indices))
-            part.rows = over(part.chosen, part.rows, n_coordinates > part.rows.n_features)
+            # In time of the columns that the shard has, not of all.
+            rows, has_bias = self.own.of_rows(part.rows), n_coordinates > part.rows.n_features
+            places = Chosen(len(self.own.columns), rows)
+            part.rows, part.chosen = over(places, rows, has_bias), places.within(self.own)
         return part.chosen
 
     def epoch(
@@ -334,8 +337,9 @@ class FileShard:
             if self.own is None:
                 of_all = (block.indices for block in cache.blocks())
                 self.own = Chosen(n_coordinates, NO_ROWS, of_all, cache.n_entries)
-            indices = (block.indices for block, _ in passes.again(None, 1, which))
-            self.chosen[which] = self.own.within(indices, cache.n_entries // which[1])
+            met = (self.own.position(rows.indices) for rows, _ in passes.again(None, 1, which))
+            places = Chosen(len(self.own.columns), NO_ROWS, met, cache.n_entries // which[1])
+            self.chosen[which] = places.within(self.own)
         return self.chosen[which]
 
     def epoch(

@@ -64,13 +64,11 @@ class Chosen:
         parts = chain(([n - 1], met), others)
         self.columns, self.position = union(n, parts, len(met) + n_others)
 
-    def within(self, parts, n_entries):
-        """The columns that arrays of so many of these have; in time of `columns`, not of n."""
-        met = map(self.position, parts)
-        own = Chosen(len(self.columns), NO_ROWS, met, n_entries)
-        of_all = copy(own)
-        of_all.columns = self.columns[own.columns]
-        of_all.position = lambda indices: own.position(self.position(indices))
+    def within(self, whole):
+        """The same columns by their numbers among all, where these are places among `whole`."""
+        of_all = copy(self)
+        of_all.columns = whole.columns[self.columns]
+        of_all.position = lambda numbers: self.position(whole.position(numbers))
         return of_all
 
     def of_rows(self, rows, n_last=0):
