@@ -525,7 +525,8 @@ def _level_table(parts: Parts) -> str:
     def way(entry: dict[str, Any]) -> str:
         if entry["shards"] == 1:
             return ""
-        return "ring" if entry["mixing"] == "ring" else f"{entry['mixes']} mixtures"
+        mixes = entry["mixes"]
+        return "ring" if entry["mixing"] == "ring" else f"{mixes} mixture{'s' * (mixes > 1)}"
 
     alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
     rows = [

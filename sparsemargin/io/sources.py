@@ -140,6 +140,13 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
+    def head(self, n_bytes: int) -> bytes:
+        """Its first bytes."""
+        if self.remote is not None:
+            return self.remote.read(0, min(n_bytes, self.remote.size))
+        with self._open() as file:
+            return file.read(n_bytes) or b""
+
     def identity(self) -> dict[str, Any] | None:
         """What changes when the file does: size, times, first and last bytes, or the version that
         a store tells; None for pipes."""
