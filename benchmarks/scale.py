@@ -510,7 +510,10 @@ def _header(curve: dict[str, Any]) -> str:
 
 def _shards(parts: Parts, name: str) -> str:
     errors = lambda curve: f"{100 * curve['errors'][0]:.2f}, {100 * curve['errors'][-1]:.2f}"  # noqa: E731
-    found = [curve for curve in parts[name]["curves"] if curve["mixing"] == "uniform"]
+    found = [
+        curve for curve in parts[name]["curves"]
+        if curve["mixing"] == "uniform" and curve["shards"] in DRAWN_SHARDS
+    ]  # fmt: skip
     return pivot(
         [("test error %", "{learner}"),
          ("after epochs", lambda curve: f"1, {len(curve['errors'])}")],

@@ -62,14 +62,19 @@ def text_sources(files: Iterable[str]) -> list[Source]:
     return sources
 
 
+#: What files are of by their names: see `form_elsewhere`.
+Told = Callable[[str], str | None]
+
+
 def document_form(
-    sources: Sequence[Source], form: str | None, text: str, label: str, *,
-    told: Callable[[Source], str | None] | None = None,
-) -> DocumentForm | None:  # fmt: skip
-    """How the sources are read where they are texts, by what is `told` of each, None being svmlight
-    text: by its name, and, where that may be of either, by its first lines. None: they are svmlight
-    text."""
-    forms = {source.name: form or (told or _form_of)(source) for source in sources}
+    sources: Sequence[Source], form: str | None, text: str, label: str, *, told: Told | None = None
+) -> DocumentForm | None:
+    """How the sources are read where they are texts, by what is `told` of their names, or by these
+    and, where a name may be of either, by the first lines; None: they are svmlight text."""
+    forms = {
+        source.name: form or (_form_of(source) if told is None else told(source.name))
+        for source in sources
+    }
     if len({each is None for each in forms.values()}) > 1:
         named = ", ".join(f"{name} ({each or 'svmlight'})" for name, each in forms.items())
         raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
@@ -88,13 +93,11 @@ def _form_of(source: Source) -> str | None:
     return form if labelled else None
 
 
-def cell_form(
-    sources: Sequence[Source], options: dict[str, Any], told: Callable[[Source], bool] = is_cells
-) -> Any:
+def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | None = None) -> Any:
     """How cells are read, by the options for them, which are taken out; None: the sources are
-    none, by what is `told` of each."""
+    none, by what is `told` of their names, or by their first bytes."""
     given = {name: options.pop(name) for name in CELL_OPTIONS}
-    kinds = set(map(told, sources))
+    kinds = {is_cells(each) if told is None else told(each.name) == "cells" for each in sources}
     if len(kinds) > 1:
         raise click.UsageError("Files of cells and of text can't be read together.")
     if True not in kinds:
@@ -122,7 +125,7 @@ def opened_model(
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
-    how = document_form(sources, *named, told=lambda source: form_of(source.name))
+    how = document_form(sources, *named, told=form_of)
     if how is None:
         raise click.UsageError(
             f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "

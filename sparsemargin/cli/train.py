@@ -171,12 +171,13 @@ def command(
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
     named = [options.pop(name) for name in ("format", "text", "label")]
-    if dask is None:
-        cells, shards = cell_form(sources, options), []
-        how = None if cells is not None else document_form(sources, *named)
-    else:
-        shards = [each for name in files for each in files_named(name)]
-        cells, how = _forms_elsewhere(shards, options, *named)
+    found, by_name = sources, None
+    if dask is not None:
+        names = [name for each in files for name in files_named(each)]
+        found = [Source(name, None, None, None, plain=False) for name in names]
+        by_name = partial(form_elsewhere, form=named[0])
+    cells = cell_form(found, options, by_name)
+    how = None if cells is not None else document_form(found, *named, told=by_name)
     normalizing = {name: options.pop(name) for name in ("cell_values", "target_sum")}
     init, settings = options["init_model"], _settings(options)
     if cells is None:
@@ -202,7 +203,7 @@ def command(
             settings.pop("max_iter", None)
         making = _making(how, cells, named[-1], vectorizer, settings)
         given = {"client": dask, "checkpoint": output, "making": making, **mixing, **settings}
-        learn = _learn_on_dask(shards, given)
+        learn = _learn_on_dask([each.name for each in found], given)
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -407,18 +408,6 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
     for key, name in _NOT_ON_DASK.items():
         if dask is not None and options[key]:
             raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
-
-
-def _forms_elsewhere(
-    names: Sequence[str], options: dict[str, Any], form: Any, text: str, label: str
-) -> tuple[Any, DocumentForm | None]:
-    """How cells are read, and how texts, in files that this machine need not have."""
-    sources = [Source(name, None, None, None, plain=False) for name in names]
-    kinds = {name: form_elsewhere(name, form) for name in names}
-    cells = cell_form(sources, options, lambda source: kinds[source.name] == "cells")
-    if cells is not None:
-        return cells, None
-    return None, document_form(sources, form, text, label, told=lambda source: kinds[source.name])
 
 
 def _making(
