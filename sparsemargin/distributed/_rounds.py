@@ -43,6 +43,7 @@ from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
 from sparsemargin.io.options import FitOptions
+from sparsemargin.io.pipelines import encoded
 from sparsemargin.io.remote import exists
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
@@ -233,6 +234,7 @@ class Rounds:
         steps = []
         if options.making is not None:
             steps = [(options.making.name, options.making.step), ("classifier", None)]
+            encoded(steps[:1])  # refuses what model files can't hold before it is learned with
         return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"], steps)
 
     def _mixer(self, options: ShardOptions) -> SingleMixer:

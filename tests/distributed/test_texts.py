@@ -82,6 +82,14 @@ def test_a_fit_that_is_cut_is_kept_and_resumed_with_its_vectorizer(paths, tmp_pa
         assert_same(model[-1], whole[-1])
 
 
+def test_a_vectorizer_that_no_model_file_holds_is_refused_before_an_epoch(paths, tmp_path):
+    rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
+    how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
+    with pytest.raises(ValueError, match="is a function, which a model file can't hold"):
+        fit_distributed(paths, vectorizer=vectorizer, **how)
+    assert rounds == []
+
+
 def test_a_pattern_is_as_many_shards_as_there_are_files(paths, tmp_path):
     rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
     expected = fit_distributed(paths, **how)
