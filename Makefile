@@ -162,7 +162,6 @@ lint: $(VENV)/equipped
 
 $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
-	$(VENV)/bin/python -m pip install -q --upgrade pip
 
 # Editable, so that python started in this folder finds the compiled engine. Bytecode is made of what is
 # imported, when it is: of everything it would take a quarter of a minute before anything is shown.

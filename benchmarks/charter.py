@@ -60,6 +60,7 @@ PARTS = {
     "kernels": Part("Kernels", "kernels.py", ("--rounds", "1")),
     "genomes": Part("Errors on microarrays", "defaults.py", ("--only", "genomes")),
     "dense": Part("Errors on dense rows", "defaults.py", ("--only", "dense")),
+    "genotypes": Part("Genotypes", "defaults.py", ("--only", "genotypes")),
 }  # fmt: skip
 
 

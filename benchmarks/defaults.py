@@ -21,6 +21,9 @@ it makes a difference. Epochs and `alpha` of what comes were chosen on leukemia 
 `dense`: as they come, on logarithms of intensities and on data of few features, centred and
 standardised or not; what `fit_csr(X, y)` takes for dense rows was chosen on these.
 
+`genotypes`: as they come, beside linear models of few weights, on variants of which few tell
+anything.
+
 `larger-p`: when a larger p pays and when it hurts, on the ten RCV1 topics that report, and on the
 artificial data of the ALMA paper, where 3 or 300 of 300 features are relevant and none or a tenth
 of the training labels are wrong.
@@ -31,7 +34,7 @@ problems. The defaults are those of the least mean but where twice the epochs ga
 point, or half a point at the cost of a matrix. named_defaults.json are the figures, ``named``, that
 they were chosen by.
 
-All but `named` need the files in the folder that SPARSEMARGIN_DATA names.
+All but `named` and `genotypes` need the files in the folder that SPARSEMARGIN_DATA names.
 
     python benchmarks/defaults.py [--only claims classes ...] [--rounds 5] [--draws 3]
 """
@@ -44,6 +47,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
 from statistics import mean
+from time import process_time
 from typing import Any
 
 import numpy as np
@@ -56,7 +60,7 @@ from sklearn.linear_model import (
     RidgeClassifierCV,
     SGDClassifier,
 )
-from sklearn.metrics import average_precision_score, f1_score
+from sklearn.metrics import average_precision_score, f1_score, roc_auc_score
 from sklearn.model_selection import GridSearchCV, StratifiedKFold, StratifiedShuffleSplit
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.neighbors import NearestCentroid
@@ -405,6 +409,38 @@ def dense(options: Namespace) -> dict[str, Any]:
     return {"logs": logs, "few": few}
 
 
+L1 = partial(LogisticRegression, penalty="l1", solver="liblinear", random_state=0)
+#: `fit(X, y)` returns a fitted classifier.
+OF_GENOTYPES: dict[str, Callable[[Any, Any], Any]] = {
+    AS_IT_COMES: partial(fit_csr, random_state=0),
+    'fit_csr(X, y, "pnorm", p="log", max_iter=5)': partial(
+        fit_csr, algo="pnorm", p="log", max_iter=5, random_state=0
+    ),
+    AROW_OF_20: partial(fit_csr, algo="arow", max_iter=20, random_state=0),
+    'LogisticRegression(penalty="l1", solver="liblinear")': lambda X, y: L1().fit(X, y),
+    'LogisticRegression(penalty="l1", solver="liblinear", C=0.03)': (
+        lambda X, y: L1(C=0.03).fit(X, y)
+    ),
+}
+
+
+def genotypes(options: Namespace) -> dict[str, Any]:
+    """Accuracy, area under the curve and CPU seconds on variants of which few tell anything."""
+    warnings.simplefilter("ignore")
+    n_features, entries = 10_000 if options.quick else 100_000, []
+    for seed in range(2):
+        X, y, _ = datasets.make_genotypes(3000, n_features, random_state=seed)
+        for name, fit in OF_GENOTYPES.items():
+            started = process_time()
+            model = fit(X[:2000], y[:2000])
+            entries.append({
+                "contestant": name, "of": f"seed {seed}", "seconds": process_time() - started,
+                "accuracy": 100 * model.score(X[2000:], y[2000:]),
+                "auc": 100 * roc_auc_score(y[2000:], model.decision_function(X[2000:])),
+            })  # fmt: skip
+    return {"genotypes": entries}
+
+
 def flipped(y: np.ndarray, noise: float, seed: int) -> np.ndarray:
     """Labels of two classes, a share of them wrong."""
     wrong = np.random.default_rng(seed).random(len(y)) < noise
@@ -514,6 +550,6 @@ if __name__ == "__main__":
     timing.run(
         parser,
         {"claims": claims, "classes": classes, "rare": rare, "genomes": genomes, "dense": dense,
-         "larger-p": larger_p, "named": named},
+         "genotypes": genotypes, "larger-p": larger_p, "named": named},
         (5, 1),
     )  # fmt: skip

@@ -31,25 +31,32 @@ INLINED void prefetch_span(const char *from, const char *to)
         prefetch_span((const char *)(data + at[0]), (const char *)(data + at[1]));            \
     }                                                                                         \
                                                                                               \
+    /* The output of a row, of a vector whose coordinates stand so far apart. */              \
+    INLINED REAL output_##REAL(const int32_t *columns, const REAL *data, int32_t from, int32_t to, \
+                               const REAL *w, int64_t apart)                                  \
+    {                                                                                         \
+        REAL even = 0, odd = 0;                                                               \
+        int32_t j = from;                                                                     \
+        for (; j + 2 <= to; j += 2) {                                                         \
+            even += data[j] * w[apart * columns[j]];                                          \
+            odd += data[j + 1] * w[apart * columns[j + 1]];                                   \
+        }                                                                                     \
+        if (j < to)                                                                           \
+            even += data[j] * w[apart * columns[j]];                                          \
+        return even + odd;                                                                    \
+    }                                                                                         \
+                                                                                              \
     /* The last vector of a Perceptron. */                                                    \
     void last_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *w)       \
     {                                                                                         \
+        const int32_t *columns = rows->indices;                                               \
         for (int64_t t = 0; t < rows->n; t++) {                                               \
             const int32_t row = rows->order[t], from = rows->indptr[row];                     \
             const int32_t to = rows->indptr[row + 1];                                         \
-            const int32_t *columns = rows->indices;                                           \
-            REAL even = 0, odd = 0;                                                           \
-            int32_t j = from;                                                                 \
             prefetch_##REAL(rows, t, data);                                                   \
-            for (; j + 2 <= to; j += 2) {                                                     \
-                even += data[j] * w[columns[j]];                                              \
-                odd += data[j + 1] * w[columns[j + 1]];                                       \
-            }                                                                                 \
-            if (j < to)                                                                       \
-                even += data[j] * w[columns[j]];                                              \
-            if (y[row] * (even + odd) > 0)                                                    \
+            if (y[row] * output_##REAL(columns, data, from, to, w, 1) > 0)                    \
                 continue;                                                                     \
-            for (j = from; j < to; j++)                                                       \
+            for (int32_t j = from; j < to; j++)                                               \
                 w[columns[j]] += y[row] * data[j];                                            \
         }                                                                                     \
     }                                                                                         \
@@ -57,22 +64,14 @@ INLINED void prefetch_span(const char *from, const char *to)
     /* The averaged one is w - u / t, u the sum of t times the correction; both side by side. */ \
     void average_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *wu)   \
     {                                                                                         \
+        const int32_t *columns = rows->indices;                                               \
         for (int64_t t = 0; t < rows->n; t++) {                                               \
             const int32_t row = rows->order[t], from = rows->indptr[row];                     \
             const int32_t to = rows->indptr[row + 1];                                         \
-            const int32_t *columns = rows->indices;                                           \
-            REAL even = 0, odd = 0;                                                           \
-            int32_t j = from;                                                                 \
             prefetch_##REAL(rows, t, data);                                                   \
-            for (; j + 2 <= to; j += 2) {                                                     \
-                even += data[j] * wu[2 * (int64_t)columns[j]];                                \
-                odd += data[j + 1] * wu[2 * (int64_t)columns[j + 1]];                         \
-            }                                                                                 \
-            if (j < to)                                                                       \
-                even += data[j] * wu[2 * (int64_t)columns[j]];                                \
-            if (y[row] * (even + odd) > 0)                                                    \
+            if (y[row] * output_##REAL(columns, data, from, to, wu, 2) > 0)                   \
                 continue;                                                                     \
-            for (j = from; j < to; j++) {                                                     \
+            for (int32_t j = from; j < to; j++) {                                             \
                 REAL *own = wu + 2 * (int64_t)columns[j], step = y[row] * data[j];            \
                 own[0] += step;                                                               \
                 own[1] += t * step;                                                           \

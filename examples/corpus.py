@@ -64,15 +64,24 @@ def _parse(source: str) -> ast.Module:
         return ast.parse(source)
 
 
+def _statements(source: str) -> Iterator[ast.AST]:
+    """The module and all statements within it, without the expressions, of which most nodes are."""
+    nodes: list[ast.AST] = [_parse(source)]
+    for node in nodes:
+        yield node
+        for within in ("body", "handlers", "orelse", "finalbody", "cases"):
+            nodes += getattr(node, within, ())
+
+
 def _docstrings(source: str) -> Iterator[str]:
-    for node in ast.walk(_parse(source)):
+    for node in _statements(source):
         if isinstance(node, DOCUMENTED):
             yield ast.get_docstring(node) or ""
 
 
 def _definitions(source: str) -> Iterator[str]:
     lines = source.split("\n")
-    for node in ast.walk(_parse(source)):
+    for node in _statements(source):
         if isinstance(node, DEFINITIONS):
             yield "\n".join(lines[node.lineno - 1 : node.end_lineno])
 

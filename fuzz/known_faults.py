@@ -51,6 +51,13 @@ ROOMS = {
     "shards": ("distributed/test_distributed",),
     "weights": ("models/test_weights",),
     "stopping": ("models/test_fit_csr",),
+    "probabilities": ("models/test_probabilities",),
+    "choice": ("models/test_auto",),
+    "texts": ("text/test_equality", "text/test_hazards"),
+    "documents": ("io/test_documents", "io/test_stream"),
+    "cells": ("io/test_cells", "genomes/test_normalizer"),
+    "sequences": ("genomes/test_kmers",),
+    "stores": ("io/test_remote",),
 }  # fmt: skip
 
 #: Of faults that no test can notice, or need not: why.
@@ -79,10 +86,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("arow", ENGINE + "first_order/linear.pyx"): [
         ("if gain.output - own >= own:", "if True:"),
         ("return gain.output - own", "return gain.output"),
+        ("others = sum_others(x, j, gain)", "others = gain.output"),
         ("(t[i] + step * values[j] * moved[j])", "(t[i] + step * values[j])"),
-    ],
-    ("arow", ENGINE + "numerics/vectors.pxd"): [
-        ("others = output - own;", "others = output;"),
     ],
     ("arow", ENGINE + "core/labels.pxd"): [
         ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),
@@ -281,5 +286,55 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("    if not rises.all():\n", "    if False:\n"),
         ("rows.labels.max() < n_labels)", "rows.labels.max() <= n_labels)"),
         ("if cache.identity == json.loads(json.dumps(identity)):", "if True:"),
+    ],
+    ("probabilities", ENGINE + "core/kept.pxd"): [
+        ("    trial -= kept.ahead\n", ""),
+        ("if trial & ((<int64_t> 1 << thinning) - 1):", "if False:"),
+        ("if trial >= kept.stop or kept.n_places == 0:", "if kept.n_places == 0:"),
+    ],
+    ("probabilities", ENGINE + "fitting/progressive.py"): [
+        ("chosen = chosen[late[chosen] >= 0.5]", "pass"),
+        ("kept.n_trials += min(space.trials - before, task.n_trials)",
+         "kept.n_trials += space.trials - before"),
+    ],
+    ("probabilities", "sparsemargin/models/probabilities.py"): [
+        ("np.flatnonzero(trials >= n // 2)", "np.flatnonzero(trials >= 0)"),
+        ("progress.steps[recent] ** progress.weight_root", "progress.steps[recent]"),
+        ("least = f1.max(axis=0) / 2", "least = f1.max(axis=0)"),
+        ("alone = np.hstack([1 - alone, alone])", "alone = np.hstack([alone, 1 - alone])"),
+    ],
+    ("probabilities", "sparsemargin/models/outputs.py"): [
+        ("known[allowed[-1]]", "known[allowed[0]]"),
+    ],
+    ("choice", "sparsemargin/models/selection.py"): [
+        ("return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)",
+         "return not self.errs_much(n_rows)"),
+        ("best = running[int(np.argmax(leads))]", "best = running[0]"),
+        ("trials = rows.n_rows if weights is None else np.flatnonzero(weights)",
+         "trials = rows.n_rows"),
+    ],
+    ("texts", ENGINE + "text/lexicon.hpp"): [
+        ("if (end == p) return NONE;", ""),
+        ("number = number == NONE ? word : insert_pair(pair_of(number, word));",
+         "number = word;"),
+    ],
+    ("texts", ENGINE + "text/counting.pyx"): [
+        ("if number == NONE:\n                raise", "if False:\n                raise"),
+        ('return c == u"_" or Py_UNICODE_ISALNUM(c)', "return Py_UNICODE_ISALNUM(c)"),
+    ],
+    ("sequences", ENGINE + "text/kmers.pyx"): [
+        ("            n_bases = 0\n", "            pass\n"),
+        ("backward = (backward >> 2) | ((3 - base) << shift)",
+         "backward = (backward >> 2) | (base << shift)"),
+        ("            if hashed:\n", "            if False:\n"),
+    ],
+    ("documents", "sparsemargin/io/lines.py"): [
+        ("ends -= (ends > starts) & (self.characters[ends - 1] == ord(\"\\r\"))", "pass"),
+        ("self.numbers = np.flatnonzero(ends > starts)", "self.numbers = np.flatnonzero(ends >= starts)"),
+    ],
+    ("stores", "sparsemargin/io/remote.py"): [
+        ("                self.check_unchanged()\n                raise ConnectionError", "                raise ConnectionError"),
+        ("                data = data[start:stop]\n", "                pass\n"),
+        ("status not in _BUSY", "True"),
     ],
 }.items() for right, wrong in pairs]

@@ -60,7 +60,7 @@ Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage;
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 
 \b
-The Tab key completes commands, options and files, in bash (zsh, fish likewise):
+The Tab key completes commands, options and files in bash (zsh, fish alike):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 

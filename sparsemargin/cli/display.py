@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TextIO, TypeVar
 
 import click
 
@@ -17,6 +19,9 @@ from sparsemargin.io.rows import LabelledRows, RowSource
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
+
+# Columns of names are folded to no less.
+_NARROWEST = 16
 
 
 @contextmanager
@@ -83,7 +88,8 @@ def print_table(
     left: Container[int] = (0,),
 ) -> None:  # fmt: skip
     """Print a table, the columns of these numbers to the left and the others to the right; control
-    characters are escaped, and no cell is cut."""
+    characters are escaped, and no cell is cut. A terminal that is too narrow gets the former in
+    several lines, if that is enough."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -92,25 +98,49 @@ def print_table(
     console = Console()
     table = Table(
         box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False,
-        title=Text(title) if title else None, title_justify="left",
+        collapse_padding=console.is_terminal, title=Text(title) if title else None,
+        title_justify="left",
     )  # fmt: skip
+    foldable = 0
     for i, name in enumerate(header):
-        table.add_column(Text(shown(name)), justify="left" if i in left else "right", no_wrap=True)
+        folds = i in left and console.is_terminal
+        table.add_column(
+            Text(shown(name)), justify="left" if i in left else "right", no_wrap=not folds,
+            overflow="fold",
+        )  # fmt: skip
+        if folds:
+            widest = max(len(shown(line[i])) for line in (header, *rows))
+            foldable += max(0, widest - _NARROWEST)
     for row in rows:
         # As they are: a feature's name may look like a style.
         table.add_row(*(Text(shown(cell)) for cell in row))
-    unbounded = console.options.update(width=1 << 20)
-    console.width = max(console.width, console.measure(table, options=unbounded).maximum)
+    wanted = console.measure(table, options=console.options.update(width=1 << 20)).maximum
+    if wanted - foldable > console.width or not console.is_terminal:
+        console.width = max(console.width, wanted)
     # By click, as rich ends the process where a pipe is closed.
     with console.capture() as drawn:
         console.print(table)
-    click.echo(drawn.get().strip("\n"))
+    lines = [line.rstrip() for line in drawn.get().splitlines()]
+    click.echo("\n".join(lines).strip("\n"))
 
 
-def lines_of_facts(facts: dict[str, str]) -> str:
-    """Names and values, one pair a line; control characters in values are escaped."""
-    width = max(map(len, facts))
-    return "\n".join(f"{name:<{width}}  {shown(value)}" for name, value in facts.items())
+def columns_of(stream: TextIO) -> int:
+    """How many columns it shows: a terminal's, or any number."""
+    return shutil.get_terminal_size().columns if stream.isatty() else sys.maxsize
+
+
+def print_facts(facts: dict[str, str], *, err: bool = False) -> None:
+    """Print names and values, one pair a line, which a terminal gets folded between words; control
+    characters in values are escaped."""
+    columns, indent = columns_of(sys.stderr if err else sys.stdout), max(map(len, facts)) + 2
+    for name, value in facts.items():
+        text = f"{name:<{indent}}{shown(value)}"
+        if len(text) > columns:
+            text = textwrap.fill(
+                text, columns, subsequent_indent=" " * indent, break_long_words=False,
+                break_on_hyphens=False,
+            )  # fmt: skip
+        click.echo(text, err=err)
 
 
 def some(values: Sequence[str], most: int = 10) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import sys
 from operator import attrgetter
 from typing import Any
 
 import click
 
-from sparsemargin.cli.display import lines_of_facts, percent, print_table, some, watched
+from sparsemargin.cli.display import columns_of, percent, print_facts, print_table, some, watched
 from sparsemargin.cli.files import opened_model, text_sources
 from sparsemargin.cli.options import (
     FILES,
@@ -39,8 +40,9 @@ _OF_PROBABILITIES = (
     ("calibration error", "calibration_error"),
 )  # fmt: skip
 
-# A larger confusion matrix is told by its largest numbers.
+# A larger confusion matrix, or one that is too wide, is told by its largest numbers.
 _WIDEST_MATRIX = 12
+_CORNER = "class \\ predicted"
 _MOST_CONFUSIONS = 20
 
 
@@ -106,7 +108,7 @@ def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any
 
 
 def _show(figures: dict[str, Any]) -> None:
-    click.echo(lines_of_facts({**_facts(figures), **_averages(figures), **_left_out(figures)}))
+    print_facts({**_facts(figures), **_averages(figures), **_left_out(figures)})
     click.echo()
     _show_classes(figures["classes"])
     if "confusion" in figures:
@@ -134,9 +136,11 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _averages(figures: dict[str, Any]) -> dict[str, str]:
     names = {"precision": "precision", "recall": "recall", "F1": "f1"}
+    # Where each row has one class, micro averages are the accuracy.
+    kinds = ("macro",) if figures.get("accuracy") == figures["micro_f1"] else ("macro", "micro")
     return {
         f"{kind} {name}": percent(figures[f"{kind}_{key}"])
-        for kind in ("macro", "micro")
+        for kind in kinds
         for name, key in names.items()
     }
 
@@ -167,16 +171,17 @@ def _show_classes(classes: list[dict[str, Any]]) -> None:
 def _show_confusion(figures: dict[str, Any]) -> None:
     counts = {(e["label"], e["predicted"]): e["rows"] for e in figures["confusion"]}
     labels = [e["label"] for e in figures["classes"] if e["rows"] or e["predicted"]]
-    if len(labels) <= _WIDEST_MATRIX:
+    width = len(_CORNER) + sum(len(label) + 2 for label in labels)
+    if len(labels) <= _WIDEST_MATRIX and width <= columns_of(sys.stdout):
         rows = [
             [label, *(f"{counts.get((label, other), 0):,}" for other in labels)] for label in labels
         ]
-        print_table(["class \\ predicted", *labels], rows)
+        print_table([_CORNER, *labels], rows)
         return
     confused = [(count, pair) for pair, count in counts.items() if pair[0] != pair[1]]
     confused.sort(key=lambda entry: -entry[0])
     most = [(*pair, f"{count:,}") for count, pair in confused[:_MOST_CONFUSIONS]]
-    print_table(("class", "predicted", "rows"), most, "Most frequent mistakes")
+    print_table(("class", "predicted", "rows"), most, "Most frequent mistakes", left=(0, 1))
 
 
 def _show_margins(margins: dict[str, Any]) -> None:

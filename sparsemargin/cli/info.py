@@ -13,8 +13,8 @@ import numpy as np
 
 from sparsemargin.cli.app import failure_of
 from sparsemargin.cli.display import (
-    lines_of_facts,
     percent,
+    print_facts,
     size_in_words,
     some,
     watched,
@@ -76,8 +76,9 @@ def command(
     if as_json:
         click.echo(json.dumps({"files": figures}, default=str))
     else:
-        told = [lines_of_facts(_facts(entry)) for entry in figures if "error" not in entry]
-        click.echo("\n\n".join(told), nl=bool(told))
+        for i, entry in enumerate(entry for entry in figures if "error" not in entry):
+            click.echo(nl=i > 0)
+            print_facts(_facts(entry))
     if failures:
         click.get_current_context().exit(1)
 
@@ -253,19 +254,12 @@ def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _row_facts(figures: dict[str, Any]) -> dict[str, str]:
     labels = [f"{entry['label']} ({entry['rows']:,})" for entry in figures["labels"]]
-    facts = {
-        "rows": f"{figures['rows']:,}",
-        **(
-            {}
-            if figures["kind"] == "texts"
-            else {
-                "features": f"{figures['features']:,}",
-                "entries": f"{figures['entries']:,}",
-                "density": percent(figures["density"]),
-            }
-        ),
-        "labels": some(labels),
-    }
+    facts = {"rows": f"{figures['rows']:,}"}
+    if figures["kind"] != "texts":
+        facts["features"] = f"{figures['features']:,}"
+        facts["entries"] = f"{figures['entries']:,}"
+        facts["density"] = percent(figures["density"])
+    facts["labels"] = some(labels)
     for name, text in (
         ("rows_without_label", "without label"), ("rows_of_several_labels", "several labels")
     ):  # fmt: skip

@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from sparsemargin.cli.display import (
-    lines_of_facts,
+    print_facts,
     print_table,
     size_in_words,
     some,
@@ -118,10 +118,10 @@ def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[st
 
 
 def _show(figures: dict[str, Any]) -> None:
-    click.echo(lines_of_facts(_facts(figures)))
+    print_facts(_facts(figures))
     click.echo("\nSettings")
     settings = figures["settings"]
-    click.echo(lines_of_facts({f"  {name}": str(value) for name, value in settings.items()}))
+    print_facts({f"  {name}": str(value) for name, value in settings.items()})
     if figures["strongest"] is None:
         click.echo(
             "\nA model that votes, or draws one of its vectors, or has a kernel, has no weights to "

@@ -20,8 +20,8 @@ from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated
 from sparsemargin.cli.display import (
     learning_progress,
-    lines_of_facts,
     percent,
+    print_facts,
     size_in_words,
     some,
 )
@@ -539,7 +539,7 @@ def _tell(figures: dict[str, Any], as_json: bool, until: bool) -> None:
     if "row_cache" in figures:
         size = size_in_words(figures["row_cache_bytes"])
         facts["row cache"] = f"{figures['row_cache']}, {size}; for further runs, or to be deleted"
-    click.echo(lines_of_facts(facts), err=True)
+    print_facts(facts, err=True)
 
 
 def _ending(figures: dict[str, Any], until: bool) -> str:

@@ -87,9 +87,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_ : int
-    feature_names_in_ : ndarray of str, shape (n_features_in_,)
+    feature_names_in_ : ndarray of str, shape (n_genes,)
         The genes, where they have names.
-    deviations_ : ndarray of float64, shape (n_features_in_,)
+    deviations_ : ndarray of float64, shape (n_genes,)
         Standard deviation of each gene over cells it was fitted to, normalised.
 
     Examples

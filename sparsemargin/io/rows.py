@@ -146,8 +146,9 @@ class RowSource(ABC):
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         """The rows in their order, block by block.
 
-        The labels are ids of the table, which takes in new ones by `LabelTable.take`. Where the
-        number of columns is not known, an index above `max_index` is a ValueError.
+        The labels are ids of the table, which takes in new ones by `LabelTable.take(texts,
+        numbers)`, numbers being NaN for words. That values are finite, the source checks. Where
+        the number of columns is not known, an index above `max_index` is a ValueError.
         """
 
     def all_labels(self) -> np.ndarray:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +26,8 @@ _LEAST = 1e-15
 
 # Outputs over their largest are multiplied by no less, and hardly ever by more.
 _FACTORS = 1e-3, 1e6
+# Of the logarithm of what outputs are multiplied by.
+_EXACT = 1e-9
 
 _NEWTON_STEPS, _HALVINGS = 50, 30
 # Of the loss, which is of one row or more.
@@ -115,8 +117,6 @@ class Sigmoids:
 
 def _temperature(window: Window) -> float:
     """What outputs are multiplied by for their softmax to have the least log loss."""
-    from scipy.optimize import brentq
-
     outputs = _of_classes(window.outputs)
     outputs = outputs - outputs[np.arange(len(outputs)), window.codes][:, np.newaxis]
     scale = max(float(np.abs(outputs).max(initial=0.0)), 1e-300)
@@ -127,15 +127,33 @@ def _temperature(window: Window) -> float:
         outputs = np.stack([np.zeros_like(off), off / _STEPS], axis=1)
         weights = np.bincount(places, weights)
 
-    def slope(exponent: float) -> Any:
+    def slope(exponent: float) -> tuple[float, float]:
+        """The derivative of the loss by the factor, and how fast that grows with the exponent."""
         factor = np.exp(exponent)
-        means = (_softmax(factor * outputs) * outputs).sum(axis=1)
+        told = _softmax(factor * outputs)
+        means = (told * outputs).sum(axis=1)
+        spread = (told * (outputs - means[:, np.newaxis]) ** 2).sum(axis=1)
         # The prior keeps it finite where no row is told wrongly.
-        return weights @ means + factor / most
+        return weights @ means + factor / most, factor * (weights @ spread + 1 / most)
 
-    if slope(np.log(least)) >= 0:
+    if slope(np.log(least))[0] >= 0:
         return least / scale
-    return float(np.exp(brentq(slope, np.log(least), np.log(most**2), xtol=1e-6))) / scale
+    return float(np.exp(_root(slope, np.log(least), np.log(most**2)))) / scale
+
+
+def _root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
+    """Where a growing function, which comes with its derivative, is 0: by Newton's steps, and
+    halves of what is left where these lead out of it or bring no less than half of the value."""
+    at, last = (low + high) / 2, np.inf
+    while True:
+        value, growth = function(at)
+        low, high = (at, high) if value < 0 else (low, at)
+        new = at - value / growth
+        if not low <= new <= high or abs(value) > last / 2:
+            new = (low + high) / 2
+        if abs(new - at) < _EXACT:
+            return new
+        at, last = new, abs(value)
 
 
 def _of_classes(outputs: np.ndarray) -> np.ndarray:
@@ -144,17 +162,14 @@ def _of_classes(outputs: np.ndarray) -> np.ndarray:
 
 
 def _logistic(logits: np.ndarray) -> np.ndarray:
-    from scipy.special import expit
-
-    result: np.ndarray = expit(logits)
-    return result
+    small = np.exp(-np.abs(logits))
+    told: np.ndarray = np.where(logits < 0, small, 1.0) / (1 + small)
+    return told
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
-    from scipy.special import softmax
-
-    result: np.ndarray = softmax(logits, axis=1)
-    return result
+    told: np.ndarray = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return told / told.sum(axis=1, keepdims=True)
 
 
 class Calibration:

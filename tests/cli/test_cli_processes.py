@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -31,7 +32,6 @@ def folder(originals, tmp_path_factory):
     return folder
 
 
-# All but `evaluate` where probabilities are judged, which scipy fits.
 SEVERAL_COMMANDS = """
 import sys
 from sparsemargin.cli.app import main
@@ -47,10 +47,11 @@ train long.svm -o b.model -q --class-weight 1=2
 train train.svm -o b.model -q --epochs 2 --readable b.txt
 train train.svm -o c.model -q --init b.model
 predict b.model test.svm -o labels.txt
+evaluate b.model test.svm -q
 inspect b.model
 info train.svm
 train train.svm -o d.model -q --algo ho --max-updates 10
-predict d.model test.svm -o labels.txt
+evaluate d.model test.svm
 train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500
 predict e.model test.svm -o labels.txt
 evaluate e.model test.svm -q
@@ -296,6 +297,19 @@ def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, t
     shown = on_terminal("predict", folder / "a.model", folder / "test.svm")
     expected = run("predict", folder / "a.model", folder / "test.svm").stdout
     assert shown.replace("\r\n", "\n") == expected
+
+
+def test_a_terminal_gets_no_line_that_is_too_long(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = [f"a label of a good many words, the one of number {i}" for i in range(8)]
+    lines = [f"{name}\tword{i} word{j}\n" for i, name in enumerate(names) for j in range(9)]
+    (tmp_path / "rows.tsv").write_text("".join(lines))
+    for command in ("train rows.tsv -o a.model", "info a.model", "evaluate a.model rows.tsv"):
+        shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_terminal(*command.split()))
+        # A display returns to the beginning of its line.
+        assert max(map(len, re.split("[\r\n]+", shown))) <= 100
+        words = re.sub(r"[^\w]+", " ", shown)
+        assert all(f"number {i} " in words for i in range(8))
 
 
 def test_a_terminal_shows_errors_in_lines_that_end_between_words(tmp_path):

@@ -68,7 +68,7 @@ def test_the_soaks_reference_is_the_algorithm(p, alpha):
 
 
 def part_of(report):
-    machine = dict.fromkeys(("cpu", "cpus", *tables.PACKAGES), "some")
+    machine = dict.fromkeys(("cpu", "cpus", "scikit-learn"), "some")
     return {"quick": False, "report": json.loads(json.dumps(report)) | {"machine": machine}}
 
 
@@ -177,9 +177,22 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
     report = defaults.dense(Namespace(rounds=1))
     rendered = tables.render(tables.select({"dense": part_of(report)}))
     assert len(report["logs"]) == 45
-    for name, lines in ("logs", 15), ("few", 15):
-        found = re.findall("as they are|centred|standardised", rendered[name])
-        assert len(found) == lines
+    for name, second in ("logs", "centred"), ("few", "standardised"):
+        assert f"as they are; {second}" in rendered[name]
+        lines = re.findall(r"^\| `.*", rendered[name], re.M)
+        assert len(lines) == len({each["contestant"] for each in report[name]})
+        error = next(each["error"] for each in report[name] if each["values"] == second)
+        assert f"; {error:.1f} |" in lines[0]
+
+
+@depth.long
+def test_genotypes_are_told_by_seed(monkeypatch):
+    one = dict(list(defaults.OF_GENOTYPES.items())[1:2])
+    monkeypatch.setattr(defaults, "OF_GENOTYPES", one)
+    report = defaults.genotypes(Namespace(quick=True))
+    assert [entry["of"] for entry in report["genotypes"]] == ["seed 0", "seed 1"]
+    assert all(70 < entry["accuracy"] < entry["auc"] for entry in report["genotypes"])
+    assert set(tables.render(tables.select({"genotypes": part_of(report)}))) == {"genotypes"}
 
 
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")

@@ -355,13 +355,14 @@ cdef class Scanner:
         cdef Py_ssize_t i
         if starts.shape[0] != ends.shape[0]:
             raise ValueError(f"{starts.shape[0]} starts for {ends.shape[0]} ends")
+        cdef const uint8_t* begin = &text[0] if text.shape[0] else NULL
         document.lower = lower
         document.width = 0
         for i in range(starts.shape[0]):
             document.length = ends[i] - starts[i]
             if not 0 <= starts[i] <= ends[i] <= text.shape[0] or document.length > LONGEST:
                 raise ValueError(f"part {i} does not lie in the text, or is longer than {LONGEST}")
-            document.data = &text[0] + starts[i]
+            document.data = begin + starts[i]
             documents.push_back(document)
         self.count(documents)
 
