@@ -1,56 +1,50 @@
-"""Learning in shards, measured: speed on Dask's workers, bytes that travel, errors, memory.
+"""Learning in shards, measured: errors, bytes that travel, time on Dask's workers.
 
 What was measured is kept in scale.json whenever a part is done; parts that are not asked for stay
 as they were. `--tables` brings the tables of docs/development/scale.md up to date instead, from
 the figures kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9
-rows over 100 machines is worked out from what the parts `speed`, `touched` and `memory` have
-measured.
+documents over many workers is worked out from what the part `documents` has measured.
 
-    python benchmarks/scale.py [--only speed traffic ...] [--quick] [--out results] [--tables]
+    python benchmarks/scale.py [--only level workers ...] [--quick] [--out results] [--tables]
 """
 
 import json
+import os
+import shutil
 import tempfile
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise, product
-from math import ceil, log2, sqrt
+from math import ceil, log2
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import corpora
 import numpy as np
 from corpora import Shape
-from exponents import growth_exponent
 from matplotlib.figure import Figure
 from scipy.sparse import csr_matrix
-from tables import cell, fill_page, markdown, markdown_table, pivot
+from tables import fill_page, markdown, markdown_table, pivot
 from timing import (
     FOLDER,
-    apart,
     cannot_run,
     describe_machine,
     machine,
     parser_of,
     replace_text,
-    resident_peak,
     show,
-    timed,
     turns,
 )
 
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
+from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io.documents import hashed_pairs
-from sparsemargin.io.reading import Reading
-from sparsemargin.io.row_cache import write_cache
-from sparsemargin.io.rows import LabelledRows
-from sparsemargin.models.labels import LabelTable
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.display import scale_epochs
 from sparsemargin.plotting.style import line_style
@@ -73,16 +67,11 @@ SEED = 0
 N_RELEVANT, AMONG = 300, 1000
 NOISE = 0.05
 MEAN_NNZ = 50
-# Of a block of a row cache.
-BLOCK_ROWS = 4096
-LABELS = [-1.0, 1.0]
 
 
 #: 10^8 nonzeros.
 LARGE = Shape("generated", 2_000_000, 50_000, 1_000_000, MEAN_NNZ)
 SMALL = Shape("generated", 4_000, 1_000, 20_000, MEAN_NNZ)
-#: As wide as features hashed to 24 bits.
-WIDE = Shape("generated", 1_000_000, 1_000, 1 << 24, MEAN_NNZ)
 
 
 class Problem(NamedTuple):
@@ -99,13 +88,6 @@ class Problem(NamedTuple):
         cuts = pairwise(np.linspace(0, self.X.shape[0], n_shards + 1).astype(int))
         return [(rows_between(self.X, start, stop), self.y[start:stop]) for start, stop in cuts]
 
-    def caches(self, n_shards: int, folder: Path) -> list[str]:
-        """The same shards as row caches, and their paths."""
-        paths = [folder / f"{self.name}.{s}.{n_shards}.smcache" for s in range(n_shards)]
-        for path, (X, y) in zip(paths, self.shards(n_shards), strict=True):
-            _write_cache(path, X, y)
-        return list(map(str, paths))
-
 
 def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
     """Some neighbouring rows, in the arrays of all."""
@@ -113,23 +95,6 @@ def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
     indptr = X.indptr[start : stop + 1] - first
     shape = stop - start, X.shape[1]
     return csr_matrix((X.data[first:last], X.indices[first:last], indptr), shape=shape)
-
-
-def _write_cache(path: Path, X: csr_matrix, y: np.ndarray) -> None:
-    reading = Reading(dtype=X.dtype, zero_based=True, n_features=X.shape[1])
-    identity = {"reading": reading.settings()}
-    codes = np.searchsorted(LABELS, y).astype(np.int32)
-    table = LabelTable([f"{label:+.0f}" for label in LABELS], LABELS)
-
-    def blocks() -> Iterator[LabelledRows]:
-        span = {"lowest": int(X.indices.min()), "highest": int(X.indices.max())}
-        for start in range(0, X.shape[0], BLOCK_ROWS):
-            block = rows_between(X, start, min(start + BLOCK_ROWS, X.shape[0]))
-            labels = codes[start : start + BLOCK_ROWS]
-            yield LabelledRows(block.data, block.indices, block.indptr, labels, **span)
-
-    for _ in write_cache(path, identity, X.dtype, False, blocks(), table):
-        pass
 
 
 def generated(shape: Shape) -> Problem:
@@ -184,8 +149,8 @@ SECOND_ORDER_EPOCHS = 5
 def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
     """What `take` says of each round of one fit."""
     found: list[Any] = []
-    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings
-    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given, **learner)
+    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings | learner
+    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given)
     return found
 
 
@@ -237,7 +202,6 @@ def of_rcv1(quick: bool) -> Parts:
 
 
 AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
-AROW_SHARDS, AROW_EPOCHS = (1, 2, 4, 8, 16), (1, 2, 3, 5)
 #: Shares of the rows.
 RARE = 0.002, 0.01
 
@@ -250,20 +214,10 @@ def rare(topics: corpora.Topics) -> corpora.Topics:
     return replace(topics, labels={name: topics.labels[name] for name in chosen})
 
 
-def of_arow(quick: bool) -> list[dict[str, Any]]:
-    """AROW on ten frequent topics of the RCV1 sample, and on rare ones; the figures are means."""
-    n_shards = AROW_SHARDS[:2] if quick else AROW_SHARDS
-    return [
-        {"topics": kind, "n_topics": len(topics)} | told
-        for kind, (problem, topics) in {"frequent": rcv1(), "rare": rcv1(rare)}.items()
-        for told in curves([problem], {"AROW": AROW}, AROW_EPOCHS[-1], n_shards)
-    ]
-
-
 #: Texts, by what the tables call them: the file, and how many of it are taken.
 TEXTS = {"questions": ("trec_train", 5452), "languages": ("languages", 12_000),
          "reviews": ("polarity", 10_662), "messages": ("sms", 5574)}  # fmt: skip
-LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 4, 16), 18
+LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 16), 18
 
 
 def texts(name: str) -> Problem:
@@ -278,6 +232,22 @@ def texts(name: str) -> Problem:
     return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
 
 
+#: Cells, by what the tables call them, and what `fit_anndata` learns them by.
+CELLS = {"cells, Paul": "paul", "cells, Baron": "baron"}
+OF_CELLS = {"algo": "alma", "multi_class": "joint", "class_weight": "balanced"}
+
+
+def cells(name: str) -> Problem:
+    """Cells, normalised, two thirds of them to learn from."""
+    from anndata import read_h5ad
+
+    adata = read_h5ad(Path(os.environ["SPARSEMARGIN_DATA"], "cells", f"{CELLS[name]}.h5ad"))
+    order = np.random.RandomState(SEED).permutation(adata.n_obs)
+    X = CellNormalizer().fit_transform(adata.X[order])
+    y, n = adata.obs["cell_type"].to_numpy(str)[order], 2 * len(order) // 3
+    return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
+
+
 def some_generated() -> Problem:
     """Rows of two classes, drawn as `make_zipf_text` draws them."""
     X, y = make_zipf_text(20_000, 20_000, random_state=SEED)
@@ -288,6 +258,7 @@ def some_generated() -> Problem:
 PROBLEMS: dict[str, Callable[[], Problem]] = {
     "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
     "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
+    **{name: partial(cells, name) for name in CELLS},
 }  # fmt: skip
 #: Those that are cut into more shards still.
 OF_MANY, MOST_SHARDS = ("zipf", "reviews", "RCV1, rare topics"), 256
@@ -310,11 +281,12 @@ def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict
     n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
     for n in n_shards:
         ways = [("uniform", mixes) for mixes in MIXES] if n > 1 else [("uniform", 1)]
-        if n_labels >= n > 1 and n_labels > 2:
+        if n_labels >= n > 1 and n_labels > 2 and name not in CELLS:
             ways.append(("ring", 1))
         for mixing, mixes in ways:
             given = {"mixing": mixing, "mixes_per_epoch": mixes, "max_iter": "auto"}
-            (*_, told) = rounds_of(problem.shards(n), {}, _level, **given)
+            learner = given | {"max_iter": 10} | OF_CELLS if name in CELLS else given
+            (*_, told) = rounds_of(problem.shards(n), learner, _level)
             wrong = float(np.mean(told["model"].predict(problem.X_test) != problem.y_test))
             yield {
                 "data": name, "shards": n, "mixing": mixing, "mixes": mixes, "error": wrong,
@@ -340,10 +312,6 @@ def of_generated(quick: bool) -> Parts:
 
 
 N_ROUNDS = 3
-MANY = 64
-FIT_CSR, ONE = "fit_csr", "one shard, this process"
-TWO, MANY_SHARDS = "two shards, this process", f"{MANY} shards, this process"
-ONE_WORKER, TWO_WORKERS = "two shards, one worker", "two shards, two workers"
 
 
 @contextmanager
@@ -361,192 +329,67 @@ def cluster(n_workers: int) -> Iterator[Any]:
         yield client
 
 
-def _seconds(done: Round) -> dict[str, float]:
-    return {"seconds": done.seconds, "mixing": done.mixing_seconds}
+N_FILES, N_TEXTS, ZIPF = 4, 150_000, 1.3
+WIDTHS, FEW = (10**5, 10**7), 100
 
 
-def on_workers(client: Any, shards: Any, learner: Learner) -> list[dict[str, float]]:
-    """Seconds of the epochs after the first, of the mixture, and of the busiest worker."""
-    from dask.distributed import get_task_stream
+def text_files(folder: Path, n_texts: int) -> list[str]:
+    """Files of so many texts each: three sentences of reviews of a kind, and rare words; one kind
+    in twenty is told wrongly."""
+    from texts import read
 
-    with get_task_stream(client) as stream:
-        rounds = rounds_of(shards, learner, _seconds, client=client)
-    learned = _learned(stream.data, len(rounds))
-    return [told | {"learning": s} for told, s in zip(rounds, learned, strict=True)][1:]
-
-
-def _learned(tasks: Sequence[dict[str, Any]], n_rounds: int) -> list[float]:
-    """Seconds that the busiest worker learned in each round."""
-    spans = sorted(
-        (span["start"], span["stop"], task["worker"])
-        for task in tasks
-        if "learn_epoch" in str(task["key"])
-        for span in task["startstops"]
-        if span["action"] == "compute"
-    )
-    n_shards = len(spans) // n_rounds
-    learned = []
-    for first in range(0, len(spans), n_shards):
-        busy: Counter[str] = Counter()
-        for start, stop, worker in spans[first : first + n_shards]:
-            busy[worker] += stop - start
-        learned.append(max(busy.values()))
-    return learned
+    told, labels = map(np.array, read(TEXTS["reviews"][0]))
+    random, paths = np.random.RandomState(SEED), [folder / f"{i}.tsv" for i in range(N_FILES)]
+    of_kind = {kind: told[labels == kind] for kind in np.unique(labels)}
+    for path in paths:
+        kinds = random.choice(list(of_kind), n_texts)
+        texts = [" ".join(random.choice(of_kind[kind], 3)) for kind in kinds]
+        rare = np.minimum(random.zipf(ZIPF, (n_texts, 12)), 200_000).astype(str)
+        wrong = random.random_sample(n_texts) < NOISE
+        kinds[wrong] = random.choice(list(of_kind), wrong.sum())
+        lines = zip(kinds, texts, rare, strict=True)
+        path.write_text("".join(f"{kind}\t{text} w{' w'.join(r)}\n" for kind, text, r in lines))
+    return list(map(str, paths))
 
 
-def in_memory(problem: Problem, learner: Learner) -> list[dict[str, float]]:
-    """What an epoch of `fit_csr` takes, which holds all rows in one matrix: its checks, too."""
-    fit = partial(sparsemargin.fit_csr, problem.X, problem.y, max_iter=N_EPOCHS, random_state=SEED)
-    return [{"seconds": timed(partial(fit, **learner))[0] / N_EPOCHS, "mixing": 0.0}]
+def few_rows(n_features: int) -> list[tuple[csr_matrix, np.ndarray]]:
+    """Four shards of a hundred rows."""
+    random = np.random.RandomState(SEED)
+    columns = random.randint(n_features, size=(N_FILES, FEW * MEAN_NNZ), dtype=np.int32)
+    values, starts = np.ones(columns.shape[1], np.float32), np.arange(FEW + 1) * MEAN_NNZ
+    return [
+        (csr_matrix((values, each, starts), (FEW, n_features)), random.randint(2, size=FEW))
+        for each in columns
+    ]
 
 
-def race(
-    problem: Problem, learner: Learner, shards: Callable[[int], Any], one: Any, two: Any,
-    n_rounds: int,
-) -> dict[str, dict[str, float]]:  # fmt: skip
-    """Let all contestants learn: the fastest epoch of each. Workers read caches in place."""
-    contestants: dict[str, Callable[[], list[dict[str, float]]]] = {
-        FIT_CSR: lambda: in_memory(problem, learner),
-        ONE: lambda: rounds_of(shards(1), learner, _seconds)[1:],
-        TWO: lambda: rounds_of(shards(2), learner, _seconds)[1:],
-        ONE_WORKER: lambda: on_workers(one, shards(2), learner),
-        TWO_WORKERS: lambda: on_workers(two, shards(2), learner),
-    }
-    if problem.name == "generated":
-        contestants[MANY_SHARDS] = lambda: rounds_of(shards(MANY), learner, _seconds)[1:]
-    epochs: dict[str, list[dict[str, float]]] = {name: [] for name in contestants}
-    for _, name in turns(list(contestants), n_rounds):
-        epochs[name] += contestants[name]()
-    fastest = {name: min(of, key=lambda epoch: epoch["seconds"]) for name, of in epochs.items()}
-    return {
-        name: {key: round(value, 5) for key, value in of.items()} for name, of in fastest.items()
-    }
-
-
-def of_speed(quick: bool) -> list[dict[str, Any]]:
-    """Seconds of an epoch: the most frequent topic of RCV1, if it is at hand, in the workers'
-    memory, and generated rows; all learners that are quick enough on them."""
-    entries: list[dict[str, Any]] = []
+def of_workers(quick: bool) -> dict[str, dict[str, float]]:
+    """Seconds of fits by the default: files of texts on one worker and on two, by the clock, and as
+    CPU seconds of the busiest worker and of the client; and few rows of many features."""
+    found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
-
-        def add(problem: Problem, learners: dict[str, Learner], shards: Any) -> None:
-            for name, learner in learners.items():
-                found = race(problem, learner, shards, one, two, 1 if quick else N_ROUNDS)
-                entries.append(
-                    {"data": problem.name, "learner": name, "n_train": problem.X.shape[0],
-                     "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
-                     "contestants": found}
-                )  # fmt: skip
-
-        try:
-            topic = one_topic(rcv1()[0], 0)
-            add(topic, FIRST_ORDER | SECOND_ORDER, topic.shards)
-        except FileNotFoundError as error:
-            print(f"RCV1 is left out: {error}")
-        rows = generated(SMALL if quick else LARGE)
-        paths = {n: rows.caches(n, Path(folder)) for n in (1, 2, MANY)}
-        add(rows, FIRST_ORDER, paths.__getitem__)
-    return entries
-
-
-TRAFFIC_SHARDS = (2, 16)
-DEVICES = Path("/proc/net/dev")
-
-
-def loopback_bytes() -> int:
-    """Those that the loopback interface has received since the machine was started."""
-    lines = DEVICES.read_text().splitlines()
-    counters = next(line.split(":")[1] for line in lines if line.strip().startswith("lo:"))
-    return int(counters.split()[0])
-
-
-def of_traffic(quick: bool) -> list[dict[str, Any]]:
-    """Bytes of an epoch on two workers: those told, those of dense vectors, those of the interface.
-
-    All go over the loopback interface; who has nobody else on it: ``unshare -rn sh -c "ip link set
-    lo up; python benchmarks/scale.py --only traffic"``.
-    """
-    problem = generated(SMALL if quick else LARGE)
-    entries = []
-    with cluster(2) as client, tempfile.TemporaryDirectory() as folder:
-        for n_shards in TRAFFIC_SHARDS:
-            paths = problem.caches(n_shards, Path(folder))
-            for name, learner in FIRST_ORDER.items():
-                # Of whole vectors: theta to each worker; from each shard it and the average.
-                vector = problem.X.shape[1] * value_bytes(learner)
-                entries.append(
-                    {"learner": name, "shards": n_shards, "n_features": problem.X.shape[1],
-                     "dense": {"sent": vector, "received": 2 * vector * n_shards},
-                     "epochs": _traffic_of(client, paths, learner)}
-                )  # fmt: skip
-    return entries
-
-
-def _traffic_of(client: Any, paths: list[str], learner: Learner) -> list[dict[str, int]]:
-    """For each epoch the bytes sent to each worker, received from all, and of the interface."""
-    seen = [loopback_bytes()]
-
-    def take(done: Round) -> dict[str, int]:
-        seen.append(loopback_bytes())
-        told = {"sent": done.bytes_sent, "received": done.bytes_received}
-        return told | {"loopback": seen[-1] - seen[-2]}
-
-    return rounds_of(paths, learner, take, client=client)
-
-
-PLACE = 4
-N_ROWS = (2_000, 8_000, 32_000, 128_000, 500_000)
-N_ROWS_QUICK = (250, 500, 1_000, 2_000)
-
-
-def value_bytes(learner: dict[str, Any]) -> int:
-    """Of a coordinate of float32 rows' vectors."""
-    return 4 if learner["p"] == 2 else 8
-
-
-def law(entry: dict[str, Any]) -> dict[str, Any]:
-    """The power of the rows that the coordinates grow with, where they are told one by one; the
-    last two such points lead the line beyond them."""
-    told = [not whole for whole in entry["whole"]]
-    rows, found = (np.array(entry[key])[told] for key in ("rows", "coordinates"))
-    fitted = growth_exponent(rows, found)
-    tail = float(np.diff(np.log(found[-2:]))[0] / np.diff(np.log(rows[-2:]))[0])
-    return {
-        "exponent": fitted.slope, "standard_error": fitted.standard_error, "tail": tail,
-        "last": [int(rows[-1]), int(found[-1])],
-    }  # fmt: skip
-
-
-def of_touched(quick: bool) -> list[dict[str, Any]]:
-    """How many coordinates an epoch of a shard touches, as the shard grows.
-
-    A place and a value travel for each coordinate of theta that has moved, and again for each of
-    the average: the bytes of the third epoch tell, up to where the whole vectors are shorter.
-    """
-    cases = [(LARGE, (*N_ROWS, 1_000_000)), (WIDE, N_ROWS)]
-    entries = []
-    for shape, sizes in [(SMALL, N_ROWS_QUICK)] if quick else cases:
-        problem = generated(shape)
-        for name, learner in FIRST_ORDER.items():
-            value, found = value_bytes(learner), []
-            for n in sizes:
-                starts = ((0, n), (n, 2 * n))
-                shards = [(rows_between(problem.X, i, j), problem.y[i:j]) for i, j in starts]
-                sent = rounds_of(shards, learner, lambda done: done.bytes_received, max_iter=3)
-                found.append(sent[-1] // len(shards))
-            entry = {
-                "learner": name, "n_features": shape.n_features, "rows": list(sizes),
-                "coordinates": [each // (2 * (PLACE + value)) for each in found],
-                "whole": [each >= 2 * value * shape.n_features for each in found],
-            }  # fmt: skip
-            entries.append(entry | law(entry))
-    return entries
+        paths = text_files(Path(folder), N_TEXTS // (100 if quick else 1))
+        for _, (name, client) in turns([("one", one), ("two", two)], N_ROUNDS):
+            cache_dir = Path(folder, "caches")
+            shutil.rmtree(cache_dir, ignore_errors=True)
+            before, began = client.run(time.process_time), time.perf_counter()
+            fit = partial(fit_distributed, paths, client=client, cache_dir=cache_dir)
+            busy, _ = _busy(partial(fit, random_state=SEED))
+            seconds, after = time.perf_counter() - began, client.run(time.process_time)
+            worker = max(after[each] - before[each] for each in after)
+            found[name].append((seconds, worker, busy))
+        size = sum(map(os.path.getsize, paths))
+    for _, n in turns(list(WIDTHS), 2 * N_ROUNDS):
+        fit = partial(fit_distributed, few_rows(n), max_iter=2, random_state=SEED)
+        found[f"{n}"].append((_first(_busy(fit)),))
+    least = {name: np.min(each, axis=0).round(3).tolist() for name, each in found.items()}
+    return {"bytes": size, **least}
 
 
 DOCUMENTS, DOCUMENT_BITS = (500, 2000, 8000), 24
-#: Of a coordinate that a shard of AROW has changed: two places, a step and a gain; and what the
-#: mixture then tells of it: two places and two values.
-UP_BYTES, DOWN_BYTES = 2 * PLACE + 8 + 4, 2 * (PLACE + 4)
+#: Of a coordinate that a shard of AROW has changed: its place, a step and a gain; and what the
+#: mixture then tells of it: its place and two values.
+UP_BYTES, DOWN_BYTES = 4 + 8 + 4, 4 + 4 + 4
 
 
 def _busy(call: Callable[[], Any]) -> tuple[float, Any]:
@@ -599,81 +442,9 @@ def of_documents(quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-MEMORY_FEATURES = (1 << 22, 1 << 24)
-MEMORY_ROWS, ROW_NNZ = 1_000, 20
-
-
-def peak_of_a_fit(name: str, n_features: int) -> int:
-    """Run apart: bytes held at most, after a fit of three epochs over two shards."""
-    columns = np.random.RandomState(0).randint(
-        n_features, size=MEMORY_ROWS * ROW_NNZ, dtype=np.int32
-    )
-    values = np.ones(len(columns), np.float32)
-    starts = np.arange(0, len(columns) + 1, ROW_NNZ, dtype=np.int32)
-    X = csr_matrix((values, columns, starts), shape=(MEMORY_ROWS, n_features))
-    y = np.where(np.arange(MEMORY_ROWS) % 2, 1, -1)
-    shards = [(X[start::2], y[start::2]) for start in (0, 1)]
-    fit_distributed(shards, max_iter=3, random_state=0, **FIRST_ORDER[name])
-    return resident_peak()
-
-
-def of_memory(quick: bool) -> dict[str, float]:
-    """Bytes of a coordinate, by learner, of who learns and mixes; few rows leave updates short."""
-    few, many = (n >> (4 if quick else 0) for n in MEMORY_FEATURES)
-    return {
-        name: (apart(peak_of_a_fit, name, many) - apart(peak_of_a_fit, name, few)) / (many - few)
-        for name in FIRST_ORDER
-    }
-
-
-# Assumed: bytes a second of each machine's network interface and of its disk, and interfaces of one
-# machine that an update goes through one after the other, the scheduler's and the client's.
-ALL_ROWS, MACHINES, ROW = 10**9, 100, 50
-NETWORK, DISK, HOPS = 1.25e9, 1e9, 2
-SHARD_ROWS = ALL_ROWS // MACHINES
-#: Of a row cache: a value and a column for each nonzero; a pointer and a label a row.
-CACHE_BYTES = SHARD_ROWS * (8 * ROW + 8)
-
-
-def estimate(touched: dict[str, Any], speed: dict[str, Any], held: float) -> dict[str, Any]:
-    """Work out an epoch over all machines, ``best`` being the number of machines of the shortest.
-
-    With more shards the same nonzeros are learned from, but more coordinates: so the costs of each
-    are told apart. A shard sends places and values, or whole vectors where these are shorter; the
-    law goes on as it was between the last two sizes told one by one.
-    """
-    of, n_of = speed["contestants"], speed["n_features"]
-    learned, among_many = (of[name]["seconds"] - of[name]["mixing"] for name in (TWO, MANY_SHARDS))
-    coordinate = max(0.0, (among_many - learned) / ((MANY - 2) * n_of))
-    nonzero = (learned - 2 * n_of * coordinate) / speed["n_entries"]
-    # Wherever the two updates come from, the same process mixes them.
-    mixed = min(of[name]["mixing"] for name in (TWO, ONE_WORKER, TWO_WORKERS)) / (2 * n_of)
-
-    n, value = touched["n_features"], value_bytes(FIRST_ORDER[speed["learner"]])
-    rows, coordinates = touched["last"]
-    coordinates *= (SHARD_ROWS / rows) ** touched["tail"]
-    update = 2 * min((PLACE + value) * coordinates, value * n)
-    learning, sending = nonzero * SHARD_ROWS * ROW, HOPS * update / NETWORK
-    # Machines that have the mixture pass it on, so that twice as many have it each time.
-    ways = HOPS + ceil(log2(MACHINES))
-    seconds = {
-        "learning": learning, "coordinates": coordinate * n, "up": MACHINES * sending,
-        "mixing": MACHINES * mixed * n, "down": ways * value * n / NETWORK,
-    }  # fmt: skip
-    total, alone, reading = (
-        sum(seconds.values()),
-        MACHINES * learning,
-        MACHINES * CACHE_BYTES / DISK,
-    )
-    return touched | seconds | {
-        "nonzero": nonzero, "coordinate": coordinate, "mixed": mixed, "held": held, "value": value,
-        "seconds": total, "update": update, "worker": held * n + CACHE_BYTES,
-        "client": held * n + MACHINES * update, "alone": alone, "reading": reading,
-        "times": max(alone, reading) / total,
-        "best": round(sqrt(learning * MACHINES / (sending + mixed * n))),
-    }  # fmt: skip
-
-
+# Assumed: bytes a second of each machine's network interface, and interfaces of one machine that an
+# update goes through one after the other, the scheduler's and the client's.
+NETWORK, HOPS = 1.25e9, 2
 DOCUMENT_BYTES, CORES = 1000, 16
 
 
@@ -733,88 +504,22 @@ def _document_costs(parts: Parts) -> str:
     }.items())  # fmt: skip
 
 
-def _estimates(parts: Parts) -> list[dict[str, Any]]:
-    """One for each learner and number of features whose touched coordinates were measured."""
-    speeds = {each["learner"]: each for each in parts["speed"] if each["data"] == "generated"}
-    return [
-        estimate(touched, speeds[touched["learner"]], parts["memory"][touched["learner"]])
-        for touched in parts["touched"]
-    ]
-
-
-def _speed(parts: Parts) -> str:
-    rows = []
-    for entry in parts["speed"]:
-        one, two = (entry["contestants"][name] for name in (ONE_WORKER, TWO_WORKERS))
-        rest = two["seconds"] - two["learning"] - two["mixing"]
-        rows.append(entry | {"ratio": one["seconds"] / two["seconds"], "two": two, "rest": rest})
-    headers = {
-        FIT_CSR: "`fit_csr`", ONE: "one shard, in this process", TWO: "two shards",
-        ONE_WORKER: "two shards, one worker", TWO_WORKERS: "two workers",
-    }  # fmt: skip
-    return markdown([
-        ("seconds of an epoch", "{data}, {learner}"),
-        *((header, f"{{contestants[{name}][seconds]:.3f}}") for name, header in headers.items()),
-        ("speed-up", "{ratio:.2f} x"),
-        ("on two: learning + mixing + the rest",
-         "{two[learning]:.3f} + {two[mixing]:.3f} + {rest:.3f}"),
-    ])(rows)  # fmt: skip
-
-
-def _traffic(parts: Parts) -> str:
-    rows = []
-    for entry in parts["traffic"]:
-        first, last, shards = entry["epochs"][0], entry["epochs"][-1], entry["shards"]
-        rows.append(
-            entry | {"first": first, "last": last}
-            | {"from_first": first["received"] / shards, "from_last": last["received"] / shards}
-            | {"from_dense": entry["dense"]["received"] / shards}
-            # Down from the client to the scheduler and on to both workers, up from the workers to
-            # the scheduler and on to the client.
-            | {"hops": 3 * last["sent"] + 2 * last["received"]}
-        )  # fmt: skip
-    n = len(parts["traffic"][0]["epochs"])
-    return markdown([
-        ("MB an epoch", "{learner}"), ("shards", "{shards}"),
-        ("to a worker, epoch 1", "{first[sent]:.2D}"), (f"epoch {n}", "{last[sent]:.2D}"),
-        ("whole vector", "{dense[sent]:.0D}"), ("from a shard, epoch 1", "{from_first:.2D}"),
-        (f"epoch {n}", "{from_last:.2D}"), ("whole vectors", "{from_dense:.0D}"),
-        ("in all, every hop", "{hops:.1D}"), ("the interface counted", "{last[loopback]:.1D}"),
-    ])(rows)  # fmt: skip
-
-
 def _header(curve: dict[str, Any]) -> str:
     return "1 shard" if curve["shards"] == 1 else str(curve["shards"])
 
 
 def _shards(parts: Parts, name: str) -> str:
     errors = lambda curve: f"{100 * curve['errors'][0]:.2f}, {100 * curve['errors'][-1]:.2f}"  # noqa: E731
-    found = sorted(
-        parts[name]["curves"],
-        key=lambda curve: (_LEARNERS.index(curve["learner"]), curve["mixing"] == "errors"),
-    )
-    # All numbers of shards, though of mixing by errors there may be few.
+    found = [
+        curve for curve in parts[name]["curves"]
+        if curve["mixing"] == "uniform" and curve["shards"] in DRAWN_SHARDS
+    ]  # fmt: skip
     return pivot(
-        [("test error %", "{learner}"), ("mixing", "{mixing}"),
+        [("test error %", "{learner}"),
          ("after epochs", lambda curve: f"1, {len(curve['errors'])}")],
         "shards",
         [(_header, errors)],
     )(found)  # fmt: skip
-
-
-_LEARNERS = [*FIRST_ORDER, *SECOND_ORDER]
-
-
-def _arow(parts: Parts) -> str:
-    rows = [
-        entry | {"epochs": epochs, "error": 100 * entry["errors"][epochs - 1]}
-        for entry in parts["arow"] for epochs in AROW_EPOCHS
-    ]  # fmt: skip
-    return pivot(
-        [("test error %, mean over", "{n_topics} {topics} topics"), ("after epochs", "{epochs}")],
-        "shards",
-        [(_header, "{error:.2f}")],
-    )(rows)
 
 
 def _level_table(parts: Parts) -> str:
@@ -823,99 +528,49 @@ def _level_table(parts: Parts) -> str:
     def way(entry: dict[str, Any]) -> str:
         if entry["shards"] == 1:
             return ""
-        return "ring" if entry["mixing"] == "ring" else f"{entry['mixes']} mixtures"
+        mixes = entry["mixes"]
+        return "ring" if entry["mixing"] == "ring" else f"{mixes} mixture{'s' * (mixes > 1)}"
 
     alone = {each["data"]: each for each in parts["level"] if each["shards"] == 1}
     rows = [
         each | {"way": way(each), "one": 100 * alone[each["data"]]["error"],
                 "percent": 100 * each["error"],
                 "traffic": (each["shards"] * each["sent"] + each["received"]) / 1e6}
-        for each in parts["level"] if each["shards"] > 1
+        for each in parts["level"] if each["shards"] > 1 and each["mixes"] in MIXES
     ]  # fmt: skip
     return pivot(
         [("test error % (MB an epoch)", "{data}"), ("an epoch", "{way}"), ("1 shard", "{one:.2f}")],
         "shards",
-        [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.1f})")],
+        [(lambda each: str(each["shards"]), "{percent:.2f} ({traffic:.0f})")],
     )(rows)
 
 
-def _touched(parts: Parts) -> str:
-    entries = parts["touched"]
-    sizes = max((entry["rows"] for entry in entries), key=len)
-    rows = []
-    for entry in entries:
-        told = zip(entry["coordinates"], entry["whole"], strict=True)
-        cells = ["whole" if whole else f"{found:,}" for found, whole in told]
-        cells += [""] * (len(sizes) - len(cells))
-        law = "{exponent:.2f} ± {standard_error:.2f}", "{tail:.2f}"
-        rows.append([cell(_WHO, entry), *cells, *(cell(each, entry) for each in law)])
-    headers = ["touched by a shard of so many rows", *(f"{n:,}" for n in sizes),
-               "to the power of", "between the last two"]  # fmt: skip
-    return markdown_table(headers, rows)
+def _workers(parts: Parts) -> str:
+    told = parts["workers"]
+    (one, two), (few, many) = (told["one"], told["two"]), (told[f"{n}"] for n in WIDTHS)
+    texts = f"{told['bytes'] / 1e6:.0f} MB of texts"
+    rows = [
+        (f"{texts}: one worker, two workers, by the clock", one[0], two[0]),
+        ("CPU of the busiest worker", one[1], two[1]),
+        ("CPU of the client and the scheduler", one[2], two[2]),
+        ("4 shards of 100 rows, 2 epochs: 10^5 features, 10^7, CPU", few[0], many[0]),
+    ]
+    cells = [(what, f"{a:.2f}", f"{b:.2f}", f"{b / a:.2f}") for what, a, b in rows]
+    return markdown_table(["seconds", "the first", "the second", "ratio"], cells)
 
 
-def _assumed(parts: Parts) -> str:
-    rows = {
-        "rows, machines, shards": f"{ALL_ROWS:,} over {MACHINES}, a shard each",
-        "nonzeros a row": f"{ROW}, float32, as in the generated rows",
-        "a machine's row cache": f"{CACHE_BYTES / 1e9:.2f} GB: in memory after epoch 1",
-        "disk": f"{DISK / 1e9:g} GB/s: epoch 1 waits {CACHE_BYTES / DISK:.1f} s for it at most",
-        "network": f"{8 * NETWORK / 1e9:g} Gbit/s at every machine",
-        "an update's way": f"through the scheduler: {HOPS} interfaces, one after the other, that "
-                           "all updates share",
-        "the mixture's way": "through the scheduler, then from machine to machine, to twice as "
-                             "many each time",
-    }  # fmt: skip
-    return markdown_table(["assumed", ""], rows.items())
-
-
-_WHO = "{learner}, {n_features:,} features"
-_COSTS = [
-    ("measured", "{learner}"), ("ns a nonzero", "{nonzero:.2n}"),
-    ("ns a coordinate and shard", "{coordinate:.1n}"),
-    ("mixing, ns a coordinate and update", "{mixed:.1n}"),
-    ("memory, bytes a coordinate", "{held:.0f}"), ("bytes a value", "{value}"),
-]  # fmt: skip
-_ESTIMATE = [
-    ("seconds of an epoch", _WHO), ("learning", "{learning:.1f}"),
-    ("whole vectors", "{coordinates:.2f}"), ("MB up, each", "{update:.0D}"), ("up", "{up:.1f}"),
-    ("mixing", "{mixing:.1f}"), ("down", "{down:.1f}"), ("in all", "**{seconds:.1f}**"),
-    ("GB, worker", "{worker:.1G}"), ("GB, client", "{client:.1G}"),
-    ("machines for the shortest epoch", "{best:,}"),
-]  # fmt: skip
-_ONE_MACHINE = [
-    ("all rows on one machine", _WHO), ("learning, s", "{alone:.0f}"),
-    ("reading, s", "{reading:.0f}"), ("100 machines", "{times:.0f} x"),
-]  # fmt: skip
-
-
-def _costs(parts: Parts) -> str:
-    return markdown(_COSTS)({each["learner"]: each for each in _estimates(parts)}.values())
-
-
-_WORKED_OUT = ("speed", "touched", "memory")
-#: The parts that the tables of docs/development/scale.md tell of, and what makes them.
-TABLES: dict[str, tuple[tuple[str, ...], Callable[[Parts], str]]] = {
-    "speed": (("speed",), _speed), "traffic": (("traffic",), _traffic),
-    "shards-rcv1": (("rcv1",), partial(_shards, name="rcv1")),
-    "shards-generated": (("generated",), partial(_shards, name="generated")),
-    "arow": (("arow",), _arow), "level": (("level",), _level_table),
-    "document-costs": (("documents",), _document_costs),
-    "documents": (("documents",), _documents),
-    "touched": (("touched",), _touched), "assumed": ((), _assumed),
-    "costs": (_WORKED_OUT, _costs),
-    "estimate": (_WORKED_OUT, lambda parts: markdown(_ESTIMATE)(_estimates(parts))),
-    "one-machine": (_WORKED_OUT, lambda parts: markdown(_ONE_MACHINE)(_estimates(parts))),
+#: The tables of docs/development/scale.md: the parts they tell of, and what makes them.
+TABLES: dict[str, tuple[str, Callable[[Parts], str]]] = {
+    "level": ("level", _level_table), "workers": ("workers", _workers),
+    "shards-rcv1": ("rcv1", partial(_shards, name="rcv1")),
+    "shards-generated": ("generated", partial(_shards, name="generated")),
+    "document-costs": ("documents", _document_costs), "documents": ("documents", _documents),
 }  # fmt: skip
 
 
 def render(parts: Parts) -> dict[str, str]:
     """Return the tables that the parts suffice for, in Markdown."""
-    return {
-        name: table(parts)
-        for name, (needed, table) in TABLES.items()
-        if all(part in parts for part in needed)
-    }
+    return {name: table(parts) for name, (part, table) in TABLES.items() if part in parts}
 
 
 DRAWN = {"rcv1": "RCV1, ten topics", "generated": "generated, $10^8$ nonzeros"}
@@ -951,10 +606,12 @@ def _draw(figures: dict[str, Any]) -> Figure:
 
 
 PARTS: dict[str, Callable[[bool], Any]] = {
-    "level": of_level, "documents": of_documents, "rcv1": of_rcv1, "arow": of_arow,
-    "generated": of_generated, "touched": of_touched,
-    "memory": of_memory, "traffic": of_traffic, "speed": of_speed,
-}  # fmt: skip
+    "level": of_level,
+    "documents": of_documents,
+    "rcv1": of_rcv1,
+    "generated": of_generated,
+    "workers": of_workers,
+}
 
 
 def write(path: Path, parts: dict[str, Any]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from itertools import islice
@@ -62,50 +62,48 @@ def text_sources(files: Iterable[str]) -> list[Source]:
     return sources
 
 
+#: What files are of by their names: see `form_elsewhere`.
+Told = Callable[[str], str | None]
+
+
 def document_form(
-    sources: Sequence[Source], form: str | None, text: str, label: str, *, texts: bool = False
+    sources: Sequence[Source], form: str | None, text: str, label: str, *, told: Told | None = None
 ) -> DocumentForm | None:
-    """How the sources are read where they are texts; None: they are svmlight text. With `texts` a
-    name that may be of either is of texts."""
-    told = (lambda source: form_of(source.name) or "svmlight") if texts else _form_of
-    forms = {source.name: form or told(source) for source in sources}
-    if len({each == "svmlight" for each in forms.values()}) > 1:
-        named = ", ".join(f"{name} ({each})" for name, each in forms.items())
+    """How the sources are read where they are texts, by what is `told` of their names, or by these
+    and, where a name may be of either, by the first lines; None: they are svmlight text."""
+    forms = {
+        source.name: form or (_form_of(source) if told is None else told(source.name))
+        for source in sources
+    }
+    if len({each is None for each in forms.values()}) > 1:
+        named = ", ".join(f"{name} ({each or 'svmlight'})" for name, each in forms.items())
         raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
-    if "svmlight" in forms.values():
+    if None in forms.values():
         return None
     return DocumentForm(form, text, label)  # type: ignore[arg-type]
 
 
-def form_of_shards(
-    files: Iterable[str], form: str | None, text: str, label: str
-) -> DocumentForm | None:
-    """As `document_form`, by the names alone, as the files may be elsewhere."""
-    forms = {form or form_of(name) for name in files} - {None, "fasttext" if not form else None}
-    return DocumentForm(form, text, label) if forms else None  # type: ignore[arg-type]
-
-
-def _form_of(source: Source) -> str:
+def _form_of(source: Source) -> str | None:
     """By the end of the name; svmlight text is called .txt, too."""
-    form = form_of(source.name) or "svmlight"
+    form = form_of(source.name)
     if form != "fasttext" or not source.rereadable:
         return form
     with closing(source.blocks([])) as blocks:
         labelled = any(each.buffer.find(LABEL, 0, each.stop) >= 0 for each in islice(blocks, 1))
-    return form if labelled else "svmlight"
+    return form if labelled else None
 
 
-def cell_form(sources: Sequence[Source], options: dict[str, Any]) -> Any:
+def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | None = None) -> Any:
     """How cells are read, by the options for them, which are taken out; None: the sources are
-    none."""
-    told = [name for name in (*CELL_OPTIONS, *CELL_LEARNING) if options.get(name) is not None]
+    none, by what is `told` of their names, or by their first bytes."""
+    names = [name for name in (*CELL_OPTIONS, *CELL_LEARNING) if options.get(name) is not None]
     given = {name: options.pop(name) for name in CELL_OPTIONS}
-    kinds = {is_cells(source) for source in sources}
+    kinds = {is_cells(each) if told is None else told(each.name) == "cells" for each in sources}
     if len(kinds) > 1:
         raise click.UsageError("Files of cells and of text can't be read together.")
     if True not in kinds:
-        if told:
-            raise click.UsageError(f"{option_name(told[0])} is for files of cells: .h5ad, .h5.")
+        if names:
+            raise click.UsageError(f"{option_name(names[0])} is for files of cells: .h5ad, .h5.")
         return None
     from sparsemargin.io.cells import CellForm
 
@@ -132,7 +130,7 @@ def opened_model(
     if before is None:
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
-    how = document_form(sources, *named, texts=True)
+    how = document_form(sources, *named, told=form_of)
     if how is None:
         raise click.UsageError(
             f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "

@@ -32,7 +32,6 @@ from sparsemargin.cli.files import (
     check_output,
     document_form,
     feature_names,
-    form_of_shards,
     has_normalizer,
     named_sources,
     text_sources,
@@ -67,12 +66,12 @@ from sparsemargin.cli.parameters import (
     option_name,
 )
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
-from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.forms import DocumentForm, form_elsewhere
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
-from sparsemargin.io.remote import is_url, matches, size_of
+from sparsemargin.io.remote import size_of
 from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
-from sparsemargin.io.sources import Source
+from sparsemargin.io.sources import Source, files_named
 from sparsemargin.io.stream import learn_svmlight
 from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.labels import label_text
@@ -147,9 +146,8 @@ _Learn = Callable[..., Learner]
 @N_JOBS
 @option(_DASK, "--dask", metavar="ADDRESS",
         help="Learn on the workers of this Dask scheduler: such as tcp://host:8786; an epoch on "
-        "each FILE, of which a pattern in quotes is one, read where the worker is, then a mixture "
-        "of what they came to, which is written to MODEL; of texts, to MODEL.checkpoint. --cache "
-        "is then a folder on each worker.")  # fmt: skip
+        "each FILE, read where the worker is, then a mixture of what they came to, which is "
+        "written to MODEL. --cache is then a folder on each worker.")  # fmt: skip
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
         "made; or labels visit one file after the other, which auto does where they are as many as "
@@ -177,13 +175,14 @@ def command(
     mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
     terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
-    cells = cell_form(sources, options)
     named = [options.pop(name) for name in ("format", "text", "label")]
-    how = None
+    found, by_name = sources, None
     if dask is not None:
-        how = form_of_shards(files, *named)
-    elif cells is None:
-        how = document_form(sources, *named)
+        names = [name for each in files for name in files_named(each)]
+        found = [Source(name, None, None, None, plain=False) for name in names]
+        by_name = partial(form_elsewhere, form=named[0])
+    cells = cell_form(found, options, by_name)
+    how = None if cells is not None else document_form(found, *named, told=by_name)
     normalizing = {name: options.pop(name) for name in CELL_LEARNING}
     init, settings = options["init_model"], _settings(options)
     if cells is None:
@@ -207,13 +206,10 @@ def command(
         )  # fmt: skip
     if dask is not None:
         if not is_told:
-            del settings["max_iter"]
-        # What is saved of texts is more than the mixture.
-        checkpoint = None if how is None else f"{output}.checkpoint"
-        given = {"client": dask, "checkpoint": checkpoint or output, **mixing, **settings}
-        # No shell stands patterns of URLs for their files.
-        shards = [each for name in files for each in (matches(name) if is_url(name) else [name])]
-        learn = _learn_on_dask(shards, how, vectorizer, given)
+            settings.pop("max_iter", None)
+        making = _making(how, cells, named[-1], vectorizer, settings)
+        given = {"client": dask, "checkpoint": output, "making": making, **mixing, **settings}
+        learn = _learn_on_dask([each.name for each in found], given)
     # Heard while there is something to learn from; what has been learned is written all the same.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
@@ -229,8 +225,8 @@ def command(
             raise Terminated if terminated else KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
-    # The workers' mixtures have been saved one after the other, but for the steps before them.
-    if dask is None or vectorizer is not None:
+    # The workers' mixtures have been saved one after the other.
+    if dask is None:
         try:
             save_model(model := _with_steps(learner, vectorizer), output)
         except OSError as error:
@@ -420,21 +416,29 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
             raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
 
 
-def _learn_on_dask(
-    files: list[str], how: DocumentForm | None, vectorizer: Any, settings: dict[str, Any]
-) -> _Learn:
+def _making(
+    how: DocumentForm | None, cells: Any, label: str, step: Any, settings: dict[str, Any]
+) -> Any:
+    """What makes rows on the workers; None: they are svmlight text."""
+    from sparsemargin.distributed._making import CellRows, Texts
+
+    if cells is None:
+        return None if how is None else Texts(how, step)
+    from sparsemargin.io.cells import mixing_seed
+
+    return CellRows(label, cells, step, seed=mixing_seed(settings))
+
+
+def _learn_on_dask(shards: list[str], settings: dict[str, Any]) -> _Learn:
     """By the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
-    from sparsemargin.distributed._shards import Texts
 
     settings["cache_dir"] = settings.pop("cache") or None
     del settings["n_jobs"]
     for name in "mixing", "mixes_per_epoch":
         if settings[name] is None:
             del settings[name]
-    if how is not None:
-        settings["texts"] = Texts(how, vectorizer)
-    learn = partial(learn_distributed, files, **settings)
+    learn = partial(learn_distributed, shards, **settings)
     # Each mixture is written as a whole of its own accord.
     return interruptible()(learn)
 

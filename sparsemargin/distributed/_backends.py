@@ -12,6 +12,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from sparsemargin.distributed._making import Making
 from sparsemargin.distributed._shards import (
     FileShard,
     MatrixShard,
@@ -37,24 +38,24 @@ class LostScheduler(ConnectionError):
     """The scheduler has gone away."""
 
 
-def open_shard(given: Any, y: Any = None, vectorizer: Any = None) -> Shard:
+def open_shard(given: Any, y: Any = None, making: Making | None = None) -> Shard:
     """The shard itself, on the machine that learns from it."""
-    if isinstance(given, FileShard):
-        return given
-    if vectorizer is not None:
-        return MatrixShard.of_texts(given, y, vectorizer)
-    return MatrixShard.of(given, y)
+    return given if isinstance(given, FileShard) else MatrixShard.of(given, y, making)
 
 
 class SerialBackend:
     """This process, which takes the shards one after the other."""
 
-    def __init__(self, shards: Sequence[Pair | FileShard], vectorizer: Any = None) -> None:
+    def __init__(self, shards: Sequence[Pair | FileShard], making: Making | None = None) -> None:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
                 given, y = map(_here, _parts(shard))
-                self.shards.append(open_shard(given, y, vectorizer))
+                self.shards.append(open_shard(given, y, making))
+
+    def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
+        """Let each shard be what the function makes of it and the value."""
+        self.shards = [function(shard, value) for shard in self.shards]
 
     def share(self, value: Any) -> Any:
         """Make an object known to all calls of `each`; what they are given in its place."""
@@ -105,7 +106,7 @@ class DaskBackend:
     """
 
     def __init__(
-        self, client: Client, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+        self, client: Client, shards: Sequence[Pair | FileShard], making: Making | None = None
     ) -> None:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
@@ -124,9 +125,15 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # Dask is told of all calls at once: told of one after the other, it may find the same
             # worker idle each time, with which the shards then stay.
-            self.shards = client.map(
-                open_shard, parts[::2], parts[1::2], vectorizer=vectorizer, pure=False
-            )
+            self.shards = client.map(open_shard, parts[::2], parts[1::2], making=making, pure=False)
+
+    def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
+        """As `SerialBackend.turn`."""
+        shared = self.share(value)
+        with self._connected():
+            self.shards = [
+                self.client.submit(function, shard, shared, pure=False) for shard in self.shards
+            ]
 
     def share(self, value: Any) -> Future:
         """As `SerialBackend.share`: by a task, since what is scattered dies with its worker."""
@@ -254,11 +261,11 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 @contextmanager
 def backend_of(
-    client: Any, shards: Sequence[Pair | FileShard], vectorizer: Any = None
+    client: Any, shards: Sequence[Pair | FileShard], making: Making | None = None
 ) -> Iterator[Backend]:
     """This process, or the workers of a client. One that is opened here is closed in the end."""
     if client is None:
-        yield SerialBackend(shards, vectorizer)
+        yield SerialBackend(shards, making)
         return
     try:
         from dask.distributed import Client
@@ -267,7 +274,7 @@ def backend_of(
             "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
         ) from None
     if isinstance(client, Client):
-        yield DaskBackend(client, shards, vectorizer)
+        yield DaskBackend(client, shards, making)
         return
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
@@ -281,4 +288,4 @@ def backend_of(
             f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"
         ) from None
     with opened:
-        yield DaskBackend(opened, shards, vectorizer)
+        yield DaskBackend(opened, shards, making)

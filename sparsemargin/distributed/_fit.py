@@ -6,7 +6,6 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -18,26 +17,19 @@ from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import backend_of
+from sparsemargin.distributed._making import CellRows, in_order, making_of
 from sparsemargin.distributed._mixing import Mixing
 from sparsemargin.distributed._rounds import Round, Rounds, ShardOptions, survey
 from sparsemargin.distributed._schema import (
     Mixture,
     Schema,
-    Survey,
     check_rows_there,
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import (
-    FileShard,
-    Pair,
-    Shard,
-    sampled,
-    shards_of,
-    texts_of,
-)
+from sparsemargin.distributed._shards import FileShard, Pair, sampled, shards_of
 from sparsemargin.io.files import check_replaceable
-from sparsemargin.io.forms import TextForm
+from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
@@ -56,6 +48,8 @@ _OF_FILES = (
     "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
     "cache_dir",
 )  # fmt: skip
+
+_NOT_OF_CELLS = [name for name in _OF_FILES if name not in ("positive", "cache_dir")]
 
 # Those whose epochs on shards can't be mixed, and why.
 _NOT_MIXED = {
@@ -130,9 +124,11 @@ def fit_distributed(
           texts: each partition is a shard.
         - Pairs (X, y) as `fit_csr` takes them, or of lists of texts with their labels; each may be
           a Dask ``Delayed`` or ``Future``.
-        - Paths or URLs of files of svmlight text or of texts, as for `fit_svmlight` and `fit_text`,
-          or patterns of such; a list of paths is one shard. They are read where the worker is,
-          once; then their row caches are. A row cache (``*.smcache``) may itself be given.
+        - Paths or URLs of files of svmlight text, of texts or of cells, as for `fit_svmlight`,
+          `fit_text` and `fit_anndata`, or patterns of such, each file a shard; a list of paths
+          within the list is one shard. They are read where the worker is, once; then their row
+          caches are. A row cache (``*.smcache``) may itself be given.
+        - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
     y : Dask collection or array-like of shape (n_samples,), default=None
         The labels that go with a Dask array, column or bag, in parts as those of `shards`.
     client : dask.distributed.Client, str or None, default=None
@@ -142,7 +138,8 @@ def fit_distributed(
         As for `fit_csr`. None: what `fit_csr` takes, by 10,000 of the rows of all shards.
     max_iter : int, None or "auto", default="auto"
         Epochs. None: until an epoch makes no correction on any shard. "auto": of an algorithm that
-        is named five; else one, or more where rows are few, as for `AutoClassifier`.
+        is named five; else one, or more where rows are few, as for `AutoClassifier`; of cells as
+        for `fit_anndata`.
     mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
         "uniform": the vectors of all shards weigh the same; "errors": for each label as much as
         the corrections they made. "ring": each label's vector visits one shard after the other, so
@@ -162,11 +159,12 @@ def fit_distributed(
         What makes rows of texts: a `HashingVectorizer`, or one that is fitted. None: words and
         pairs, hashed, as for files in `fit_text`.
     format, text, label
-        Of texts, as for `fit_text`.
+        Of texts, as for `fit_text`; `label` also of cells, as for `fit_anndata`.
     memory_limit : int, default=2**30
         Bytes the weights may take.
     checkpoint : path, default=None
-        A model file, or its URL, that is written after each epoch, whole or not at all.
+        A model file, or its URL, that is written after each epoch, whole or not at all; of texts
+        and cells the whole pipeline, in which cells' confidence is missing until the end.
     resume : bool, default=False
         Whether to go on from the checkpoint, if there is one; the model is then the same to the
         bit as that of a fit that was not broken off.
@@ -175,15 +173,16 @@ def fit_distributed(
     verbose : int, default=0
         Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
     **params
-        Parameters of the estimator. ``intercept_scaling="auto"`` measures the first rows of the
-        first shard. Refused, with what to do instead, are kernels, and those that
+        Parameters of the estimator; of cells also `genes`, `layer`, `normalize`, `target_sum`,
+        `var` and `match`, as for `fit_anndata`. ``intercept_scaling="auto"`` measures the first
+        rows of the first shard. Refused, with what to do instead, are kernels, and those that
         need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
         ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``; and `sample_weight`.
 
     Returns
     -------
     estimator : Classifier or sklearn.pipeline.Pipeline
-        The fitted estimator; of texts a pipeline, as `fit_text` gives it.
+        The fitted estimator; of texts and cells a pipeline, as of `fit_text` and `fit_anndata`.
 
     Raises
     ------
@@ -224,6 +223,7 @@ def fit_distributed(
     """
     from sparsemargin.models.classifiers import as_classifier
 
+    making = making_of(shards, vectorizer, DocumentForm(format, text, label), params)
     options = ShardOptions(
         algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
@@ -231,14 +231,14 @@ def fit_distributed(
         report=Lines() if verbose else None, client=client, mixing=mixing,
         mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
         on_round=on_round, params={"verbose": verbose, **params},
-        texts=texts_of(shards, vectorizer, format, text, label),
+        making=making,
     )  # fmt: skip
     model = as_classifier(learn_shards(shards, y, options))
-    if options.texts is None:
+    if making is None:
         return model
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("vectorizer", options.texts.vectorizer), ("classifier", model)])
+    return Pipeline([(making.name, making.step), ("classifier", model)])
 
 
 def learn_distributed(shards: Any, **given: Any) -> Learner:
@@ -250,16 +250,27 @@ def learn_distributed(shards: Any, **given: Any) -> Learner:
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     """Learn from shards of files, or of a matrix with its labels."""
     make = _maker_of(options)
-    reading, texts = options.reading(), options.texts
-    given = shards_of(shards, y, reading, options.cache_dir, options.max_index, texts)
+    making = options.making
+    given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, making)
     files = [shard for shard in given if isinstance(shard, FileShard)]
     if not files:
-        _refuse_options_of_files(options)
+        _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
+    if isinstance(making, CellRows):
+        _refuse(options, _NOT_OF_CELLS, "is not of cells")
     _check_writable(options.checkpoint, files)
-    with backend_of(options.client, given, texts and texts.vectorizer) as backend:
-        surveyed: dict[int, Survey] = dict(backend.each(survey, __version__, len(given) > 1))
-        surveys = [surveyed[s] for s in range(len(given))]
+    with backend_of(options.client, given, making) as backend:
+        if making is not None:
+            options = making.meet(backend, options)
+        # The terms are those of the first shard.
+        steps = [making.step if making and making.asks else None, *[None] * (len(given) - 1)]
+        found = in_order(backend.each(survey, __version__, len(given) > 1, starts=steps))
+        surveys = [each for each, _ in found]
+        if steps[0] is not None:
+            steps[0].terms_ = pickle.loads(found[0][1])
         check_rows_there(surveys)
+        if making is not None:
+            options = making.settle(options, sum(each.n_rows for each in surveys))
+            make = _maker_of(options)
         if files:
             names = [file.name for file in files]
             schema = schema_of_files(names, surveys, options.classes, options.positive)
@@ -268,24 +279,14 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         learner = make(None) if make.is_settled else None
         if learner is None or options.balanced:
             n_rows = 0 if learner else -(-MOST_ROWS // len(given))
-            found = dict(backend.each(sampled, schema, n_rows))
-            counts, parts = zip(*(found[s] for s in range(len(given))), strict=True)
+            counts, parts = zip(*in_order(backend.each(sampled, schema, n_rows)), strict=True)
             schema = replace(schema, counts=sum(counts))
             learner = learner or make(_Rows(schema, list(chain.from_iterable(parts))))
         if learner.intercept_scaling == "auto":
             p = learner._p(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
         mixture = Mixture(learner, schema, len(given), options.memory_limit)
-        learned = Rounds(backend, surveys, mixture, options).run()
-        if texts is not None and hasattr(texts.vectorizer, "remember_terms"):
-            ((_, terms),) = backend.each(_terms_of, texts.vectorizer, of=[0])
-            texts.vectorizer.terms_ = pickle.loads(terms)
-        return learned
-
-
-def _terms_of(shard: Shard, vectorizer: Any) -> bytes:
-    # Dask would send them one by one.
-    return pickle.dumps(shard.terms(deepcopy(vectorizer)))
+        return Rounds(backend, surveys, mixture, options).run()
 
 
 @dataclass(frozen=True)
@@ -399,12 +400,10 @@ def check_mixable(learner: Learner) -> None:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
 
 
-def _refuse_options_of_files(options: ShardOptions) -> None:
-    """Refuse for matrices what is told of files only."""
-    for name in _OF_FILES:
+def _refuse(options: ShardOptions, names: Sequence[str], why: str) -> None:
+    """Refuse what is told of other shards than these."""
+    for name in names:
         value, off = getattr(options, name), getattr(ShardOptions, name)
         # An array, which classes may be, is equal to nothing as a whole.
         if value is not off and (off is None or value != off):
-            raise ValueError(
-                f"{name}={value!r} is of files, and these shards are matrices. Leave it out."
-            )
+            raise ValueError(f"{name}={value!r} {why}. Leave it out.")

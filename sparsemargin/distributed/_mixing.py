@@ -37,7 +37,7 @@ from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import LabelSpaces
-from sparsemargin._engine.rows.columns import distinct
+from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.distributed._schema import Mixture
@@ -303,27 +303,28 @@ class VectorEpoch(SingleEpoch):
         others[0] = value
         return np.concatenate([array[:first], others, array[first:]])
 
-    def _change(self, array: np.ndarray, where: Any, ratio: np.ndarray) -> Change:
-        """What the mixture is told of where the array has something else than it, times the
-        ratio."""
-        array, where = (np.delete(each, self.others, axis=0) for each in (array, where))
+    def _changes(self, where: Any, ratio: np.ndarray, *arrays: np.ndarray) -> list[Change]:
+        """What the mixture is told of where the arrays have something else than it, times the
+        ratio; the indices, which are one object, travel once."""
+        where = np.delete(where, self.others, axis=0)
         place, vector = np.nonzero(where)
         kind = np.int32 if self.n_numbers <= 2**31 else np.int64
-        indices = self.at[place].astype(kind) * array.shape[1] + vector.astype(kind)
-        return Change(ratio, indices, array[where])
+        indices = self.at[place].astype(kind) * where.shape[1] + vector.astype(kind)
+        kept = (np.delete(each, self.others, axis=0)[where] for each in arrays)
+        return [Change(ratio, indices, values) for values in kept]
 
     def learned(self) -> Learned:
         space, after, ratio = self.space, _theta_of(self.space), self._ratio()
         moved = after != multiplied(self.theta, ratio, self.theta.dtype)
         sums, theta = self._sums(moved) if space.averaged else None, after
         if not space.adaptive:
-            return Learned(self._change(after, moved, ratio), sums, scalars_of(space))
+            (change,) = self._changes(moved, ratio, after)
+            return Learned(change, sums, scalars_of(space))
         gains = space.of_labels(space.gain)
         theta = np.subtract(after, self.theta, dtype=np.float64)
         theta *= 1.0 + gains
         gains -= self.gains
-        found = theta, gains.astype(after.dtype)
-        steps, more = (self._change(each, gains != 0.0, ratio) for each in found)
+        steps, more = self._changes(gains != 0.0, ratio, theta, gains.astype(after.dtype))
         return Learned(steps, sums, scalars_of(space), more)
 
     def _ratio(self) -> np.ndarray:
@@ -344,7 +345,7 @@ class VectorEpoch(SingleEpoch):
             factor = np.divide(sums[other], known, out=np.zeros(len(known)), where=known != 0.0)
             sums = sums.astype(self.theta.dtype)
         told = np.isfinite(factor)
-        return self._change(sums, moved | ~told, np.where(told, factor, 0.0))
+        return self._changes(moved | ~told, np.where(told, factor, 0.0), sums)[0]
 
 
 class VectorMixer(SingleMixer):
@@ -414,7 +415,9 @@ class VectorMixer(SingleMixer):
     ) -> tuple[Change, Change | None]:
         """Let theta, and the variances, be the mixture; what has changed."""
         theta, variances, n_vectors = self.theta, self.variances, self.theta.shape[1]
-        touched = distinct(np.concatenate([each.theta.indices for each in learned]))
+        parts = [each.theta.indices for each in learned]
+        touched, position = union(theta.size, parts, sum(map(len, parts)))
+        touched, places = touched.astype(parts[0].dtype), list(map(position, parts))
         old = theta.ravel()[touched].astype(np.float64)
         if variances is None:
             ratio = 1.0 + sum(
@@ -422,14 +425,13 @@ class VectorMixer(SingleMixer):
                 for share, each in zip(shares, learned, strict=True)
             )
             new = old * ratio[touched % n_vectors]
-            _add(new, touched, [each.theta for each in learned], shares, old)
+            _add(new, places, [each.theta for each in learned], shares, old)
             self.theta = theta = multiplied(theta, ratio, theta.dtype)
             theta.ravel()[touched] = _held(new, theta.dtype)
             return Change.at(touched, theta.ravel()[touched], theta, ratio), None
         evidence, added, times = np.zeros(len(old)), np.zeros(len(old)), len(learned) * shares
-        _add(evidence, touched, [each.theta for each in learned], times)
-        _add(added, touched, [each.gains for each in learned], times)
-        places = [np.searchsorted(touched, each.theta.indices) for each in learned]
+        _add(evidence, places, [each.theta for each in learned], times)
+        _add(added, places, [each.gains for each in learned], times)
         n_shards = np.bincount(np.concatenate(places), minlength=len(touched))
         tempered = np.maximum(n_shards, 1) ** (_AS_MANY - 1.0)
         held = variances.ravel()[touched].astype(np.float64)
@@ -463,13 +465,13 @@ class VectorMixer(SingleMixer):
 
 
 def _add(
-    total: np.ndarray, touched: np.ndarray, changes: Sequence[Any], shares: np.ndarray,
+    total: np.ndarray, places: Sequence[np.ndarray], changes: Sequence[Any], shares: np.ndarray,
     known: np.ndarray | None = None,
 ) -> None:  # fmt: skip
-    """Add to the touched coordinates the shares of what they are in each of the changes, less what
-    was known of them, times the change's ratio."""
-    for share, each in zip(shares, changes, strict=True):
-        place, vector = np.searchsorted(touched, each.indices), each.indices % len(share)
+    """Add to the touched coordinates, at the places that each of the changes has, the shares of
+    what they are there, less what was known of them, times the change's ratio."""
+    for share, place, each in zip(shares, places, changes, strict=True):
+        vector = each.indices % len(share) if len(share) > 1 else 0
         values = each.values.astype(np.float64)
         if known is not None:
             values -= each.ratio[vector] * known[place]

@@ -11,6 +11,7 @@ import zlib
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from copy import deepcopy
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from math import inf
@@ -24,6 +25,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
 from sparsemargin.distributed._backends import Backend, LostScheduler
+from sparsemargin.distributed._making import Making
 from sparsemargin.distributed._mixing import (
     MistakesMixer,
     Mixing,
@@ -36,11 +38,12 @@ from sparsemargin.distributed._mixing import (
     VectorMixer,
 )
 from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
-from sparsemargin.distributed._shards import Shard, Texts, names_of
+from sparsemargin.distributed._shards import Shard, names_of
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.model_files import set_aside
 from sparsemargin.io.options import FitOptions
+from sparsemargin.io.pipelines import encoded
 from sparsemargin.io.remote import exists
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.models import Learner
@@ -89,9 +92,12 @@ def check_library(library: str) -> None:
         )
 
 
-def survey(shard: Shard, library: str, columns: bool) -> Survey:
+def survey(shard: Shard, library: str, columns: bool, step: Any) -> tuple[Survey, bytes]:
+    """What has to be known of a shard, and the terms that a vectorizer calls columns by, pickled,
+    as Dask would send them one by one."""
     check_library(library)
-    return shard.survey(columns)
+    terms = None if step is None else shard.terms(deepcopy(step))
+    return shard.survey(columns), pickle.dumps(terms)
 
 
 def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -> Update | None:
@@ -180,7 +186,7 @@ class ShardOptions(FitOptions):
     mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
-    texts: Texts | None = None
+    making: Making | None = None
 
 
 class Rounds:
@@ -190,7 +196,7 @@ class Rounds:
         self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: ShardOptions
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
-        self.report, self.on_round = options.report, options.on_round
+        self.report, self.on_round, self.making = options.report, options.on_round, options.making
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
         if isinstance(self.mixer, VectorMixer):
             mixture.narrow(all_columns(surveys, mixture.schema.n_columns))
@@ -225,7 +231,11 @@ class Rounds:
             "classes": [schema.form, zlib.crc32(names_of(schema.classes).encode())],
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
-        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"])
+        steps = []
+        if options.making is not None:
+            steps = [(options.making.name, options.making.step), ("classifier", None)]
+            encoded(steps[:1])  # refuses what model files can't hold before it is learned with
+        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"], steps)
 
     def _mixer(self, options: ShardOptions) -> SingleMixer:
         n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing

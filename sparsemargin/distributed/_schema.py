@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin._engine.rows.columns import distinct
+from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
@@ -67,13 +67,8 @@ def all_columns(surveys: Sequence[Survey], n_columns: int) -> np.ndarray:
         columns = survey.columns
         if columns is not None and columns.dtype == np.uint8:
             columns = np.flatnonzero(np.unpackbits(columns))
-        found.append(found[0] if columns is None else columns)
-    if sum(map(len, found)) * _BITS_AN_INDEX < n_columns:
-        return distinct(np.concatenate(found))
-    flags = np.zeros(n_columns, bool)
-    for columns in found:
-        flags[columns[columns < n_columns]] = True
-    return np.flatnonzero(flags)
+        found.append(found[0] if columns is None else columns[columns < n_columns])
+    return union(n_columns, found, sum(map(len, found)))[0]
 
 
 @dataclass(frozen=True)
@@ -108,7 +103,8 @@ def schema_of_files(
     assert reading is not None
     for s, survey in enumerate(surveys):
         table.take(survey.labels.texts, survey.labels.numbers)
-        if survey.reading != reading:
+        # Values of two types become the wider one.
+        if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
                 f"Shards 0 and {s} were read in different ways: {reading} and {survey.reading}. "
                 "Make their row caches anew with the same settings."

@@ -5,30 +5,38 @@ from __future__ import annotations
 import os
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from glob import glob
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.rows.columns import Chosen
+from sparsemargin._engine.rows.columns import NO_ROWS, Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
+from sparsemargin.distributed._making import CellRows, Making, Texts, is_array
 from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
-from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
 from sparsemargin.io.files import is_one_file
-from sparsemargin.io.forms import DocumentForm, TextForm, form_of
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
 from sparsemargin.io.remote import is_url
 from sparsemargin.io.row_cache import RowCache, default_cache_path
 from sparsemargin.io.rows import LARGEST_INDEX
-from sparsemargin.io.sources import CACHE_SUFFIX, STANDARD_INPUT, Source, open_sources
+from sparsemargin.io.sources import (
+    CACHE_SUFFIX,
+    STANDARD_INPUT,
+    Source,
+    files_named,
+    open_sources,
+)
 from sparsemargin.models.class_weights import Targets, rows_by_class
 from sparsemargin.models.labels import (
     LabelEncoder,
@@ -42,11 +50,12 @@ from sparsemargin.models.rows import check_rows, first_rows, open_rows
 # So large that Dask moves the shard to no other worker.
 _HEAVY = 1 << 27
 
-# Of texts in memory, to call columns by the words of.
-_TEXTS_KEPT = 1000
+# Of texts in memory, to call columns by the words of; of cells, to tell how much genes vary by.
+_TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
 
 _FORMS = (
-    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), or a list of paths"
+    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), a list of paths, "
+    "or an AnnData with a Dask array"
 )
 
 #: Rows, their targets, the number of the first one in the shard, and the order to take them in.
@@ -76,50 +85,6 @@ class MatrixPart:
         return order
 
 
-class Texts(NamedTuple):
-    """How rows are made of texts: how files and tables hold them, and by what."""
-
-    how: DocumentForm
-    vectorizer: Any
-
-    @property
-    def n_features(self) -> int:
-        if hasattr(self.vectorizer, "n_features"):
-            return self.vectorizer.n_features
-        return len(self.vectorizer.get_feature_names_out())
-
-
-def texts_of(
-    shards: Any, vectorizer: Any, form: TextForm | None, text: str, label: str
-) -> Texts | None:
-    """How texts are read, where these shards are such: as their names, or a vectorizer or a form,
-    tell, or a table or a bag; None: they are rows."""
-    from sklearn.exceptions import NotFittedError
-
-    listed = [shards] if isinstance(shards, str | os.PathLike) else shards
-    first = listed[0] if isinstance(listed, list) and listed else listed
-    first = first[0] if isinstance(first, list) and first else first
-    named = form_of(os.fspath(first)) if isinstance(first, str | os.PathLike) else None
-    # A Delayed has attributes of any name.
-    table = hasattr(type(shards), "to_delayed") and not _is_array(shards)
-    if isinstance(first, tuple) and isinstance(first[0], list):
-        table = bool(first[0]) and isinstance(first[0][0], str)
-    # svmlight text is called .txt, too.
-    if vectorizer is None and form is None and named in (None, "fasttext") and not table:
-        return None
-    if vectorizer is None:
-        vectorizer = hashed_pairs(HASHED_BITS)
-    vectorizer = deepcopy(vectorizer)
-    try:
-        vectorizer.transform(["one text"])
-    except NotFittedError:
-        raise ValueError(
-            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
-            "one that is fitted, or a HashingVectorizer."
-        ) from None
-    return Texts(DocumentForm(form, text, label), vectorizer)
-
-
 class Pair(NamedTuple):
     """A matrix and its labels, here or on the way."""
 
@@ -136,29 +101,27 @@ class MatrixShard:
     texts: Sequence[str] = ()  # the first ones, of which the rows were made
     # Of the fit that learns from them.
     parts: dict[Part, MatrixPart] = field(default_factory=dict)
+    own: Chosen | None = None  # the columns of all rows
 
     def __getstate__(self) -> dict[str, Any]:
         # Where it arrives arrays may lie at any address: what follows from them is made anew.
-        return {**vars(self), "parts": {}}
+        return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
-    def of_texts(cls, texts: Iterable[str], y: Any, vectorizer: Any) -> MatrixShard:
-        """A shard of texts and their labels."""
-        texts = list(texts)
-        if hasattr(y, "to_numpy"):
-            y = y.to_numpy()
-        labels = y if isinstance(y, np.ndarray) else list(y)
-        shard = cls.of(vectorizer.transform(texts), labels)
-        shard.texts = texts[:_TEXTS_KEPT]
-        return shard
-
-    @classmethod
-    def of(cls, X: Any, y: Any) -> MatrixShard:
-        """A shard of a matrix and its labels."""
+    def of(cls, X: Any, y: Any, making: Making | None = None) -> MatrixShard:
+        """A shard of a matrix, or of what rows are made of, and its labels."""
         from scipy.sparse import issparse
 
         from sparsemargin.models import validation as given
 
+        texts: Sequence[str] = ()
+        if isinstance(making, Texts):
+            X = list(X)
+            texts = X[:_TEXTS_KEPT]
+            if not isinstance(y, np.ndarray):
+                y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
+        if making is not None:
+            X = making.rows(X)
         given.check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
@@ -168,7 +131,7 @@ class MatrixShard:
         labels = given.check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
-        return cls(check_rows(open_rows(X)), labels)
+        return cls(check_rows(open_rows(X)), labels, texts)
 
     def survey(self, columns: bool) -> Survey:
         rows, many = self.rows, hasattr(self.y, "form")
@@ -189,6 +152,13 @@ class MatrixShard:
     def terms(self, vectorizer: Any) -> dict[int, str]:
         """Words of the first texts, by the columns that they are hashed to."""
         return vectorizer.remember_terms(self.texts).terms_ if self.texts else {}
+
+    def some_cells(self, n_shards: int) -> csr_matrix:
+        """A share of some thousand cells."""
+        chosen = self.sample_of(self.rows, -(-_CELLS_KEPT // n_shards))
+        rows = rows_at(self.rows, chosen)
+        shape = len(chosen), rows.n_features
+        return csr_matrix(tuple(rows.arrays), shape=shape)
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
         """The numbers of some rows by which a learner is chosen."""
@@ -211,9 +181,12 @@ class MatrixShard:
         """The coordinates that a part of the rows has, which are over these from now on."""
         part = self.part(schema, which)
         if part.chosen is None:
-            chosen = Chosen(n_coordinates, part.rows)
-            part.rows = over(chosen, part.rows, n_coordinates > part.rows.n_features)
-            part.chosen = chosen
+            if self.own is None:
+                self.own = Chosen(n_coordinates, self.rows)
+            # In time of the columns that the shard has, not of all.
+            rows, has_bias = self.own.of_rows(part.rows), n_coordinates > part.rows.n_features
+            places = Chosen(len(self.own.columns), rows)
+            part.rows, part.chosen = over(places, rows, has_bias), places.within(self.own)
         return part.chosen
 
     def epoch(
@@ -246,21 +219,27 @@ def names_of(classes: np.ndarray) -> str:
     return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
 
 
-@dataclass(frozen=True)
+@dataclass
 class FileShard:
-    """Rows of svmlight files, or of a row cache, read where the worker is."""
+    """Rows of files, or of a row cache, read where the worker is."""
 
     paths: list[str]
     reading: Reading
     cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
     max_index: int  # larger ones have no room in memory
-    texts: Texts | None = None  # how rows are made of files of texts; None: of svmlight text
+    making: Making | None = None  # how rows are made of texts or cells; None: of svmlight text
     # Of the fit that learns from them.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
+    own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
+    passes: Passes | None = field(default=None, compare=False)
 
     def __sizeof__(self) -> int:
         # Dask leaves heavy objects where they are, and this one stands for a row cache.
         return _HEAVY
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An open file does not travel.
+        return {**vars(self), "chosen": {}, "own": None, "passes": None}
 
     @property
     def name(self) -> str:
@@ -271,13 +250,35 @@ class FileShard:
         named = (match for each in self.paths for match in (each, *glob(each, recursive=True)))
         return any(is_one_file(path, other) for other in named)
 
-    def _passes(self) -> tuple[Passes, RowCache]:
+    def rows(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""
+        if self.passes is None:
+            self.passes = self._passes()
+        assert self.passes.cache is not None
+        return self.passes, self.passes.cache
+
+    def _passes(self) -> Passes:
         if len(self.paths) == 1 and self.paths[0].endswith(CACHE_SUFFIX):
-            passes = Passes(self._corpus([]), self.max_index)
+            passes = Passes(Corpus([], self.reading, 1, "learning"), self.max_index)
             passes.cache = RowCache.open(self.paths[0])
             passes.n_bytes = Path(self.paths[0]).stat().st_size
-            return passes, passes.cache
+            return passes
+        with self._opened() as (sources, rows):
+            path = default_cache_path([source.name for source in sources], self.cache_dir)
+            try:
+                path.parent.mkdir(parents=True, exist_ok=True)
+            except FileExistsError:
+                raise NotADirectoryError(
+                    f"{path.parent} is a file, and row caches need a folder. Pass another "
+                    "cache_dir."
+                ) from None
+            passes = Passes(rows, self.max_index, path)
+            passes.keep()
+        return passes
+
+    @contextmanager
+    def _opened(self) -> Iterator[tuple[list[Source], Any]]:
+        """The files, and the rows that are made of them."""
         sources = open_sources(self.paths)
         for source in sources:
             if not source.rereadable:
@@ -285,32 +286,28 @@ class FileShard:
                     f"{source.name} can be read only once, and every epoch may have to read it "
                     "anew, perhaps on another worker. Write it to a file first."
                 )
-        path = default_cache_path([source.name for source in sources], self.cache_dir)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except FileExistsError:
-            raise NotADirectoryError(
-                f"{path.parent} is a file, and row caches need a folder. Pass another cache_dir."
-            ) from None
-        passes = Passes(self._corpus(sources), self.max_index, path)
-        return passes, passes.keep()
-
-    def _corpus(self, sources: list[Source]) -> Corpus:
-        if self.texts is None:
-            return Corpus(sources, self.reading, 1, "learning")
-        how = replace(self.texts.how, multilabel=self.reading.multilabel)
-        return DocumentCorpus(sources, how, self.texts.vectorizer, self.texts.n_features, 1)
+        if self.making is None:
+            yield sources, Corpus(sources, self.reading, 1, "learning")
+            return
+        with self.making.opened(sources, self.reading.multilabel) as rows:
+            yield sources, rows
 
     def terms(self, vectorizer: Any) -> dict[int, str]:
         """As that of `MatrixShard`."""
-        corpus: Any = self._corpus(open_sources(self.paths))
-        corpus.vectorizer, corpus.first_texts = vectorizer, []
-        with closing(corpus.scan(LabelTable())) as blocks:
-            for _ in blocks:
-                if corpus.first_texts is None:
-                    break
-        corpus.name_columns()
+        with self._opened() as (_, rows):
+            rows.vectorizer, rows.first_texts = vectorizer, []
+            with closing(rows.scan(LabelTable())) as blocks:
+                for _ in blocks:
+                    if rows.first_texts is None:
+                        break
+            rows.name_columns()
         return getattr(vectorizer, "terms_", {})
+
+    def some_cells(self, n_shards: int) -> csr_matrix:
+        """As that of `MatrixShard`."""
+        with self._opened() as (_, rows):
+            X, _ = rows.survey()
+        return X[: -(-X.shape[0] // n_shards)]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
         """As that of `MatrixShard`: the first of a block."""
@@ -318,29 +315,30 @@ class FileShard:
 
     def _columns(self, cache: RowCache) -> np.ndarray:
         indices = (block.indices for block in cache.blocks())
-        chosen = chosen_of(cache.n_columns, indices, cache.n_entries)
+        chosen = Chosen(cache.n_columns, NO_ROWS, indices, cache.n_entries)
         return packed(chosen.columns, cache.n_columns)
 
     def survey(self, columns: bool) -> Survey:
-        passes, cache = self._passes()
-        with cache:
-            return Survey(
-                cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
-                cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
-                Reading(**cache.identity["reading"]),
-                list(first_rows(block.with_columns(0) for block in cache.blocks())),
-                passes.n_bytes or 0, cache.checksum,
-                self._columns(cache) if columns and cache.n_columns else None,
-            )  # fmt: skip
+        passes, cache = self.rows()
+        return Survey(
+            cache.n_rows, cache.n_entries, None, cache.lowest, cache.highest,
+            cache.dtype.name, LabelTable(cache.label_texts, cache.label_numbers), None,
+            Reading(**cache.identity["reading"]),
+            list(first_rows(block.with_columns(0) for block in cache.blocks())),
+            passes.n_bytes or 0, cache.checksum,
+            self._columns(cache) if columns and cache.n_columns else None,
+        )  # fmt: skip
 
     def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
         """The coordinates that a part of the rows has."""
         if which not in self.chosen:
-            passes, cache = self._passes()
-            with cache:
-                indices = (block.indices for block, _ in passes.again(None, 1, which))
-                n_entries = cache.n_entries // which[1]
-                self.chosen[which] = chosen_of(n_coordinates, indices, n_entries)
+            passes, cache = self.rows()
+            if self.own is None:
+                of_all = (block.indices for block in cache.blocks())
+                self.own = Chosen(n_coordinates, NO_ROWS, of_all, cache.n_entries)
+            met = (self.own.position(rows.indices) for rows, _ in passes.again(None, 1, which))
+            places = Chosen(len(self.own.columns), NO_ROWS, met, cache.n_entries // which[1])
+            self.chosen[which] = places.within(self.own)
         return self.chosen[which]
 
     def epoch(
@@ -349,33 +347,34 @@ class FileShard:
     ) -> Iterator[Block]:  # fmt: skip
         """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
         they come; over the chosen coordinates."""
-        passes, cache = self._passes()
-        with cache:
-            # Another machine, or a later hour, may have others.
-            if cache.checksum != schema.checksums[self.name]:
+        if not which[0]:
+            self.passes = None  # as the file may have changed since the last epoch
+        passes, cache = self.rows()
+        # Another machine, or a later hour, may have others.
+        if cache.checksum != schema.checksums[self.name]:
+            raise ValueError(
+                f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
+                "with. Every worker must find the same file, and it may not change."
+            )
+        table = LabelTable(cache.label_texts, cache.label_numbers)
+        # An encoder remembers the labels of one table.
+        encoder = deepcopy(schema.encoder)
+        assert encoder is not None
+        for block, order in passes.again(None if number == 1 else seed, number, which):
+            first_row = block.first_row or 0
+            try:
+                targets = encoder.transform_ids(table, block.labels, block.label_start)
+            except UnknownLabelError as error:
                 raise ValueError(
-                    f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
-                    "with. Every worker must find the same file, and it may not change."
-                )
-            table = LabelTable(cache.label_texts, cache.label_numbers)
-            # An encoder remembers the labels of one table.
-            encoder = deepcopy(schema.encoder)
-            assert encoder is not None
-            for block, order in passes.again(None if number == 1 else seed, number, which):
-                first_row = block.first_row or 0
-                try:
-                    targets = encoder.transform_ids(table, block.labels, block.label_start)
-                except UnknownLabelError as error:
-                    raise ValueError(
-                        f"{self.name}, row {first_row + error.row}: the label {error.label} is "
-                        f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
-                        "leave classes out."
-                    ) from None
-                rows = block.with_columns(schema.n_columns)
-                yield (
-                    rows if chosen is None else over(chosen, rows, has_bias), targets, first_row,
-                    order,
-                )  # fmt: skip
+                    f"{self.name}, row {first_row + error.row}: the label {error.label} is "
+                    f"none of the classes {schema.classes.tolist()}. Pass all classes, or "
+                    "leave classes out."
+                ) from None
+            rows = block.with_columns(schema.n_columns)
+            rows = rows.with_data(rows.data.astype(schema.dtype, copy=False))
+            if chosen is not None:
+                rows = over(chosen, rows, has_bias)
+            yield rows, targets, first_row, order
 
 
 def sampled(
@@ -392,22 +391,21 @@ def sampled(
     return counts, some
 
 
-def chosen_of(n: int, indices: Iterable[np.ndarray], n_entries: int) -> Chosen:
-    """The columns, of n, that so many entries have, which come in arrays."""
-    no_rows = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), n)
-    return Chosen(n, no_rows, indices, n_entries)
-
-
 Shard = MatrixShard | FileShard
 
 
 def shards_of(
     shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
-    texts: Texts | None = None,
+    making: Making | None = None,
 ) -> list[Pair] | list[FileShard]:  # fmt: skip
-    """The shards, in their order."""
+    """The shards, in their order; a pattern of names stands for as many as there are files."""
+    if isinstance(making, CellRows) and hasattr(type(shards), "obs_names"):
+        shards, y = making.parts_of(shards)
+        return _blocks_of(shards, y)
     if is_lazy(shards):
-        return _blocks_of(shards, y) if texts is None else _partitions_of(shards, y, texts.how)
+        if isinstance(making, Texts):
+            return _partitions_of(shards, y, making.how)
+        return _blocks_of(shards, y)
     if y is not None:
         raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
     if isinstance(shards, str | os.PathLike):
@@ -425,7 +423,10 @@ def shards_of(
             what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
         raise ValueError(f"{what} {_FORMS}.")
     directory = None if cache_dir is None else os.path.abspath(cache_dir)
-    return [FileShard(_paths(shard), reading, directory, max_index, texts) for shard in listed]
+    named = chain.from_iterable(
+        [shard] if isinstance(shard, list) else files_named(os.fspath(shard)) for shard in listed
+    )
+    return [FileShard(_paths(shard), reading, directory, max_index, making) for shard in named]
 
 
 def is_lazy(value: Any) -> bool:
@@ -452,7 +453,7 @@ def _paths(shard: Any) -> list[str]:
 
 def _blocks_of(X: Any, y: Any) -> list[Pair]:
     """A shard for each block of rows of a Dask array."""
-    if not _is_array(X):
+    if not is_array(X):
         raise ValueError(f"Of Dask's collections an array is taken, got {X!r}. {_FORMS}.")
     if y is None:
         raise ValueError("y is missing: pass the labels of the rows beside the Dask array X.")
@@ -463,7 +464,7 @@ def _blocks_of(X: Any, y: Any) -> list[Pair]:
         )
     lengths, blocks = X.chunks[0], X.to_delayed().ravel().tolist()
     if is_lazy(y):
-        together = _is_array(y) and y.ndim == 1
+        together = is_array(y) and y.ndim == 1
         if not together or not np.array_equal(y.chunks[0], lengths, equal_nan=True):
             raise ValueError(
                 f"y must be a Dask array of one dimension with the blocks of X, {lengths}, got "
@@ -503,8 +504,3 @@ def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
             "Repartition them alike."
         )
     return [Pair(*pair) for pair in zip(*pairs, strict=True)]
-
-
-def _is_array(collection: Any) -> bool:
-    """Whether it is a Dask array; others have attributes that are lazy, too."""
-    return isinstance(getattr(collection, "numblocks", None), tuple)

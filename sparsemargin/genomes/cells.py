@@ -87,6 +87,15 @@ def normalised(
     return made, 0 if how.normalize is None else int(np.isnan(scales[order]).sum())
 
 
+def counts_of(X: Any) -> Csr:
+    """The rows of a matrix, which need not be canonical."""
+    types = [np.float32, np.float64]
+    X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
+    if bad_pointer(X.indptr, X.nnz) >= 0:
+        raise ValueError("X is damaged: its rows do not divide its values.")
+    return Csr(X.data, X.indices, X.indptr, X.shape[1])
+
+
 class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Counts of genes brought to the same total in each cell, and their logarithms: what scanpy's
     ``normalize_total(target_sum=1e4)`` and ``log1p`` make of them.
@@ -171,14 +180,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _made(self, X: Any, reset: bool) -> csr_matrix:
         if hasattr(X, "columns"):  # AnnData's matrices have no names, and need no warning
             _check_feature_names(self, X, reset=reset)
-        types = [np.float32, np.float64]
-        X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
+        rows = counts_of(X)
+        columns = np.arange(rows.n_features, dtype=np.int32)
         _check_n_features(self, X, reset=reset)
-        if bad_pointer(X.indptr, X.nnz) >= 0:
-            raise ValueError("X is damaged: its rows do not divide its values.")
-        rows = Csr(X.data, X.indices, X.indptr, X.shape[1])
-        columns = np.arange(X.shape[1], dtype=np.int32)
-        return normalised([(rows, columns)], X.shape[1], self, "X, cell {}".format)[0]
+        return normalised([(rows, columns)], rows.n_features, self, "X, cell {}".format)[0]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

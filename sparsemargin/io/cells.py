@@ -226,7 +226,8 @@ class CellCorpus(RowSource):
         ]
         how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed}
         genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
-        return {"sources": files, "genes": genes, "how": how}
+        labels = [zlib.crc32(codes.tobytes()) for codes in self.codes or ()]
+        return {"sources": files, "genes": genes, "how": how, "labels": labels}
 
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
@@ -411,19 +412,22 @@ def _learn(
     options: StreamOptions, is_told: bool, batches: np.ndarray | None,
 ) -> Learner:  # fmt: skip
     codes, classes = labels_of(cells, label)
-    seed = options.params.get("random_state")
-    seed = int(seed) if isinstance(seed, int | np.integer) else 0
-    if not options.params.get("shuffle", True):
-        seed = None
+    seed = mixing_seed(options.params)
     corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
     sources = [each.source for each in cells if each.source is not None]
     options = with_cache_path(options, sources) if sources else options
     if options.positive is None:
         options = replace(options, classes=classes)
-    settled = _settled(options, corpus, is_told)
+    counts = np.bincount(np.concatenate(codes) + 1)[1:]
+    n_cells, chosen = int(counts.sum()), options
+    if options.init_model is None:
+        chosen = settled(options, n_cells, is_told=is_told)
+    if is_chosen := chosen.params is not options.params:
+        weights = (n_cells / (len(counts) * counts)).tolist()
+        chosen.params["class_weight"] = dict(zip(classes.tolist(), weights, strict=True))
     X, some = corpus.survey()
-    learner = learn_rows(corpus, settled)
-    if settled.params.keys() - options.params.keys():
+    learner = learn_rows(corpus, chosen)
+    if is_chosen:
         learner.class_weight = "balanced"  # as the counts of all labels make them
     if options.positive is None and (batches is not None or some.n_rows == corpus.starts[-1]):
         # All cells are few; or what is new is another batch than those learned from.
@@ -457,18 +461,21 @@ def keep_outputs(
     learner._fitted.progress = kept
 
 
-def _settled(options: StreamOptions, corpus: CellCorpus, is_told: bool) -> StreamOptions:
-    """The options, with an algorithm and epochs where these are left open."""
-    n_cells = sum(int(np.count_nonzero(codes >= 0)) for codes in corpus.codes or ())
-    if not is_told and options.init_model is None:
+def mixing_seed(params: dict[str, Any]) -> int | None:
+    """By what cells are mixed; None: they come as they lie."""
+    seed = params.get("random_state")
+    seed = int(seed) if isinstance(seed, int | np.integer) else 0
+    return seed if params.get("shuffle", True) else None
+
+
+def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
+    """The options of a fit, with an algorithm and, unless told, epochs where these are open."""
+    if not is_told:
         options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
-    is_open = options.algo is None and options.init_model is None and options.positive is None
+    is_open = options.algo is None and options.positive is None
     if not (is_open and _OPEN.issuperset(options.params)):
         return options
-    counts = np.bincount(np.concatenate(corpus.codes or []) + 1)[1:]
-    weight = n_cells / (len(counts) * counts)
-    weights = dict(zip(corpus.classes.tolist(), weight.tolist(), strict=True))
-    chosen = {"multi_class": "joint", "class_weight": weights}
+    chosen = {"multi_class": "joint", "class_weight": "balanced"}
     return replace(options, algo="alma", params={**options.params, **chosen})
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,18 +21,19 @@ _REMEDY = "Leave resume out to learn from the beginning."
 class Checkpoint:
     """A model file that is written on the way. A run that goes on from it must have the same
     `made_by`, of which the model itself tells nothing, and the same parameters, but for those that
-    `may_change`."""
+    `may_change`. `steps` are those of the pipeline that the model ends."""
 
     path: str
     made_by: dict[str, Any]
     may_change: Collection[str] = ()
+    steps: list[tuple[str, Any]] = field(default_factory=list)
 
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
         """Write what has been learned, and where the run is; there, or at another path."""
         # Of a run before, as this one may not have come to its end.
         before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
-        save_run(learner, run, path or self.path)
+        save_run(learner, run, path or self.path, self.steps)
 
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
         """The learner and the position of a run like that of the fresh learner; an error tells of

@@ -17,6 +17,7 @@ _FORM_OF = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 
+_CELLS = ".h5ad", ".h5"
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 
@@ -26,6 +27,15 @@ def form_of(name: str) -> TextForm | None:
     if end in _COMPRESSED:
         end = os.path.splitext(root)[1]
     return _FORM_OF.get(end)  # type: ignore[return-value]
+
+
+def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Literal["cells"] | None:
+    """What a file has that may lie elsewhere, by its name alone; None: svmlight text, which is
+    called .txt, too."""
+    if name.endswith(_CELLS):
+        return "cells"
+    found = form or form_of(name)
+    return None if found == "fasttext" and form is None else found
 
 
 @dataclass(frozen=True)

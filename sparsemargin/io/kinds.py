@@ -24,10 +24,9 @@ def kind_of(source: Source) -> Kind:
     """The kind of a source; what is none of the others counts as svmlight text."""
     if is_cells(source):
         return "cells"
-    if source.path is None or not source.plain:
+    if not (source.rereadable and source.plain):
         return "svmlight"
-    with open(source.path, "rb") as file:
-        head = file.read(HEAD_BYTES)
+    head = source.head(HEAD_BYTES)
     if begins_with(head, CACHE_DOCUMENT):
         return "cache"
     if begins_with(head, MODEL_DOCUMENT):

@@ -166,9 +166,13 @@ def _save(
             archive.array(name, array)
 
 
-def save_run(learner: Learner, run: dict[str, Any], path: str | os.PathLike[str]) -> None:
-    """Save what a run has learned by now, and what it has to know to go on, all of it plain."""
-    _save(learner, path, [], run)
+def save_run(
+    learner: Learner, run: dict[str, Any], path: str | os.PathLike[str],
+    steps: list[tuple[str, Any]],
+) -> None:  # fmt: skip
+    """Save what a run has learned by now, as the last of the steps if there are any, and what it
+    has to know to go on, all of it plain."""
+    _save(learner, path, steps, run)
 
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:

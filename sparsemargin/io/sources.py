@@ -143,6 +143,13 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
+    def head(self, n_bytes: int) -> bytes:
+        """Its first bytes."""
+        if self.remote is not None:
+            return self.remote.read(0, min(n_bytes, self.remote.size))
+        with self._open() as file:
+            return file.read(n_bytes) or b""
+
     def identity(self) -> dict[str, Any] | None:
         """What changes when the file does: size, times, first and last bytes, or the version that
         a store tells; None for pipes."""
@@ -234,7 +241,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
                 f"paths must be a path, a pattern, an open file or a list of these, got {path!r}"
             )
         else:
-            found += _matches(os.fsdecode(path))
+            found += files_named(os.fsdecode(path))
     if not found:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
@@ -261,7 +268,8 @@ def _source_of_open(file: Any) -> Source:
     return Source(name, None, None, None, plain=False, file=file)
 
 
-def _matches(path: str) -> list[str]:
+def files_named(path: str) -> list[str]:
+    """The path itself, or the files that it is a pattern of, sorted."""
     if is_url(path):
         # A question mark begins what a server is asked.
         wild = _MAGIC.intersection(path.split("?")[0])

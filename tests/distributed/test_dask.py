@@ -148,7 +148,7 @@ def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
 
 
 def test_workers_need_the_same_version_of_the_library(near, monkeypatch):
-    def fail(X, y):
+    def fail(*_):
         raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")
 
     with monkeypatch.context() as patch:

@@ -5,6 +5,7 @@ import pytest
 
 import sparsemargin
 from problems.shards import assert_same, cut
+from sparsemargin import load_model
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.text import HashingVectorizer, TfidfVectorizer
@@ -66,6 +67,39 @@ def test_files_of_texts_are_what_fit_text_gives(paths):
     assert model[0].terms_ == alone[0].terms_
     shards = fit_distributed(paths, random_state=0)
     assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
+
+
+def test_a_fit_that_is_cut_is_kept_and_resumed_with_its_vectorizer(paths, tmp_path):
+    how = {"max_iter": 3, "random_state": 0, "algo": "arow"}
+    whole = fit_distributed(paths, **how)
+    kept = tmp_path / "mail.model"
+    fit_distributed(paths, checkpoint=kept, **{**how, "max_iter": 1})
+    cut = load_model(kept)
+    assert cut.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
+    for model in fit_distributed(paths, checkpoint=kept, resume=True, **how), load_model(kept):
+        assert [name for name, _ in model.steps] == ["vectorizer", "classifier"]
+        assert model[0].terms_ == whole[0].terms_ == cut[0].terms_
+        assert_same(model[-1], whole[-1])
+
+
+def test_a_vectorizer_that_no_model_file_holds_is_refused_before_an_epoch(paths, tmp_path):
+    rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
+    how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
+    with pytest.raises(ValueError, match="is a function, which a model file can't hold"):
+        fit_distributed(paths, vectorizer=vectorizer, **how)
+    assert rounds == []
+
+
+def test_a_pattern_is_as_many_shards_as_there_are_files(paths, tmp_path):
+    rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
+    expected = fit_distributed(paths, **how)
+    pattern = str(tmp_path / "*.tsv")
+    for given in pattern, [pattern], [str(tmp_path / "[01].tsv"), paths[2]]:
+        assert_same(fit_distributed(given, **how)[-1], expected[-1])
+    assert_same(fit_distributed([[pattern]], **how)[-1], fit_distributed([paths], **how)[-1])
+    assert [len(made) for made in rounds if len(made) != 3] == [1] * (len(rounds) // 3)
+    with pytest.raises(FileNotFoundError, match="no file matches this pattern"):
+        fit_distributed(str(tmp_path / "*.csv"))
 
 
 def test_texts_in_memory_are_taken_with_a_vectorizer_or_without():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import sparsemargin
+from problems.command_line import run
 from problems.shards import assert_same, make_data, write
 from problems.stores import http_server, s3_server
 from sparsemargin.distributed import fit_distributed
@@ -130,6 +131,8 @@ def test_s3_is_read_and_written(text, monkeypatch, tmp_path):
         resumed = fit_distributed(parts, resume=True, **how)
         assert_same(resumed, fit_distributed(parts, **HOW))
         assert_same(sparsemargin.load_model(f"{bucket}/news.model"), resumed)
+        assert "a model, " in run("info", f"{bucket}/news.model").stdout
+        assert_same(fit_distributed(f"{bucket}/part-*.svm", **HOW), resumed)
 
 
 def test_parquet_is_read_where_it_lies(monkeypatch):

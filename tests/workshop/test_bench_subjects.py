@@ -14,7 +14,6 @@ import scipy.sparse as sp
 import depth
 import sparsemargin
 from sparsemargin import fit_csr
-from sparsemargin.distributed import fit_distributed
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
 import charter
@@ -213,13 +212,9 @@ def test_matrix_perceptrons_are_measured_beside_linear_svc(monkeypatch):
     assert len(charter.aims(parts)) == 1
 
 
-def test_shards_make_the_models_that_the_curves_tell_of(tmp_path):
+def test_shards_make_the_models_that_the_curves_tell_of():
     problem = scale.generated(replace(scale.SMALL, n_train=600, n_test=200))
     assert fit_csr(problem.X, problem.y).score(problem.X_test, problem.y_test) > 0.6
-    options = {**PNORM, "shuffle": False, "max_iter": 2}
-    pairs = fit_distributed(problem.shards(3), **options)
-    caches = fit_distributed(problem.caches(3, tmp_path), **options)
-    np.testing.assert_array_equal(pairs.coef_, caches.coef_)
     both = scale.curves([problem], {"pnorm": PNORM}, 2, [1, 2], [2])
     assert [(each["shards"], each["mixing"]) for each in both] == [
         (1, "uniform"), (2, "uniform"), (2, "errors"),

@@ -1,0 +1,228 @@
+"""What makes rows of shards of texts and of cells: the step before the classifier."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import dataclass, replace
+from itertools import chain
+from operator import itemgetter
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
+from sparsemargin.io.forms import DocumentForm, form_elsewhere
+from sparsemargin.io.sources import Source
+from sparsemargin.models.labels import label_text
+
+if TYPE_CHECKING:
+    from sparsemargin.distributed._backends import Backend
+    from sparsemargin.distributed._rounds import ShardOptions
+    from sparsemargin.distributed._shards import FileShard, Shard
+    from sparsemargin.genomes.cells import CellNormalizer
+    from sparsemargin.io.cells import CellCorpus, CellForm
+
+
+@dataclass(frozen=True)
+class Texts:
+    """How rows are made of texts: how files and tables hold them, and by what."""
+
+    how: DocumentForm
+    step: Any
+
+    name: ClassVar = "vectorizer"
+
+    @contextmanager
+    def opened(self, sources: list[Source], multilabel: bool) -> Iterator[DocumentCorpus]:
+        """The rows of files."""
+        step, how = self.step, replace(self.how, multilabel=multilabel)
+        n_features = getattr(step, "n_features", None) or len(step.get_feature_names_out())
+        yield DocumentCorpus(sources, how, step, n_features, 1)
+
+    def rows(self, texts: Any) -> Any:
+        """The rows of texts in memory."""
+        return self.step.transform(texts)
+
+    def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
+        """The options; all shards are asked for what has to be known beforehand."""
+        return options
+
+    @property
+    def asks(self) -> bool:
+        """Whether the vectorizer is to know terms of the first texts."""
+        return hasattr(self.step, "remember_terms") and not hasattr(self.step, "terms_")
+
+    def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
+        """The options, where the rows tell what is left open."""
+        return options
+
+
+@dataclass
+class CellRows:
+    """How rows are made of cells: what their types are told by, how files hold them, by what, and
+    of which genes, as for `fit_anndata`."""
+
+    label: Any
+    form: CellForm
+    step: CellNormalizer
+    wanted: Any = None
+    seed: int | None = 0  # mixes the cells of a file
+    columns: np.ndarray | None = None  # of the genes of matrices, where shards are such
+
+    name: ClassVar = "normalizer"
+    asks: ClassVar = False
+
+    @contextmanager
+    def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:
+        """As that of `Texts`."""
+        from sparsemargin.io.cells import CellCorpus, labels_of
+
+        with self.form.open([source.name for source in sources]) as cells:
+            genes = self.step.feature_names_in_
+            of = labels_of(cells, self.label)
+            yield CellCorpus(cells, genes, self.step, self.form, *of, self.seed)
+
+    def rows(self, counts: Any) -> Any:
+        """As those of `Texts`."""
+        from sparsemargin.genomes.cells import counts_of, normalised
+
+        assert self.columns is not None
+        n_genes, place_of = len(self.step.feature_names_in_), "cell {}, counted from 0".format
+        return normalised([(counts_of(counts), self.columns)], n_genes, self.step, place_of)[0]
+
+    def parts_of(self, adata: Any) -> tuple[Any, np.ndarray]:
+        """The Dask array of an AnnData, and the types of its cells."""
+        from sparsemargin.io.cell_files import cells_of
+        from sparsemargin.io.cells import columns_in, genes_of, labels_of
+
+        cells = cells_of(adata, self.form.layer, self.form.var)
+        (codes,), classes = labels_of([cells], self.label)
+        if (codes < 0).any():
+            raise ValueError("Some of the cells have no label. Leave them out of the AnnData.")
+        self.step.feature_names_in_ = genes = genes_of([cells], self.wanted, self.form)
+        self.columns = columns_in(cells, genes, self.form)
+        return cells.data, classes[codes]
+
+    def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
+        """Let the normalizer know the genes of all shards, and fit it to some of their cells; the
+        options with the classes."""
+        from scipy.sparse import vstack
+
+        from sparsemargin.io.cells import genes_of
+
+        if self.columns is None:
+            met = in_order(backend.each(_met, self.form, self.label))
+            named = [each for some, _ in met for each in some]
+            self.step.feature_names_in_ = genes_of(named, self.wanted, self.form)
+            backend.turn(_with_step, self.step)
+            if options.positive is None:
+                options = replace(options, classes=_all_of([classes for _, classes in met]))
+        found = in_order(backend.each(_sampled, len(backend.shards)))
+        for message in dict.fromkeys(chain.from_iterable(told for _, told in found)):
+            warn_user(message)
+        self.step._keep(vstack([some for some, _ in found], format="csr"))
+        return options
+
+    def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
+        """As that of `Texts`."""
+        from sparsemargin.io.cells import settled
+
+        return settled(options, n_rows, is_told=options.max_iter != "auto")
+
+
+def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
+    """The genes of each of the files of a shard, and its classes."""
+    from sparsemargin.io.cells import labels_of
+
+    with form.open(shard.paths) as cells:
+        genes = [
+            SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene)
+            for each in cells
+        ]
+        return genes, labels_of(cells, label)[1]
+
+
+def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
+    return replace(shard, making=replace(shard.making, step=step))  # type: ignore[type-var]
+
+
+def _all_of(classes: list[np.ndarray]) -> np.ndarray:
+    """The classes of all shards, which are numbers where they are on all."""
+    if any(each.dtype.kind != "f" for each in classes):
+        classes = [np.array([*map(label_text, each.tolist())]) for each in classes]
+    return np.unique(np.concatenate(classes))
+
+
+def _sampled(shard: Shard, n_shards: int) -> tuple[Any, list[str]]:
+    """A share of so many cells, normalised, and what is to be warned of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        X = shard.some_cells(n_shards)
+    return X, [str(each.message) for each in told]
+
+
+def in_order(found: Iterable[tuple[int, Any]]) -> list[Any]:
+    return [each for _, each in sorted(found, key=itemgetter(0))]
+
+
+Making = Texts | CellRows
+
+
+def making_of(
+    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
+) -> Making | None:
+    """How rows are made of the shards, as their kind, the names of files, or a vectorizer or a form
+    tell; None: they are rows. The parameters that are of cells are taken out."""
+    if hasattr(type(shards), "obs_names"):
+        return _cells(how.label, params)
+    # A Delayed has attributes of any name.
+    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
+    first = shards[0] if isinstance(shards, list) and shards else shards
+    first = first[0] if isinstance(first, list) and first else first
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        is_text = bool(first[0]) and isinstance(first[0][0], str)
+    if isinstance(first, str | os.PathLike):
+        kind = form_elsewhere(os.fspath(first), how.form)
+        if kind == "cells":
+            return _cells(how.label, params)
+        is_text = kind is not None
+    if not is_text and vectorizer is None and how.form is None:
+        return None
+    if vectorizer is None:
+        vectorizer = hashed_pairs(HASHED_BITS)
+    from sklearn.exceptions import NotFittedError
+
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(how, vectorizer)
+
+
+def is_array(collection: Any) -> bool:
+    """Whether it is a Dask array; others have attributes that are lazy, too."""
+    return isinstance(getattr(collection, "numblocks", None), tuple)
+
+
+def _cells(label: Any, params: dict[str, Any]) -> CellRows:
+    """Cells by the parameters that are theirs, which are taken out."""
+    from sparsemargin.genomes.cells import CellNormalizer
+    from sparsemargin.io.cells import CellForm, mixing_seed
+
+    def settings(*names: str) -> dict[str, Any]:
+        return {name: params.pop(name) for name in names if name in params}
+
+    form, step = settings("layer", "var", "match"), settings("normalize", "target_sum")
+    wanted = params.pop("genes", None)
+    seed = mixing_seed(params)
+    return CellRows(label, CellForm(**form), CellNormalizer(**step), wanted, seed)

@@ -1,0 +1,131 @@
+"""Shards of cells: what comes of them is what `fit_anndata` gives."""
+
+import numpy as np
+import pytest
+
+from depth import long
+from problems.cells import adata_of, anndata, counts_of, pd
+from problems.command_line import run
+from problems.published_files import data_folder
+from problems.shards import assert_same
+from sparsemargin import annotate, fit_anndata, load_model, marker_genes
+from sparsemargin.distributed import fit_distributed
+from sparsemargin.genomes import CellNormalizer
+
+pytestmark = pytest.mark.filterwarnings("ignore:60 of 80 genes")
+HOW = {"label": "cell_type", "random_state": 0}
+
+
+@pytest.fixture
+def adata():
+    return adata_of(*counts_of())
+
+
+@pytest.fixture
+def paths(adata, tmp_path):
+    """Three files, of which the first two lack genes, and have them in another order."""
+    genes = [slice(None, None, -1), slice(0, 60), slice(None)]
+    for s, some in enumerate(genes):
+        adata[s::3, some].copy().write_h5ad(tmp_path / f"{s}.h5ad")
+    return [str(tmp_path / f"{s}.h5ad") for s in range(3)]
+
+
+@pytest.mark.parametrize("how", [{}, {"algo": "arow"}, {"class_weight": "balanced"},
+                                 {"positive": "B"}, {"shuffle": False}])  # fmt: skip
+def test_one_shard_is_one_machine(paths, how):
+    alone = fit_anndata(paths[0], "cell_type", random_state=0, **how)
+    model = fit_distributed(paths[:1], **HOW, **how)
+    assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
+    assert_same(model[-1], alone[-1])
+    assert list(model.feature_names_in_) == list(alone.feature_names_in_)
+    np.testing.assert_array_equal(model[0].deviations_, alone[0].deviations_)
+    if "positive" not in how:
+        told, expected = annotate(model, paths[2]), annotate(alone, paths[2])
+        assert (told.predicted == expected.predicted).all()
+        np.testing.assert_allclose(told.confidence, expected.confidence, atol=0.1)
+        assert marker_genes(model).keys() == marker_genes(alone).keys()
+
+
+def test_genes_of_all_shards_are_matched(paths, adata):
+    for genes, wanted in ((None, 60), ("union", 80), (["GENE20", "none", "GENE5"], 3)):
+        with pytest.warns(UserWarning, match=r"60 of 80 genes are in all|1 of 3 genes are in no"):
+            model = fit_distributed(paths, genes=genes, max_iter=2, **HOW)
+        with pytest.warns(UserWarning, match="genes"):
+            alone = fit_anndata(paths, "cell_type", genes=genes, max_iter=2)
+        assert model[-1].n_features_in_ == wanted
+        assert list(model.feature_names_in_) == list(alone.feature_names_in_)
+    whole = fit_distributed([paths], genes="union", **HOW)
+    assert_same(whole[-1], fit_anndata(paths, "cell_type", genes="union", random_state=0)[-1])
+    types = annotate(fit_distributed(paths, **HOW), adata).predicted
+    assert (types == adata.obs["cell_type"].astype(str)).mean() > 0.95
+
+
+def test_workers_come_to_the_same_and_resumed_fits_are_whole(paths, tmp_path):
+    distributed = pytest.importorskip("dask.distributed")
+    local = {"dashboard_address": None, "set_as_default": False, "processes": False}
+    pattern, kept = str(tmp_path / "[0-9].h5ad"), {"checkpoint": tmp_path / "types.model"}
+    here = fit_distributed(paths, max_iter=3, **HOW)
+    with distributed.Client(n_workers=2, threads_per_worker=1, **local) as client:
+        there = fit_distributed(pattern, client=client, max_iter=3, **HOW, **kept)
+        address = client.scheduler.address
+        assert run("train", pattern, "--label", "cell_type", "--epochs", "3", "--dask", address,
+                   "-o", str(tmp_path / "c.model")).exit_code == 0  # fmt: skip
+    fit_distributed(paths, max_iter=1, **HOW, checkpoint=tmp_path / "cut.model")
+    resumed = fit_distributed(
+        paths, max_iter=3, **HOW, checkpoint=tmp_path / "cut.model", resume=True
+    )
+    told = annotate(here, paths[2])
+    for model in there, resumed, *(load_model(tmp_path / f"{name}.model")
+                                   for name in ("types", "cut", "c")):  # fmt: skip
+        assert_same(model[-1], here[-1])
+        np.testing.assert_array_equal(model[0].deviations_, here[0].deviations_)
+        np.testing.assert_array_equal(annotate(model, paths[2]).confidence, told.confidence)
+
+
+def test_a_dask_array_in_an_anndata_is_cut_at_its_blocks(adata):
+    arrays = pytest.importorskip("dask.array")
+    counts = adata.X
+    adata.layers["lazy"] = arrays.from_array(counts.toarray(), chunks=(100, -1))
+    model = fit_distributed(adata, layer="lazy", genes=list(adata.var_names[:50]), **HOW)
+    assert model[-1].n_features_in_ == 50
+    X, types = counts_of(seed=1)
+    assert (annotate(model, adata_of(X, types)).predicted == types).mean() > 0.9
+    rows = CellNormalizer().fit_transform(counts)
+    pairs = [(rows[i : i + 100], adata.obs["cell_type"].to_numpy(str)[i : i + 100])
+             for i in (0, 100, 200)]  # fmt: skip
+    how = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "random_state": 0}
+    lazy = fit_distributed(adata, layer="lazy", label="cell_type", **how)
+    assert_same(lazy[-1], fit_distributed(pairs, **how))
+    np.testing.assert_allclose(lazy[0].deviations_, CellNormalizer().fit(counts).deviations_)
+
+
+def test_labels_are_what_their_columns_hold(adata, tmp_path):
+    adata.obs["leiden"] = pd.Categorical(["10", "1", "0"] * 100)
+    adata.obs["stage"] = np.tile([20, 3], 150)
+    for s in range(2):
+        adata[s * 150 : s * 150 + 150].copy().write_h5ad(tmp_path / f"{s}.h5ad")
+    paths = str(tmp_path / "*.h5ad")
+    for label, classes in (("leiden", ["0", "1", "10"]), ("stage", [3, 20])):
+        model = fit_distributed(paths, label=label, max_iter=1)
+        assert model.classes_.tolist() == classes
+
+
+def test_what_is_not_of_cells_is_refused(paths):
+    for wrong in {"n_features": 3}, {"hash_bits": 3}, {"multilabel": True}, {"classes": ["A"]}:
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* is not of cells"):
+            fit_distributed(paths, **HOW, **wrong)
+    with pytest.raises(ValueError, match=r"Shard 0 of 3.*has no column 'kind' in obs"):
+        fit_distributed(paths, label="kind")
+
+
+@long
+@pytest.mark.parametrize(("name", "most"), [("paul", 0.36), ("baron", 0.035)])
+def test_four_shards_err_as_one_machine_does(name, most, tmp_path):
+    cells = anndata.read_h5ad(data_folder(f"cells/{name}.h5ad") / "cells" / f"{name}.h5ad")
+    order = np.random.RandomState(0).permutation(cells.n_obs)
+    train, test = np.split(order, [cells.n_obs * 2 // 3])
+    for s in range(4):
+        cells[train[s::4]].copy().write_h5ad(tmp_path / f"{s}.h5ad")
+    model = fit_distributed(str(tmp_path / "*.h5ad"), **HOW)
+    right = annotate(model, cells[test].copy()).predicted == cells.obs["cell_type"].iloc[test]
+    assert 1 - right.mean() < most
