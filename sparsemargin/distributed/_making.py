@@ -19,6 +19,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
 from sparsemargin.io.sources import Source
+from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class Texts:
         """The options, where the rows tell what is left open."""
         return options
 
+    def finish(self, learner: Learner) -> bool:
+        """Whether anything is left to be done to a learner."""
+        return False
+
 
 @dataclass
 class CellRows:
@@ -74,6 +79,8 @@ class CellRows:
     wanted: Any = None
     seed: int | None = 0  # mixes the cells of a file
     columns: np.ndarray | None = None  # of the genes of matrices, where shards are such
+    # Cells of all shards and their types; None where these are not all cells.
+    sample: tuple[Any, list[str]] | None = None
 
     name: ClassVar = "normalizer"
     asks: ClassVar = False
@@ -124,16 +131,31 @@ class CellRows:
             if options.positive is None:
                 options = replace(options, classes=_all_of([classes for _, classes in met]))
         found = in_order(backend.each(_sampled, len(backend.shards)))
-        for message in dict.fromkeys(chain.from_iterable(told for _, told in found)):
+        for message in dict.fromkeys(chain.from_iterable(told for *_, told in found)):
             warn_user(message)
-        self.step._keep(vstack([some for some, _ in found], format="csr"))
+        X = vstack([some for some, *_ in found], format="csr")
+        self.step._keep(X)
+        self.sample = X, list(chain.from_iterable(types for _, types, _ in found))
         return options
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
         """As that of `Texts`."""
         from sparsemargin.io.cells import settled
 
+        if options.positive is not None or self.sample is None or len(self.sample[1]) < n_rows:
+            self.sample = None
         return settled(options, n_rows, is_told=options.max_iter != "auto")
+
+    def finish(self, learner: Learner) -> bool:
+        """Let a learner of few cells tell probabilities as `fit_anndata` has it; whether it did."""
+        from sparsemargin.io.cells import keep_outputs
+
+        if self.sample is None:
+            return False
+        X, types = self.sample
+        names = list(map(label_text, learner._fitted.classes.tolist()))
+        keep_outputs(learner, X, np.array([*map(names.index, types)]))
+        return True
 
 
 def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
@@ -159,12 +181,12 @@ def _all_of(classes: list[np.ndarray]) -> np.ndarray:
     return np.unique(np.concatenate(classes))
 
 
-def _sampled(shard: Shard, n_shards: int) -> tuple[Any, list[str]]:
-    """A share of so many cells, normalised, and what is to be warned of."""
+def _sampled(shard: Shard, n_shards: int) -> tuple[Any, list[str], list[str]]:
+    """Some cells, normalised, their types, and what is to be warned of."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        X = shard.some_cells(n_shards)
-    return X, [str(each.message) for each in told]
+        X, types = shard.some_cells(n_shards)
+    return X, list(map(label_text, types)), [str(each.message) for each in told]
 
 
 def in_order(found: Iterable[tuple[int, Any]]) -> list[Any]:

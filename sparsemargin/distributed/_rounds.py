@@ -276,7 +276,10 @@ class Rounds:
         except LostScheduler as error:
             told = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
             raise LostScheduler(told) from error.__cause__
-        return self._finished()
+        learner = self._finished()
+        if self.making is not None and self.making.finish(learner):
+            self._write_checkpoint(learner)
+        return learner
 
     def _what_is_left(self) -> str:
         """What there is of a fit that broke off, and what to do."""
@@ -385,7 +388,7 @@ class Rounds:
         self._count_the_rest()
         self._write_checkpoint()
 
-    def _write_checkpoint(self) -> None:
+    def _write_checkpoint(self, learner: Learner | None = None) -> None:
         if self.checkpoint is None:
             return
         position = {
@@ -393,7 +396,7 @@ class Rounds:
             "converged": self.converged, "is_over": self.is_over,
             "patience": None if self.patience is None else asdict(self.patience),
         }  # fmt: skip
-        save = partial(self.checkpoint.write, self._finished(), position)
+        save = partial(self.checkpoint.write, learner or self._finished(), position)
         try:
             save(self.checkpoint.path)
         except OSError as error:

@@ -50,7 +50,8 @@ from sparsemargin.models.rows import check_rows, first_rows, open_rows
 # So large that Dask moves the shard to no other worker.
 _HEAVY = 1 << 27
 
-# Of texts in memory, to call columns by the words of; of cells, to tell how much genes vary by.
+# Of texts in memory, to call columns by the words of; of cells, to tell how much genes vary by, and
+# probabilities where there are no more.
 _TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
 
 _FORMS = (
@@ -153,12 +154,12 @@ class MatrixShard:
         """Words of the first texts, by the columns that they are hashed to."""
         return vectorizer.remember_terms(self.texts).terms_ if self.texts else {}
 
-    def some_cells(self, n_shards: int) -> csr_matrix:
-        """A share of some thousand cells."""
+    def some_cells(self, n_shards: int) -> tuple[csr_matrix, np.ndarray]:
+        """A share of some thousand cells, and their types."""
         chosen = self.sample_of(self.rows, -(-_CELLS_KEPT // n_shards))
         rows = rows_at(self.rows, chosen)
         shape = len(chosen), rows.n_features
-        return csr_matrix(tuple(rows.arrays), shape=shape)
+        return csr_matrix(tuple(rows.arrays), shape=shape), self.y[chosen]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
         """The numbers of some rows by which a learner is chosen."""
@@ -303,11 +304,12 @@ class FileShard:
             rows.name_columns()
         return getattr(vectorizer, "terms_", {})
 
-    def some_cells(self, n_shards: int) -> csr_matrix:
+    def some_cells(self, n_shards: int) -> tuple[csr_matrix, np.ndarray]:
         """As that of `MatrixShard`."""
         with self._opened() as (_, rows):
-            X, _ = rows.survey()
-        return X[: -(-X.shape[0] // n_shards)]
+            X, found = rows.survey()
+        some = slice(-(-_CELLS_KEPT // n_shards))
+        return X[some], rows.classes[found.labels[some]]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
         """As that of `MatrixShard`: the first of a block."""
