@@ -202,7 +202,7 @@ FIGURES = FOLDER / "texts.json"
 PICTURES = FOLDER.parent / "docs" / "_static"
 LARGE = "sources"
 SMALL = {
-    "sms": "short messages", "trec6": "questions, 6 kinds", "trec50": "50 kinds",
+    "sms": "short messages", "trec6": "questions, 6 kinds", "trec50": "questions, 50 kinds",
     "polarity": "film reviews", "languages": "17 languages",
 }  # fmt: skip
 OURS = "fit_text"
@@ -223,7 +223,7 @@ def table(figures):
     }
     rows = [[name, *cells[name], *(f"{each:.2f}" for each in seconds[name])] for name in names]
     return markdown_table(
-        ["test error, %", *columns.values(), "seconds, sources", "the others, sum"], rows
+        ["test error, %", *columns.values(), "s, sources", "s, five others"], rows
     )
 
 

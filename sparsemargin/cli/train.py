@@ -98,7 +98,7 @@ _BRIEF = {
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 
 # What goes on where one process reads all files.
-_NOT_ON_DASK = {"init_model": "--init-model", "n_jobs": "--n-jobs"}
+_NOT_ON_DASK = {"init_model": "--init-model", "n_jobs": "--n-jobs", "batch": "--batch"}
 
 #: What learns, and is told whom to report to.
 _Learn = Callable[..., Learner]
