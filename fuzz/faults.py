@@ -79,17 +79,15 @@ def main() -> None:
         return noticed
 
     build()
-    without = first_failure(
-        0, tuple(dict.fromkeys(name for names in ROOMS.values() for name in names))
-    )
+    rooms = dict.fromkeys(FAULTS[number - 1].room for number in numbers)
+    without = first_failure(0, tuple(dict.fromkeys(n for room in rooms for n in ROOMS[room])))
     if without:
         raise SystemExit(f"{without} fails without a fault, too.")
     with ThreadPoolExecutor(options.jobs) as pool:
         outcomes = dict(zip(numbers, pool.map(outcome, numbers), strict=True))
-    for room in dict.fromkeys(fault.room for fault in FAULTS):
+    for room in rooms:
         ours = [outcomes[number] for number in numbers if FAULTS[number - 1].room == room]
-        if ours:
-            print(f"{room}: {sum(each is not None for each in ours)} of {len(ours)}")
+        print(f"{room}: {sum(each is not None for each in ours)} of {len(ours)}")
     alive = [FAULTS[number - 1] for number in numbers if outcomes[number] is None]
     for fault in alive:
         print(f"lives, {EXPECTED.get(fault.right, 'unexpectedly')}: {fault.file}: {fault.right!r}")

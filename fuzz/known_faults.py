@@ -332,6 +332,17 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("ends -= (ends > starts) & (self.characters[ends - 1] == ord(\"\\r\"))", "pass"),
         ("self.numbers = np.flatnonzero(ends > starts)", "self.numbers = np.flatnonzero(ends >= starts)"),
     ],
+    ("cells", ENGINE + "rows/counts.pyx"): [
+        ("columns[row.columns[j]] == NO_GENE:", "False:"),
+        ("lengths[r] -= columns[row.columns[j]] < 0", "pass"),
+        ("if count != value:", "if False:"),
+        ("return NO_LOGARITHM if largest > LARGEST_LOGARITHM else OK", "return OK"),
+    ],
+    ("cells", "sparsemargin/io/cells.py"): [
+        ("order = order[labels[order] >= 0]", "pass"),
+        ("_VERSION.sub(r\"\\1\", name)", "name"),
+        ("len(np.unique(groups)) < 2:", "False:"),
+    ],
     ("stores", "sparsemargin/io/remote.py"): [
         ("                self.check_unchanged()\n                raise ConnectionError", "                raise ConnectionError"),
         ("                data = data[start:stop]\n", "                pass\n"),

@@ -191,6 +191,9 @@ def command(
         vectorizer = _normalizer(settings, normalizing, is_told=is_told)
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
+    if cells is not None:
+        tables = ("--label", named[-1]), ("--batch", normalizing["batch"])
+        check_apart([("-o", output)], [each for each in tables if os.path.isfile(each[1] or "")])
     first = settings.get("init_model")
     before = 0 if first is None else int(np.sum(first.n_corrections_))
     resuming = {"checkpoint": checkpoint, "resume": resume}

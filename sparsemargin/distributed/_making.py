@@ -17,7 +17,7 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
-from sparsemargin.io.forms import DocumentForm, form_elsewhere
+from sparsemargin.io.forms import DocumentForm, form_elsewhere, form_of
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
@@ -84,6 +84,11 @@ class CellRows:
 
     name: ClassVar = "normalizer"
     asks: ClassVar = False
+
+    def __post_init__(self) -> None:
+        # Workers have other folders.
+        if isinstance(self.label, str) and form_of(self.label) in ("tsv", "csv"):
+            self.label = os.path.abspath(self.label)
 
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:
@@ -154,7 +159,10 @@ class CellRows:
             return False
         X, types = self.sample
         names = list(map(label_text, learner._fitted.classes.tolist()))
-        keep_outputs(learner, X, np.array([*map(names.index, types)]))
+        codes = np.array([*map(names.index, types)])
+        # The shards may be sorted by type.
+        order = np.random.RandomState(self.seed or 0).permutation(len(codes))
+        keep_outputs(learner, X[order], codes[order])
         return True
 
 
@@ -244,6 +252,8 @@ def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}
 
+    if "batch" in params:
+        raise ValueError("batch can't be had over shards. Leave it out, or call fit_anndata.")
     form, step = settings("layer", "var", "match"), settings("normalize", "target_sum")
     wanted = params.pop("genes", None)
     seed = mixing_seed(params)

@@ -55,7 +55,9 @@ class Cells:
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
         n_entries = 0 if self.indptr is None else self.data.shape[0]
-        if self.indptr is not None and bad_pointer(self.indptr, n_entries) >= 0:
+        if self.indptr is not None and (
+            self.indptr.ndim != 1 or bad_pointer(self.indptr, n_entries) >= 0
+        ):
             raise ValueError(f"{self.name} is damaged: its rows do not divide its values.")
         if self.n_genes != len(self.genes):
             raise ValueError(
@@ -63,6 +65,11 @@ class Cells:
                 f"{len(self.genes):,} genes."
             )
 
+        if hasattr(self.barcodes, "__len__") and self.n_cells != len(self.barcodes):
+            raise ValueError(
+                f"{self.name} is damaged: its matrix has {self.n_cells:,} rows, and it names "
+                f"{len(self.barcodes):,} cells."
+            )
         if not self.n_cells or not self.n_genes:
             raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
 
@@ -83,12 +90,20 @@ class Cells:
     @property
     def chunk(self) -> int:
         """Values that lie together in the file."""
+        self._check_readable()
         chunks = getattr(self.data, "chunks", None)
         return 1 if chunks is None else int(np.prod(chunks))
 
     def entries_before(self, cell: int) -> int:
         """Values of all cells before one."""
         return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
+
+    def _check_readable(self) -> None:
+        """Only `fit_distributed` takes a Dask array, and never reads it here."""
+        if hasattr(self.data, "__dask_graph__"):
+            raise ValueError(
+                f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
+            )
 
     def close(self) -> None:
         """Let go of the file."""
@@ -97,6 +112,7 @@ class Cells:
 
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
         """The cells of spans, from one to before another, of values of a type."""
+        self._check_readable()
         with _readable(self.name):
             if self.indptr is None:
                 from scipy.sparse import csr_matrix
@@ -130,7 +146,12 @@ def _values(dataset: Any, entries: slice) -> Any:
     [size] = dataset.chunks
     parts = list[np.ndarray]()
     for start in range(entries.start // size * size, entries.stop, size):
-        skipped, packed = dataset.id.read_direct_chunk((start,))
+        try:
+            skipped, packed = dataset.id.read_direct_chunk((start,))
+        except (OSError, RuntimeError, MemoryError):
+            # A chunk that was never written has no bytes (MemoryError: there is none of them at
+            # all); h5py knows its values, or tells what is wrong.
+            return dataset[entries]
         if skipped:
             return dataset[entries]
         raw = np.frombuffer(zlib.decompress(packed), np.uint8)
@@ -146,7 +167,7 @@ def _readable(name: str) -> Iterator[None]:
     """Let errors of h5py name the file."""
     try:
         yield
-    except (OSError, RuntimeError, KeyError, ValueError, zlib.error) as error:
+    except (OSError, EOFError, RuntimeError, KeyError, TypeError, ValueError, zlib.error) as error:
         if isinstance(error, FileNotFoundError | PermissionError) or name in str(error):
             raise
         raise ValueError(
@@ -210,11 +231,11 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
 
     folder, name = os.path.split(path)
     begin = os.path.join(folder, name[: max(0, name.rfind("matrix.mtx"))])
-    table = zip(*_table(begin, "features", "genes"), strict=True)
+    table = zip(*_table(begin, 2, "features", "genes"), strict=True)
     features = {
         name: np.array(each, dtype=object) for name, each in zip(_FEATURES, table, strict=False)
     }
-    barcodes = np.array([line[0] for line in _table(begin, "barcodes")], dtype=object)
+    barcodes = np.array([line[0] for line in _table(begin, 1, "barcodes")], dtype=object)
     X = csr_matrix(mmread(path).T)
     if X.shape != (len(barcodes), len(features["id"])):
         raise ValueError(
@@ -224,15 +245,27 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
     return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
 
 
-def _table(begin: str, *names: str) -> list[list[str]]:
-    """The lines of a table that has one of the names."""
+def _table(begin: str, n_columns: int, *names: str) -> list[list[str]]:
+    """The lines of a table that has one of the names, and so many columns or more."""
     paths = [f"{begin}{name}.tsv{packed}" for name in names for packed in (".gz", "")]
     path = next(filter(os.path.exists, paths), None)
     if path is None:
         raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")
     opened: Any = gzip.open if path.endswith(".gz") else open
     with opened(path, "rt", encoding="utf-8") as file:
-        return [line.rstrip("\r\n").split("\t") for line in file]
+        lines = [line.rstrip("\r\n").split("\t") for line in file]
+    table = os.path.basename(path)
+    if not lines:
+        raise ValueError(f"{table} names no {names[0]}")
+    if len(lines[0]) < n_columns:
+        raise ValueError(f"{table} has fewer than {n_columns} columns")
+    for i, line in enumerate(lines, 1):
+        if len(line) != len(lines[0]):
+            raise ValueError(
+                f"line {i} of {table} has another number of columns, {len(line)}, than the first, "
+                f"{len(lines[0])}"
+            )
+    return lines
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
@@ -285,10 +318,13 @@ def _check_column(name: str, frame: str, column: str | None, columns: list[str])
 
 def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
     matrix, frame, layers = file.get("X"), file["var"], list(file.get("layers", ()))
+    remedy = "adata.X = adata.X.tocsr()"
     if layer is not None and layer in layers:
         matrix = file["layers"][layer]
+        remedy = f"adata.layers[{layer!r}] = adata.layers[{layer!r}].tocsr()"
     elif layer == "raw" and "raw" in file:
         matrix, frame = file["raw/X"], file["raw/var"]
+        remedy = "raw = adata.raw.to_adata(); raw.X = raw.X.tocsr(); adata.raw = raw"
     elif layer is not None:
         raise _no_layer(source.name, layer, layers)
     if matrix is None:
@@ -299,22 +335,21 @@ def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> C
     codes, genes = _column_of(frame, frame.attrs["_index"] if var is None else var)
     index = obs.attrs["_index"]
     return Cells(
-        source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, layer),
+        source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, remedy),
         [each for each in obs if each not in (index, "__categories")],
         lambda name: _column_of(obs, name), source=source, layers=tuple(layers),
     )  # fmt: skip
 
 
-def _parts_of(source: Source, matrix: Any, layer: str | None) -> tuple[Any, Any, Any]:
-    """Data, indices and pointers."""
+def _parts_of(source: Source, matrix: Any, remedy: str) -> tuple[Any, Any, Any]:
+    """Data, indices and pointers; `remedy` makes them lie cell by cell."""
     if not hasattr(matrix, "keys"):
         return matrix, None, None
     form = matrix.attrs.get("encoding-type", matrix.attrs.get("h5sparse_format", ""))
     if not str(form).startswith("csr"):
-        where = "adata.X" if layer is None else f"adata.layers[{layer!r}]"
         raise ValueError(
             f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
-            f"Write it anew after {where} = {where}.tocsr()."
+            f"Write it anew after {remedy}."
         )
     return matrix["data"], matrix["indices"], matrix["indptr"][:]
 

@@ -7,6 +7,7 @@ import os
 import re
 import time
 import zlib
+from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -94,7 +95,7 @@ class CellForm:
             twice = next(name for name in genes if genes.count(name) > 1)
             raise ValueError(
                 f"{cells.name} has several genes {twice!r}, and genes go by their names. Call "
-                "adata.var_names_make_unique(), or name them by another column: var=."
+                "adata.var_names_make_unique(), or name them by another column: var=NAME."
             )
         return names
 
@@ -118,7 +119,10 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     shared = [key for key in every if all(key in each for each in named)]
     if wanted is not None and not isinstance(wanted, str):
         genes = np.array(list(wanted), dtype=object)
-        n_known = sum(key in every for key in names_by(genes, form.match))
+        keys = names_by(genes, form.match)
+        if twice := [key for key, count in Counter(keys).items() if count > 1]:
+            raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
+        n_known = sum(key in every for key in keys)
         if not n_known:
             raise ValueError(f"None of the {len(genes):,} genes is in {cells[0].name}.")
         if n_known < len(genes):
@@ -130,7 +134,7 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     if not shared:
         raise ValueError(
             f"{cells[0].name} and the other files share no gene: {_first(cells[0].genes)}, and "
-            f"{_first(cells[-1].genes)}. Name them by another column: var=."
+            f"{_first(cells[-1].genes)}. Name them by another column: var=NAME."
         )
     return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
 
@@ -152,7 +156,7 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
             way for way in get_args(Match)
             if set(names_by(genes, way)) & set(names_by(cells.genes, way))
         ]  # fmt: skip
-        remedy = f"match={ways[0]!r}" if ways else "var= another column"
+        remedy = f"match={ways[0]!r}" if ways else "var=NAME, another column"
         raise ValueError(
             f"{cells.name} has none of the {len(genes):,} genes, {_first(genes)}, but "
             f"{_first(cells.genes)}. Pass {remedy}."
@@ -226,8 +230,9 @@ class CellCorpus(RowSource):
         ]
         how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed}
         genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
-        labels = [zlib.crc32(codes.tobytes()) for codes in self.codes or ()]
-        return {"sources": files, "genes": genes, "how": how, "labels": labels}
+        arrays = [*self.columns, *(self.codes or ())]
+        told = [zlib.crc32(each.tobytes()) for each in arrays]
+        return {"sources": files, "genes": genes, "how": how, "columns and labels": told}
 
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
@@ -270,6 +275,8 @@ class CellCorpus(RowSource):
         spans = [
             (i, *span) for i in range(len(self.cells)) for span in pairwise(self._spans(i).tolist())
         ]
+        if self.codes is not None:  # of cells without a label none is read
+            spans = [(i, *span) for i, *span in spans if (self.codes[i][slice(*span)] >= 0).any()]
         if self.seed is not None:
             spans = [spans[i] for i in np.random.RandomState(self.seed).permutation(len(spans))]
         group, n_entries = list[tuple[int, int, int]](), 0
@@ -356,14 +363,15 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
                 f"out: adata[adata.obs[{label!r}].notna()]."
             )
         return codes, values
-    table: Any = label
-    if not isinstance(label, Mapping):
+    table: Any = label.to_dict() if hasattr(label, "to_dict") else label
+    if not isinstance(table, Mapping):
         if cells.columns or not os.path.exists(label):
             told = ", ".join(cells.columns) or "none, so name a table of barcodes and labels"
             raise ValueError(f"{cells.name} has no column {label!r} in obs. There are: {told}.")
         with open(label, encoding="utf-8") as file:
             rows = csv.reader(file, delimiter="," if str(label).endswith(".csv") else "\t")
             table = {row[0]: row[1] for row in rows if len(row) > 1}
+    table = {cell: each for cell, each in table.items() if each is not None and each == each}
     values = np.array(sorted(set(table.values())))
     code = {value: i for i, value in enumerate(values.tolist())}
     barcodes = map(str, cells.barcodes[:])
@@ -389,8 +397,7 @@ def learn_cells(
     if options.init_model is not None:
         options, genes = going_on(options), how.feature_names_in_
     with form.open(what) as cells:
-        batches = None if batch is None else _batches_of(cells, batch)
-        return _learn(cells, label, form, how, genes, options, "max_iter" in given, batches)
+        return _learn(cells, label, form, how, genes, options, "max_iter" in given, batch)
 
 
 def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
@@ -401,17 +408,18 @@ def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
         raise ValueError(f"batch: {np.count_nonzero(found < 0):,} cells are not in the table.")
     if len(batches) < 2:
         raise ValueError(
-            f"batch={batch!r} has one value, {batches[0]!r}, and what is new can't be told by one "
-            "batch. Leave batch out."
+            f"batch={batch!r} has one value, {label_text(batches.tolist()[0])!r}, and what is new "
+            "can't be told by one batch. Leave batch out."
         )
     return found
 
 
 def _learn(
     cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
-    options: StreamOptions, is_told: bool, batches: np.ndarray | None,
+    options: StreamOptions, is_told: bool, batch: Any,
 ) -> Learner:  # fmt: skip
     codes, classes = labels_of(cells, label)
+    batches = None if batch is None else _batches_of(cells, batch)
     seed = mixing_seed(options.params)
     corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
     sources = [each.source for each in cells if each.source is not None]
@@ -426,13 +434,18 @@ def _learn(
         weights = (n_cells / (len(counts) * counts)).tolist()
         chosen.params["class_weight"] = dict(zip(classes.tolist(), weights, strict=True))
     X, some = corpus.survey()
+    origin: Any = some.origin
+    groups = None if batches is None else batches[origin.numbers]
+    if groups is not None and len(np.unique(groups)) < 2:
+        raise ValueError(
+            f"batch={batch!r}: of {some.n_rows:,} cells from all over the files all are of one "
+            "batch, so rare are the others. Leave batch out."
+        )
     learner = learn_rows(corpus, chosen)
     if is_chosen:
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    if options.positive is None and (batches is not None or some.n_rows == corpus.starts[-1]):
+    if options.positive is None and (groups is not None or some.n_rows == n_cells):
         # All cells are few; or what is new is another batch than those learned from.
-        numbers: Any = some.origin
-        groups = None if batches is None else batches[numbers.numbers]
         keep_outputs(learner, X, some.labels, groups)
     return learner
 
@@ -443,14 +456,16 @@ def keep_outputs(
     """Let a model tell probabilities by the outputs for some cells of models like it that have
     learned others, as CalibratedClassifierCV does; others of other groups, where there are any."""
     params, classes = learner._parameters(), learner._fitted.classes
-    class_weight, y = params.pop("class_weight"), classes[codes]
+    class_weight, y = params.pop("class_weight", None), classes[codes]
     outputs = np.zeros((len(y), 1 if len(classes) == 2 else len(classes)))
     n_folds = min(_FOLDS, len(y if groups is None else np.unique(groups)))
     for some, rest in (KFold if groups is None else GroupKFold)(n_folds).split(X, groups=groups):
         like = CLASSIFIERS[learner.classifier](**params)
-        weights = compute_sample_weight(class_weight, y[some])
+        weights = dict[str, Any]()
+        if class_weight is not None:  # ROMMA takes none
+            weights["sample_weight"] = compute_sample_weight(class_weight, y[some])
         for _ in range(max(1, ceil(learner.n_iter_))):
-            like.partial_fit(X[some], y[some], classes=classes, sample_weight=weights)
+            like.partial_fit(X[some], y[some], classes=classes, **weights)
         outputs[rest] = like.decision_function(X[rest]).reshape(len(rest), -1)
     n = 1 << (len(y).bit_length() - 1)
     kept = ProgressiveOutputs(outputs.shape[1], n, 1)

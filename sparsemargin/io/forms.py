@@ -17,7 +17,7 @@ _FORM_OF = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 
-_CELLS = ".h5ad", ".h5"
+_CELLS = ".h5ad", ".h5", ".zarr", ".mtx", ".mtx.gz"
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 
@@ -32,7 +32,7 @@ def form_of(name: str) -> TextForm | None:
 def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Literal["cells"] | None:
     """What a file has that may lie elsewhere, by its name alone; None: svmlight text, which is
     called .txt, too."""
-    if name.endswith(_CELLS):
+    if name.endswith(_CELLS) or os.path.isdir(name):
         return "cells"
     found = form or form_of(name)
     return None if found == "fasttext" and form is None else found

@@ -4,6 +4,7 @@ is cut into blocks of complete lines, in buffers that are used again."""
 from __future__ import annotations
 
 import glob
+import hashlib
 import io
 import os
 import stat
@@ -42,7 +43,10 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
 # Folders of one matrix are known by a file in them: of 10x, and of zarr, version 3 and 2.
-_ENTRIES = "matrix.mtx.gz", "matrix.mtx", "zarr.json", ".zgroup"
+_MATRICES, _STORES = ("matrix.mtx.gz", "matrix.mtx"), ("zarr.json", ".zgroup")
+_TABLES = tuple(
+    f"{name}.tsv{end}" for name in ("features", "genes", "barcodes") for end in (".gz", "")
+)
 
 
 @dataclass(slots=True)
@@ -82,7 +86,8 @@ class TextBlock:
 class Source:
     """A file, or (path None) standard input or a `file` that is open, found but not yet read;
     `plain`: a regular file that is not compressed. Size and times are None for what is no regular
-    file."""
+    file. `beside` is a hash of names, sizes and times of files that are read with it: all others of
+    a zarr store, whose size is that of all, and the tables of a matrix."""
 
     name: str
     path: str | None
@@ -92,6 +97,7 @@ class Source:
     file: Any = None
     ctime_ns: int | None = None
     remote: RemoteFile | None = None
+    beside: str | None = None
 
     @property
     def rereadable(self) -> bool:
@@ -159,8 +165,10 @@ class Source:
             return None
         with self._open() as file:
             first = file.read(_SAMPLE_BYTES)
-            file.seek(max(0, self.size - _SAMPLE_BYTES))
+            # A store's size is not that of this file.
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
             last = file.read(_SAMPLE_BYTES)
+        beside = {} if self.beside is None else {"beside": self.beside}
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
@@ -168,6 +176,7 @@ class Source:
             "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
+            **beside,
         }
 
     def check_unchanged(self) -> None:
@@ -175,8 +184,8 @@ class Source:
         if self.remote is not None:
             self.remote.check_unchanged()
         elif self.path is not None and self.rereadable:
-            status = os.stat(self.path)
-            if (status.st_size, status.st_mtime_ns) != (self.size, self.mtime_ns):
+            now = _source(self.path)
+            if (now.size, now.mtime_ns, now.beside) != (self.size, self.mtime_ns, self.beside):
                 raise ValueError(
                     f"{self.name} changed while it was read. Read it again when nothing writes to "
                     "it."
@@ -301,7 +310,7 @@ def _source(path: str) -> Source:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            for entry in map(partial(os.path.join, path), _ENTRIES):
+            for entry in map(partial(os.path.join, path), _MATRICES + _STORES):
                 if os.path.isfile(entry):
                     return replace(_source(entry), name=path)
             raise IsADirectoryError(
@@ -311,15 +320,40 @@ def _source(path: str) -> Source:
             return Source(path, path, None, None, plain=False)
         with io.FileIO(path) as file:
             codec = codec_of(file.read(HEAD_BYTES))
+        others = _beside(path)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file. {whereabouts(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
+    size = status.st_size
+    if os.path.basename(path) in _STORES:
+        size += sum(n_bytes for _, n_bytes, _ in others)
+    beside = hashlib.sha256(repr(others).encode()).hexdigest() if others else None
     return Source(
-        path, path, status.st_size, status.st_mtime_ns, codec is None, ctime_ns=status.st_ctime_ns
-    )
+        path, path, size, status.st_mtime_ns, codec is None, ctime_ns=status.st_ctime_ns,
+        beside=beside,
+    )  # fmt: skip
+
+
+def _beside(path: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files that are read with one, sorted."""
+    folder, name = os.path.split(path)
+    begin, paths = folder or os.curdir, list[str]()
+    if name in _STORES:
+        paths = [os.path.join(at, each) for at, _, names in os.walk(begin) for each in names]
+    elif name.endswith((".mtx", ".mtx.gz")):
+        first = os.path.join(begin, name[: max(0, name.rfind("matrix.mtx"))])
+        paths = list(filter(os.path.isfile, (first + each for each in _TABLES)))
+    found = list[tuple[str, int, int]]()
+    for each in paths:
+        other = os.path.relpath(each, begin)
+        # A row cache, perhaps one that is being written, is not of the store it lies in.
+        if other != name and CACHE_SUFFIX not in other:
+            status = os.stat(each)
+            found.append((other, status.st_size, status.st_mtime_ns))
+    return sorted(found)
 
 
 def whereabouts(path: str) -> str:

@@ -62,6 +62,8 @@ def test_folders_of_10x_are_cells(path):
     lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes, types, strict=True)]
     Path("types.tsv").write_text("".join(lines))
     assert run("train", "run", "--label", "types.tsv", "-o", "types.model").exit_code == 0
+    told = run("train", "run", "--label", "types.tsv", "-o", "types.tsv", code=2).stderr
+    assert "-o types.tsv and --label types.tsv are one file" in told
     assert len(run("annotate", "types.model", "run").stdout.splitlines()) == 301
     assert "cells    300" in run("info", "run").stdout
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from depth import long
-from problems.cells import adata_of, anndata, counts_of, pd
+from problems.cells import adata_of, anndata, counts_of, pd, write_matrix
 from problems.command_line import run
 from problems.published_files import data_folder
 from problems.shards import assert_same
@@ -129,3 +129,25 @@ def test_four_shards_err_as_one_machine_does(name, most, tmp_path):
     model = fit_distributed(str(tmp_path / "*.h5ad"), **HOW)
     right = annotate(model, cells[test].copy()).predicted == cells.obs["cell_type"].iloc[test]
     assert 1 - right.mean() < most
+
+
+def test_shards_sorted_by_type_tell_probabilities(adata, tmp_path):
+    order = np.argsort(adata.obs["cell_type"].astype(str), kind="stable")
+    for s, some in enumerate(np.array_split(order, 4)):
+        adata[some].copy().write_h5ad(tmp_path / f"{s}.h5ad")
+    told = annotate(fit_distributed(str(tmp_path / "*.h5ad"), **HOW), adata)
+    right = (told.predicted == adata.obs["cell_type"].astype(str)).mean()
+    assert right > 0.9
+    assert abs(told.confidence.mean() - right) < 0.2
+
+
+def test_a_folder_of_10x_and_its_table_of_labels(adata, tmp_path, monkeypatch):
+    (tmp_path / "run").mkdir()
+    write_matrix(f"{tmp_path}/run/", adata.X, list(adata.var_names), list(adata.obs_names))
+    table = adata.obs["cell_type"].astype(str).to_dict()
+    (tmp_path / "types.tsv").write_text("".join(f"{a}\t{b}\n" for a, b in table.items()))
+    monkeypatch.chdir(tmp_path)
+    model = fit_distributed(["run"], **HOW | {"label": "types.tsv"})
+    assert_same(model[-1], fit_anndata("run", table, random_state=0)[-1])
+    with pytest.raises(ValueError, match="batch can't be had over shards"):
+        fit_distributed(["run"], **HOW, batch="donor")

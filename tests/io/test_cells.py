@@ -1,5 +1,7 @@
 """`fit_anndata`: cells from memory and from files come to what `fit_csr` comes to."""
 
+import gzip
+import os
 import warnings
 
 import numpy as np
@@ -11,6 +13,7 @@ from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_gene
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
 from sparsemargin.io.cells import CellCorpus, CellForm, genes_of, labels_of
+from sparsemargin.io.sources import open_sources
 from sparsemargin.models.labels import LabelTable
 
 IN_ORDER = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "shuffle": False}
@@ -487,3 +490,168 @@ def test_confidence_is_near_the_share_that_is_right():
     assert abs(told.confidence.mean() - right.mean()) < 0.12
     sure = told.confidence > np.median(told.confidence)
     assert right[sure].mean() > right[~sure].mean() + 0.1
+
+
+@pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
+def test_a_store_is_all_of_its_files(adata, tmp_path):
+    zarr = pytest.importorskip("zarr", reason="zarr is not installed")
+    store = tmp_path / "cells.zarr"
+    adata.write_zarr(store)
+    before = fit_anndata(store, "cell_type", cache=True, **IN_ORDER)
+    [source] = open_sources(store)
+    assert source.size == sum(each.stat().st_size for each in store.rglob("*") if each.is_file())
+    assert source.identity() == open_sources(store)[0].identity()
+    source.check_unchanged()
+    values = zarr.open_group(store)["X/data"]
+    values[:] = values[:][::-1]
+    assert source.identity() != open_sources(store)[0].identity()
+    assert "changed while it was read" in broken(source, type(source).check_unchanged)
+    after = fit_anndata(store, "cell_type", cache=True, **IN_ORDER)
+    assert not np.array_equal(weights(after), weights(before))
+    assert np.array_equal(
+        weights(after), weights(fit_anndata(store, "cell_type", cache=False, **IN_ORDER))
+    )
+
+
+def test_a_matrix_of_10x_is_with_its_tables(adata, tmp_path):
+    X, _ = counts_of()
+    write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), adata.obs_names.tolist())
+    for what in tmp_path, tmp_path / "matrix.mtx.gz":
+        [source] = open_sources(what)
+        assert source.size == (tmp_path / "matrix.mtx.gz").stat().st_size
+        (tmp_path / "later.txt").write_text("of no table")
+        source.check_unchanged()
+        os.utime(tmp_path / "features.tsv.gz", ns=(0, len(str(what))))
+        assert source.identity() != open_sources(what)[0].identity()
+        assert "changed while it was read" in broken(source, type(source).check_unchanged)
+
+
+@pytest.mark.parametrize("name", ["matrix.mtx.gz", "features.tsv.gz", "barcodes.tsv.gz"])
+def test_cut_and_odd_tables_are_told_by_name(adata, tmp_path, name):
+    X, types = counts_of()
+    barcodes = adata.obs_names.tolist()
+    write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), barcodes)
+    told = dict(zip(barcodes, types, strict=True))
+    whole = (tmp_path / name).read_bytes()
+    cases = [(whole[: len(whole) // 2], "can't be read")]
+    if name.startswith("features"):
+        cases += [
+            (gzip.compress(b""), "features.tsv.gz names no features"),
+            (gzip.compress(b"A\nB\n"), "features.tsv.gz has fewer than 2 columns"),
+            (gzip.compress(b"A\ta\nB\n"), "line 2 of features.tsv.gz has another number"),
+        ]
+    if name.startswith("barcodes"):
+        cases.append((gzip.compress(b""), "barcodes.tsv.gz names no barcodes"))
+    for content, words in cases:
+        (tmp_path / name).write_bytes(content)
+        error = broken(tmp_path, lambda each: fit_anndata(each, told))
+        assert error.startswith(f"{tmp_path} can't be read")
+        assert words in error
+
+
+def test_pointers_and_names_that_do_not_fit_are_told(adata, path):
+    whole = path.read_bytes()
+    for node, change, words in (
+        ("X/indptr", lambda values: values[:, np.newaxis], "do not divide its values"),
+        ("X/indptr", lambda values: values[np.newaxis], "do not divide its values"),
+        ("X/indices", lambda values: values[:, np.newaxis], "can't be read"),
+        ("obs/_index", lambda values: np.append(values, b"x"), "and it names 301 cells"),
+        ("obs/_index", lambda values: values[:-1], "has 300 rows, and it names 299 cells"),
+    ):
+        path.write_bytes(whole)
+        with h5py.File(path, "a") as file:
+            values, about = change(file[node][:]), dict(file[node].attrs)
+            del file[node]
+            file[node] = values
+            file[node].attrs.update(about)
+        error = broken(path, lambda each: fit_anndata(each, "cell_type"))
+        assert error.startswith(str(path))
+        assert words in error
+
+
+def test_dask_arrays_are_refused_where_cells_are_read(adata):
+    array = pytest.importorskip("dask.array", reason="dask is not installed")
+    model = fit_anndata(adata, "cell_type", max_iter=1)
+    lazy = adata.copy()
+    lazy.X = array.from_array(adata.X.toarray(), chunks=(100, -1))
+    for act in (
+        lambda each: fit_anndata(each, "cell_type"),
+        lambda each: fit_anndata(each, "cell_type", **IN_ORDER),
+        lambda each: annotate(model, each),
+    ):
+        error = broken(lazy, act)
+        assert error.startswith("The AnnData has a Dask array. Call adata.to_memory(), or fit_dist")
+    fit_anndata(lazy.to_memory(), "cell_type", max_iter=1)
+
+
+def test_matrices_gene_by_gene_are_told_by_their_place(adata, path):
+    adata.layers["counts"], adata.raw = csc_matrix(adata.X), adata
+    columns = adata.raw.to_adata()
+    columns.X = csc_matrix(columns.X)
+    adata.raw = columns
+    adata.write_h5ad(path)
+    for layer, words in (
+        ("counts", "adata.layers['counts'] = adata.layers['counts'].tocsr()."),
+        ("raw", "raw = adata.raw.to_adata(); raw.X = raw.X.tocsr(); adata.raw = raw."),
+    ):
+        error = broken(path, lambda each, layer=layer: fit_anndata(each, "cell_type", layer=layer))
+        assert error.endswith(words)
+
+
+@pytest.mark.parametrize("n_written", [0, 1000])
+def test_chunks_that_were_never_written_have_the_value_that_fills_them(adata, path, n_written):
+    with h5py.File(path, "a") as file:
+        values = file["X"]["data"][:]
+        del file["X"]["data"]
+        made = file["X"].create_dataset(
+            "data", values.shape, values.dtype, chunks=(500,), compression="gzip", fillvalue=3
+        )
+        made[:n_written] = values[:n_written]
+    adata.X.data[n_written:] = 3
+    assert np.array_equal(
+        weights(fit_anndata(path, "cell_type", **IN_ORDER)),
+        weights(fit_anndata(adata, "cell_type", **IN_ORDER)),
+    )
+
+
+def test_rows_of_cells_without_a_label_are_not_read(tmp_path):
+    X, types = counts_of()
+    adata = adata_of(X, types)
+    told = dict(zip(adata.obs_names, types, strict=True))
+    few = {name: kind for i, (name, kind) in enumerate(told.items()) if i % 9 == 0}
+    holes = {name: few.get(name, np.nan if i % 2 else None) for i, name in enumerate(told)}
+    model = fit_anndata(adata, few, random_state=0)
+    series = fit_anndata(adata, pd.Series(holes), random_state=0)
+    assert (annotate(model, adata).confidence == annotate(series, adata).confidence).all()
+    assert np.isfinite(fit_anndata(adata, dict([*told.items()][:3]))[0].deviations_).all()
+
+
+def test_learners_without_weights_of_rows_tell_probabilities_of_few_cells():
+    adata = adata_of(*counts_of())
+    told = annotate(fit_anndata(adata, "cell_type", "romma", max_iter=3), adata)
+    assert 0 < told.confidence.mean() < 1
+
+
+def test_what_can_not_be_meant_is_refused(tmp_path):
+    X, types = counts_of()
+    adata = adata_of(X, types, donor=["a"] * 299 + ["b"])
+    with pytest.raises(ValueError, match="genes has 'GENE1' several times"):
+        fit_anndata(adata, "cell_type", genes=["GENE1", "GENE2", "GENE1"])
+    adata.write_h5ad(path := tmp_path / "cells.h5ad")
+    model, before = fit_anndata(path, "cell_type"), path.read_bytes()
+    with pytest.raises(ValueError, match="would replace the cells"):
+        annotate(model, path, output=path)
+    assert path.read_bytes() == before
+
+
+def test_a_row_cache_knows_the_columns_of_genes(tmp_path):
+    X, types = counts_of()
+    how = {"random_state": 0, "cache": tmp_path / "rows.smcache", "max_iter": 2}
+    names = [f"GENE{j}" for j in range(80)]
+    barcodes = [f"cell{i}" for i in range(300)]
+    table = dict(zip(barcodes, types, strict=True))
+    for genes in names, names[::-1]:
+        write_matrix(f"{tmp_path}/", X, genes, barcodes)
+        model = fit_anndata(tmp_path, table, genes=names, **how)
+        fresh = fit_anndata(tmp_path, table, genes=names, random_state=0, max_iter=2)
+        assert (model[-1].coef_ == fresh[-1].coef_).all()

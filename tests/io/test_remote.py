@@ -148,3 +148,12 @@ def test_parquet_is_read_where_it_lies(monkeypatch):
     assert model.predict(["cheap pills now"]).tolist() == ["spam"]
     shards = fit_distributed(["memory://mail/a.parquet"] * 2, random_state=0)
     assert shards.predict(["cheap pills now"]).tolist() == ["spam"]
+
+
+def test_a_server_that_knows_no_ranges_sends_all(monkeypatch):
+    class Store:
+        def cat_file(self, path, start, end):
+            return b"0123456789"
+
+    monkeypatch.setattr(remote, "_store_of", lambda url: (Store(), "a"))
+    assert RemoteFile("http://a", 10, "").read(2, 5) == b"234"

@@ -334,3 +334,45 @@ def test_scikit_learns_display_takes_the_probabilities(text):
     model = AutoClassifier(random_state=0).fit(X[:4000], y[:4000] == 0)
     display = CalibrationDisplay.from_estimator(model, X[4000:], y[4000:] == 0, n_bins=5)
     assert np.abs(display.prob_true - display.prob_pred).max() < 0.2
+
+
+def test_what_later_batches_keep_is_in_the_place_of_their_trials():
+    X, y = make_zipf_text(80, 200, random_state=0)
+    model = AROWClassifier(max_iter=2, **HOW).fit(X[:50], y[:50])  # epochs that are not counted
+    told = []
+    for row in range(50, 80):
+        told.append(model.decision_function(X[row])[0])
+        model.partial_fit(X[row], y[row : row + 1])
+    progress = progress_of(model)
+    places = np.flatnonzero(progress.trials() >= 50)
+    np.testing.assert_allclose(progress.outputs[places, 0], told, rtol=1e-12, atol=1e-15)
+
+
+def test_only_the_later_half_of_trials_counts():
+    parts = []
+    for s in range(2):
+        part = ProgressiveOutputs(1, 8, 1)
+        part.outputs[:, 0], part.steps[:], part.n_trials = np.arange(8) + 0.1 * s, 1.0, 8
+        parts.append(part)
+    np.testing.assert_array_equal(Window.of(parts[0]).outputs[:, 0], [4, 5, 6, 7])
+    whole = ProgressiveOutputs.merged(parts, 8)
+    assert whole.n_trials == 16
+    assert whole.outputs.min() >= 4
+
+
+def test_rows_count_by_their_weights():
+    X, y = make_zipf_text(60, 200, random_state=0)
+    weights = np.where(np.arange(60) % 2, 8.0, 1.0)
+    for model in AROWClassifier(**HOW), ALMAClassifier(**HOW):
+        window = Window.of(progress_of(model.fit(X, y, sample_weight=weights)))
+        ratio = window.weights / window.weights.min()
+        np.testing.assert_allclose(ratio, weights[30:], rtol=1e-12)
+
+
+def test_probabilities_of_two_classes_are_of_these_classes(text):
+    X, y = text
+    some = y != y[0]
+    model = AROWClassifier(**HOW).fit(X[some], y[some])
+    told = model.predict_proba(X[some])
+    assert (model.classes_[told.argmax(axis=1)] == model.predict(X[some])).mean() > 0.99
+    assert log_loss(y[some], told) < 0.3

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from depth import some
 from sparsemargin import AROWClassifier, fit_text, load_model, save_model
 from sparsemargin import text as ours
+from sparsemargin._engine.text.counting import Lexicon
 from sparsemargin.text import analysis, vectorizers
 from sparsemargin.text.pipeline import Pipeline as QuickPipeline
 
@@ -167,3 +168,10 @@ def test_the_pipeline_is_one_of_the_other_library():
     )
     grid = GridSearchCV(pipeline, {"arowclassifier__r": [0.1, 1]}, cv=2).fit(TEXTS, Y)
     assert grid.predict(TEXTS).tolist() == grid.best_estimator_[1:].predict(TEXTS).tolist()
+
+
+def test_terms_of_empty_words_have_no_number():
+    lexicon = Lexicon()
+    assert [lexicon.add(term, True) for term in ("a  b", " a", "")] == [None] * 3
+    with pytest.raises(ValueError, match="term 1 has an empty word"):
+        lexicon.add_spelled(b"a ba  b", np.array([3, 7]), True)
