@@ -113,3 +113,13 @@ def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
     assert blocks._space.in_blocks
     assert_same(blocks, model)
     assert_same(blocks.partial_fit(X, y), dense)
+
+
+def test_a_variance_of_a_feature_that_outweighs_all_others_keeps_its_digits():
+    row = np.array([[1.0, 1e-6]])
+    r = 1e-14
+    how = {"fit_intercept": False, "normalize": False, "shuffle": False}
+    model = AROWClassifier(r=r, **how).partial_fit(row, [1], classes=[0, 1])
+    # The variance falls by (r + others) / (r + output); 1 / variance - 1 is told.
+    gain = model._space.of_labels(model._space.gain)[0, 0]
+    assert_allclose(gain, 1 / (r + 1e-12), rtol=1e-9)
