@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin.io.sources import Source
+from sparsemargin.io.sources import MATRIX_ENDS, STORES, Source, tables_beside
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
@@ -24,8 +24,7 @@ HDF5_MARK = b"\x89HDF"
 # Threads that unpack values.
 _UNPACKING = 2
 
-# What the paths of other forms end in, and what 10x's tables of features tell.
-_ZARR, _MATRIX = ("zarr.json", ".zgroup"), (".mtx", ".mtx.gz")
+# What 10x's tables of features tell.
 _FEATURES = "id", "name", "feature_type"
 
 
@@ -180,19 +179,18 @@ def is_cells(source: Source) -> bool:
     """Whether a file is of HDF5, or stands for a folder of cells."""
     if source.path is None or not source.rereadable:
         return False
-    with open(source.path, "rb") as file:
-        is_hdf5 = file.read(len(HDF5_MARK)) == HDF5_MARK
-    return is_hdf5 or source.path.endswith((*_ZARR, *_MATRIX))
+    is_hdf5 = source.head(len(HDF5_MARK)) == HDF5_MARK
+    return is_hdf5 or source.path.endswith((*STORES, *MATRIX_ENDS))
 
 
 def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
     """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
     if source.path is None:
         raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
-    if source.path.endswith(_MATRIX):
+    if source.path.endswith(MATRIX_ENDS):
         with _readable(source.name):
             return _of_matrix(source, source.path, layer, var)
-    package = "zarr" if source.path.endswith(_ZARR) else "h5py"
+    package = "zarr" if source.path.endswith(STORES) else "h5py"
     try:
         reader = import_module(package)
     except ImportError:
@@ -229,13 +227,11 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
     from scipy.io import mmread
     from scipy.sparse import csr_matrix
 
-    folder, name = os.path.split(path)
-    begin = os.path.join(folder, name[: max(0, name.rfind("matrix.mtx"))])
-    table = zip(*_table(begin, 2, "features", "genes"), strict=True)
+    table = zip(*_table(path, 2, "features", "genes"), strict=True)
     features = {
         name: np.array(each, dtype=object) for name, each in zip(_FEATURES, table, strict=False)
     }
-    barcodes = np.array([line[0] for line in _table(begin, 1, "barcodes")], dtype=object)
+    barcodes = np.array([line[0] for line in _table(path, 1, "barcodes")], dtype=object)
     X = csr_matrix(mmread(path).T)
     if X.shape != (len(barcodes), len(features["id"])):
         raise ValueError(
@@ -245,9 +241,10 @@ def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) ->
     return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
 
 
-def _table(begin: str, n_columns: int, *names: str) -> list[list[str]]:
-    """The lines of a table that has one of the names, and so many columns or more."""
-    paths = [f"{begin}{name}.tsv{packed}" for name in names for packed in (".gz", "")]
+def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
+    """The lines of a table beside a matrix that has one of the names, and so many columns or
+    more."""
+    paths = tables_beside(matrix, *names)
     path = next(filter(os.path.exists, paths), None)
     if path is None:
         raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from sparsemargin.io.sources import Source
+from sparsemargin.io.sources import MATRIX_ENDS, Source
 
 #: Forms that files of texts have, which the ends of their names tell.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
@@ -17,7 +17,7 @@ _FORM_OF = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 
-_CELLS = ".h5ad", ".h5", ".zarr", ".mtx", ".mtx.gz"
+_CELLS = ".h5ad", ".h5", ".zarr", *MATRIX_ENDS
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 

@@ -42,11 +42,12 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
-# Folders of one matrix are known by a file in them: of 10x, and of zarr, version 3 and 2.
-_MATRICES, _STORES = ("matrix.mtx.gz", "matrix.mtx"), ("zarr.json", ".zgroup")
-_TABLES = tuple(
-    f"{name}.tsv{end}" for name in ("features", "genes", "barcodes") for end in (".gz", "")
-)
+
+#: What matrices as text end in, and the file by which a store of zarr, version 3 or 2, is known.
+MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
+
+# The file by which a folder of 10x is known.
+_MATRIX = "matrix"
 
 
 @dataclass(slots=True)
@@ -310,7 +311,8 @@ def _source(path: str) -> Source:
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
-            for entry in map(partial(os.path.join, path), _MATRICES + _STORES):
+            entries = *(f"{_MATRIX}{end}" for end in MATRIX_ENDS), *STORES
+            for entry in map(partial(os.path.join, path), entries):
                 if os.path.isfile(entry):
                     return replace(_source(entry), name=path)
             raise IsADirectoryError(
@@ -328,7 +330,7 @@ def _source(path: str) -> Source:
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
     size = status.st_size
-    if os.path.basename(path) in _STORES:
+    if os.path.basename(path) in STORES:
         size += sum(n_bytes for _, n_bytes, _ in others)
     beside = hashlib.sha256(repr(others).encode()).hexdigest() if others else None
     return Source(
@@ -340,20 +342,28 @@ def _source(path: str) -> Source:
 def _beside(path: str) -> list[tuple[str, int, int]]:
     """Names, sizes and times of the files that are read with one, sorted."""
     folder, name = os.path.split(path)
-    begin, paths = folder or os.curdir, list[str]()
-    if name in _STORES:
-        paths = [os.path.join(at, each) for at, _, names in os.walk(begin) for each in names]
-    elif name.endswith((".mtx", ".mtx.gz")):
-        first = os.path.join(begin, name[: max(0, name.rfind("matrix.mtx"))])
-        paths = list(filter(os.path.isfile, (first + each for each in _TABLES)))
+    folder, paths = folder or os.curdir, list[str]()
+    if name in STORES:
+        paths = [os.path.join(at, each) for at, _, names in os.walk(folder) for each in names]
+    elif name.endswith(MATRIX_ENDS):
+        tables = tables_beside(path, "features", "genes", "barcodes")
+        paths = list(filter(os.path.isfile, tables))
     found = list[tuple[str, int, int]]()
     for each in paths:
-        other = os.path.relpath(each, begin)
+        other = os.path.relpath(each, folder)
         # A row cache, perhaps one that is being written, is not of the store it lies in.
         if other != name and CACHE_SUFFIX not in other:
             status = os.stat(each)
             found.append((other, status.st_size, status.st_mtime_ns))
     return sorted(found)
+
+
+def tables_beside(matrix: str, *names: str) -> list[str]:
+    """Where tables of these names may lie that go with a matrix of 10x; what stands before its name
+    stands before theirs."""
+    folder, name = os.path.split(matrix)
+    begin = os.path.join(folder, name[: max(0, name.rfind(f"{_MATRIX}.mtx"))])
+    return [f"{begin}{name}.tsv{end}" for name in names for end in (".gz", "")]
 
 
 def whereabouts(path: str) -> str:

@@ -44,9 +44,10 @@ def batches(source: Source, how: DocumentForm) -> Iterator[Any]:
         if form == "parquet":
             from pyarrow.parquet import ParquetFile
 
-            if source.seekable is None:
+            file = source.seekable
+            if file is None:
                 raise ValueError(f"{source.name}: parquet is read from files by name. Pass a path.")
-            yield from ParquetFile(source.seekable).iter_batches(_ROWS_AT_ONCE)
+            yield from ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
         else:
             yield from _batches_of_csv(_Content(source), how)
     except pyarrow.ArrowInvalid as error:
