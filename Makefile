@@ -49,7 +49,7 @@ sanitizers: export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 sanitizers: $(VENV)/equipped
 	fuzz/sanitized python -m pytest -s -n auto --maxprocesses 4 --dist worksteal
 	PYTHON=python fuzz/sanitized fuzz/python 2000 $(SEED)
-	fuzz/sanitized --threads python fuzz/threads.py
+	PYTHONPATH=tests fuzz/sanitized --threads python fuzz/threads.py
 
 valgrind: $(VENV)/equipped
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" fuzz/valgrind
