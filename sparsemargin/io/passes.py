@@ -62,8 +62,9 @@ class Passes:
             # An error's traceback would otherwise keep the scan, and its threads, alive.
             with closing(self.source.scan(self.table, self.max_index)) as blocks:
                 self.cache = yield from write_cache(
-                    path, identity, reading.dtype, reading.multilabel, blocks, self.table
-                )
+                    path, identity, reading.dtype, reading.multilabel, blocks, self.table,
+                    self.source.files,
+                )  # fmt: skip
         else:
             self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)

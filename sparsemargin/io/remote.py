@@ -54,6 +54,13 @@ def _store_of(url: str) -> tuple[Any, str]:
     return store, path
 
 
+def located(url: str) -> tuple[str | None, str]:
+    """Return the kind of store of a URL and the path in it; the kind is None for local files."""
+    store, path = _store_of(url)
+    kind = store.protocol if isinstance(store.protocol, str) else store.protocol[0]
+    return None if kind in ("file", "local") else kind, path
+
+
 def _tried(url: str, call: Callable[[], _T]) -> _T:
     """What the call gives, which is tried again for a minute where that may help."""
     for wait in (*WAITS, None):
@@ -189,6 +196,15 @@ def exists(path: str | os.PathLike[str]) -> bool:
 def size_of(path: str) -> int:
     """The bytes of a file, here or elsewhere."""
     return RemoteFile.find(path).size if is_url(path) else os.path.getsize(path)
+
+
+def delete(path: str) -> None:
+    """Delete a file, here or elsewhere."""
+    if not is_url(path):
+        os.unlink(path)
+        return
+    store, at = _store_of(path)
+    _tried(path, lambda: store.rm_file(at))
 
 
 def check_store(url: str) -> None:

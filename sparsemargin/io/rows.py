@@ -128,6 +128,11 @@ class RowSource(ABC):
     def names(self) -> str: ...
 
     @property
+    def files(self) -> list[str]:
+        """Names of the files that are read; none for rows in memory."""
+        return []
+
+    @property
     @abstractmethod
     def size(self) -> int | None:
         """Bytes of all of it; None where that is not known beforehand."""

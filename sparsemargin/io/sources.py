@@ -101,6 +101,14 @@ class Source:
     beside: str | None = None
 
     @property
+    def files(self) -> list[str]:
+        """Names of all files that are read with it, itself included: none for an open file."""
+        if self.file is not None or (self.path is None and self.remote is None):
+            return []
+        beside = [] if self.path is None else files_beside(self.path)
+        return [self.path or self.name, *beside]
+
+    @property
     def rereadable(self) -> bool:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
         return self.size is not None
@@ -341,21 +349,28 @@ def _source(path: str) -> Source:
 
 def _beside(path: str) -> list[tuple[str, int, int]]:
     """Names, sizes and times of the files that are read with one, sorted."""
+    folder, found = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
+    for each in files_beside(path):
+        status = os.stat(each)
+        found.append((os.path.relpath(each, folder), status.st_size, status.st_mtime_ns))
+    return sorted(found)
+
+
+def files_beside(path: str) -> list[str]:
+    """Return the paths of the files that are read with one."""
     folder, name = os.path.split(path)
-    folder, paths = folder or os.curdir, list[str]()
+    paths = list[str]()
     if name in STORES:
-        paths = [os.path.join(at, each) for at, _, names in os.walk(folder) for each in names]
+        paths = [
+            os.path.join(at, each) for at, _, names in os.walk(folder or os.curdir)
+            for each in names
+        ]  # fmt: skip
     elif name.endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
-    found = list[tuple[str, int, int]]()
-    for each in paths:
-        other = os.path.relpath(each, folder)
-        # A row cache, perhaps one that is being written, is not of the store it lies in.
-        if other != name and CACHE_SUFFIX not in other:
-            status = os.stat(each)
-            found.append((other, status.st_size, status.st_mtime_ns))
-    return sorted(found)
+    # A row cache, perhaps one that is being written, is not of the store it lies in.
+    others = {each: os.path.relpath(each, folder or os.curdir) for each in paths}
+    return [each for each, at in others.items() if at != name and CACHE_SUFFIX not in at]
 
 
 def tables_beside(matrix: str, *names: str) -> list[str]:
