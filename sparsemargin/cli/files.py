@@ -174,12 +174,18 @@ def check_apart(
             inputs += [] if name == "FILES" else named
     inputs += [Named("FILE", name) for source in sources for name in source.files]
     written += outputs
-    if all(each.path != STANDARD_OUTPUT for each in written) and _is_process_output():
+    if not any(map(_is_standard_output, written)) and _is_process_output():
         written.append(Named("standard output", STANDARD_OUTPUT))
     try:
         check_distinct(written, inputs, in_place)
     except SameFileError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _is_standard_output(output: Named) -> bool:
+    return output.path == STANDARD_OUTPUT or (
+        output.path is not None and descriptor_of(output.path) == 1
+    )
 
 
 def _is_process_output() -> bool:

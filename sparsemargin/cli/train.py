@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from math import inf
-from threading import current_thread, main_thread
 from typing import Any
 
 import click
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated
 from sparsemargin.cli.display import (
     learning_progress,
     percent,
@@ -66,6 +63,7 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
+from sparsemargin.cli.signals import exit_code_of
 from sparsemargin.io.checkpoints import check_free, remove_written, state_of
 from sparsemargin.io.distinct import Named
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
@@ -117,8 +115,8 @@ _Learn = Callable[..., Learner]
 @dictionary_option(_MODEL)
 @option(_MODEL, "--resume", is_flag=True,
         help="Go on where a run of the same files and options was cut: from MODEL.checkpoint, "
-        "which is written every five minutes, and by Ctrl-C and SIGTERM; with --dask from the last "
-        "mixture in MODEL, if there is one.")  # fmt: skip
+        "which is written every five minutes, and by Ctrl-C, SIGTERM and SIGHUP; with --dask from "
+        "the last mixture in MODEL, if there is one.")  # fmt: skip
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
         help="Algorithm.  [default: what errs least on the first 10,000 rows, mostly arow; with "
         "options that this has not, alma]")  # fmt: skip
@@ -168,7 +166,7 @@ def command(
     .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
     matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
     standard input. The error that is shown counts rows that were predicted wrongly just before they
-    were learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
+    were learned from. Ctrl-C, SIGTERM or SIGHUP ends learning, and what has been learned is saved.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -176,7 +174,6 @@ def command(
     resume, is_told = options["resume"], options["max_iter"] is not None
     until = options["max_iter"] == "until"
     mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
-    terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
     named = [options.pop(name) for name in ("format", "text", "label")]
     found, by_name = sources, None
@@ -233,7 +230,7 @@ def command(
         learner = learn(report=report)
     if not moments:
         if not resume or interrupted:
-            raise Terminated if terminated else KeyboardInterrupt
+            raise KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
     # The workers' mixtures have been saved one after the other.
@@ -254,39 +251,8 @@ def command(
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json, until)
     if interrupted:
-        click.get_current_context().exit(TERMINATED if terminated else INTERRUPTED)
-
-
-@contextmanager
-def _heeding_sigterm() -> Iterator[list[int]]:
-    """Let SIGTERM do what Ctrl-C does, but for the exit code; a list that is empty until it
-    comes."""
-    came: list[int] = []
-    if current_thread() is not main_thread():
-        yield came
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def hear(number: int, frame: Any) -> None:
-        if number == signal.SIGTERM:
-            came.append(number)
-            raise Terminated
-        # In the background of a shell Ctrl-C is ignored.
-        ordinary = before[signal.SIGINT]
-        if callable(ordinary):
-            ordinary(number, frame)
-
-    def pass_on(number: int, frame: Any) -> None:
-        # Whoever lets Ctrl-C wait lets this wait, too.
-        signal.getsignal(signal.SIGINT)(number, frame)  # type: ignore[operator,misc]
-
-    signal.signal(signal.SIGINT, hear)
-    signal.signal(signal.SIGTERM, pass_on)
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        context = click.get_current_context()
+        context.exit(exit_code_of(context))
 
 
 def _checkpoint_of(output: str, sources: Sequence[Source], resume: bool) -> str | None:
