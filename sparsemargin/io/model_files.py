@@ -195,7 +195,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
     return loaded.learner, loaded.run
 
 
-def load_model(path: str | os.PathLike[str]) -> Classifier:
+def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classifier:
     """Load a classifier, or a pipeline, that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
@@ -205,6 +205,10 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     Parameters
     ----------
     path : path
+    trusted : bool, default=False
+        Whether to accept a vectorizer that may take very long, or all memory, on some texts: one
+        with a `token_pattern` other than scikit-learn's default and the usual ones (``\\w+``,
+        ``\\S+``), or with n-grams of more than 64. Such a file is refused otherwise.
 
     Returns
     -------
@@ -215,7 +219,8 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     ------
     ValueError
         If the file is no model file, was cut short or changed, was written by a newer version
-        in another format, or holds what no model does. Names the file.
+        in another format, holds what no model does, or a vectorizer that needs `trusted`. Names
+        the file.
     OSError
         If the file can't be read.
     """
@@ -223,14 +228,16 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(loaded.learner)
-    return model if loaded.steps is None else _as_pipeline(path, model, loaded.steps)
+    return model if loaded.steps is None else _as_pipeline(path, model, loaded.steps, trusted)
 
 
-def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
+def _as_pipeline(
+    path: str | os.PathLike[str], model: Any, steps: Any, trusted: bool = False
+) -> Any:
     from sparsemargin.text.pipeline import Pipeline
 
     with _naming(path):
-        before = pipelines.decoded(part(steps, "steps"))
+        before = pipelines.decoded(part(steps, "steps"), model.n_features_in_, trusted=trusted)
         pipeline = Pipeline([*before, (part(steps, "last"), model)])
         pipeline._validate_names([name for name, _ in pipeline.steps])
     return pipeline
