@@ -73,6 +73,9 @@ def unnamed() -> Iterator[BinaryIO]:
 
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The same error, of the file at `path`."""
+    if error.errno is None:
+        told = str(error)
+        return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
     return type(error)(error.errno, error.strerror, os.fspath(path))
 
 

@@ -195,7 +195,7 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
 def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
     """The rows that a step has seen, or, of rows with missing values, those of each column."""
     found = learned["n_samples_seen_"]
-    sound = isinstance(found, Real) and found >= 0
+    sound = isinstance(found, Real) and float(found) >= 0
     if isinstance(found, np.ndarray):
         sound = found.dtype.kind in "if" and found.shape == (width,)
     require(sound, "'n_samples_seen_' is no number of rows")

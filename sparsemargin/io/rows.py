@@ -133,6 +133,11 @@ class RowSource(ABC):
         return []
 
     @property
+    def unversioned(self) -> list[str]:
+        """Names of the files of which nothing tells whether they have changed."""
+        return []
+
+    @property
     @abstractmethod
     def size(self) -> int | None:
         """Bytes of all of it; None where that is not known beforehand."""

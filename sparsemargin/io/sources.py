@@ -22,7 +22,7 @@ from sparsemargin.io.compression import (
     DecompressedReader,
     codec_of,
 )
-from sparsemargin.io.remote import RemoteFile, RemoteReader, is_url, matches
+from sparsemargin.io.remote import RemoteFile, RemoteReader, copied, is_url, matches
 
 STANDARD_INPUT = "-"
 
@@ -111,7 +111,7 @@ class Source:
     @property
     def rereadable(self) -> bool:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
-        return self.size is not None
+        return self.size is not None or self.remote is not None
 
     def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
@@ -161,7 +161,7 @@ class Source:
     def head(self, n_bytes: int) -> bytes:
         """Its first bytes."""
         if self.remote is not None:
-            return self.remote.read(0, min(n_bytes, self.remote.size))
+            return self.remote.first(n_bytes)
         with self._open() as file:
             return file.read(n_bytes) or b""
 
@@ -169,7 +169,7 @@ class Source:
         """What changes when the file does: size, times, first and last bytes, or the version that
         a store tells; None for pipes."""
         if self.remote is not None:
-            return {"size": self.remote.size, "version": self.remote.version}
+            return self.remote.identity()
         if self.size is None or self.mtime_ns is None:
             return None
         with self._open() as file:
@@ -205,13 +205,15 @@ class Source:
         """What readers that others wrote can open: a path, or an open file."""
         if self.remote is None:
             return self.path
+        if not self.remote.ranges or self.remote.encoding:
+            return copied(self.remote)
         return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
 
     def _open(self) -> io.RawIOBase:
         if self.file is not None:
             return _GivenFile(self.file)
         if self.remote is not None:
-            return RemoteReader(self.remote)
+            return self.remote.open()
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
@@ -314,7 +316,7 @@ def _source(path: str) -> Source:
         return Source("<standard input>", None, None, None, plain=False)
     if is_url(path):
         remote = RemoteFile.find(path)
-        plain = codec_of(remote.read(0, min(HEAD_BYTES, remote.size))) is None
+        plain = codec_of(remote.first(HEAD_BYTES)) is None
         return Source(path, None, remote.size, None, plain, remote=remote)
     try:
         status = os.stat(path)
