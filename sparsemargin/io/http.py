@@ -49,6 +49,8 @@ class Answer:
 
         self._sync, self._loop = sync, store.loop
         self._response = sync(store.loop, ask)
+        connection = self._response.connection
+        self._protocol = None if connection is None else connection.protocol
         self.status, self.headers = self._response.status, self._response.headers
 
     def __enter__(self) -> Answer:
@@ -75,6 +77,15 @@ class Answer:
             parts.append(data)
             left -= len(data)
         return b"".join(parts)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the server has sent more than the length that it told, which is found out at the
+        end of the body, and only where it came along with that."""
+        from aiohttp.http_exceptions import HttpProcessingError
+
+        exception = getattr(self._protocol, "exception", lambda: None)()
+        return isinstance(exception, HttpProcessingError)
 
     def close(self) -> None:
         """Give the connection up, as the rest of the body is not wanted."""

@@ -241,7 +241,7 @@ class RemoteStream(io.RawIOBase):
                 self._answer = self._begun()
             data = self._answer.read(min(most, _BLOCK_BYTES))
             end = self._position + len(data)
-            if file.size is not None and end > file.size:
+            if not data and self._answer.has_more:
                 raise file._too_long()
             if not data and end < (file.size or 0):
                 raise ConnectionError(file._broken(end))
