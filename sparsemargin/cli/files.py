@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
+from click.core import ParameterSource
 
 from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS, File
 from sparsemargin.cli.parameters import option_name
@@ -170,9 +171,13 @@ def check_apart(
         named = [Named(name, each) for each in ([value] if isinstance(value, str) else value)]
         if param.type.role == "output":
             written += [each for each in named if not os.path.isdir(each.path)]
-        elif param.type.role == "input" or os.path.isfile(value):
+        elif param.type.role == "input":
             inputs += [] if name == "FILES" else named
-    inputs += [Named("FILE", name) for source in sources for name in source.files]
+        elif os.path.isfile(value) and _is_given(context, param):
+            inputs += named
+    for source in sources:
+        name = "standard input" if source.files == [STANDARD_INPUT] else "FILE"
+        inputs += [Named(name, each) for each in source.files]
     written += outputs
     if not any(map(_is_standard_output, written)) and _is_process_output():
         written.append(Named("standard output", STANDARD_OUTPUT))
@@ -180,6 +185,11 @@ def check_apart(
         check_distinct(written, inputs, in_place)
     except SameFileError as error:
         raise click.UsageError(str(error)) from None
+
+
+def _is_given(context: click.Context, param: click.Parameter) -> bool:
+    """Return whether the value of an option is not its default."""
+    return context.get_parameter_source(param.name or "") is not ParameterSource.DEFAULT
 
 
 def _is_standard_output(output: Named) -> bool:

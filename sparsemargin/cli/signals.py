@@ -36,7 +36,6 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
 
     def interrupt(number: int, frame: Any) -> None:
         if number != signal.SIGINT:
-            came.append(number)
             raise Terminated
         # Shells have commands in the background ignore Ctrl-C.
         ordinary = before[signal.SIGINT]
@@ -44,6 +43,7 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
             ordinary(number, frame)
 
     def pass_on(number: int, frame: Any) -> None:
+        came.append(number)
         current = signal.getsignal(signal.SIGINT)
         (current if callable(current) else interrupt)(number, frame)
 

@@ -138,29 +138,33 @@ def find(store: Any, url: str) -> Found:
         if answer.status == _NOT_SATISFIABLE and size == 0:
             return Found(0, answer.version, True, "", b"")
         answer.check()
-        if answer.encoding and answer.encoding not in _PACKED:
-            raise ValueError(
-                f"{url}: the server sends it packed as {answer.encoding}, which is not read. Fetch "
-                "it, and name the copy."
-            )
-        ranges = answer.status == _PARTIAL and first == 0 and size is not None
-        head = answer.read_all(HEAD_BYTES + 1)
-        version, encoding = answer.version, answer.encoding
-        is_framed = size is not None or "chunked" in answer.headers.get("Transfer-Encoding", "")
-    if answer.status == _PARTIAL and not ranges:
+        if answer.status != _PARTIAL or (first == 0 and size is not None):
+            return _found(url, answer)
+    # A part without its place, or without the length of the whole.
+    with Answer(store, url) as answer:
+        answer.check()
+        return _found(url, answer)
+
+
+def _found(url: str, answer: Answer) -> Found:
+    _, size = answer.span
+    if answer.encoding and answer.encoding not in _PACKED:
         raise ValueError(
-            f"{url}: the server sends a part without its place. Fetch it, and name the copy."
+            f"{url}: the server sends it packed as {answer.encoding}, which is not read. Fetch it, "
+            "and name the copy."
         )
-    if not is_framed:
+    if size is None and "chunked" not in answer.headers.get("Transfer-Encoding", ""):
         raise ValueError(
             f"{url}: the server does not tell how long it is, and its end could not be told from a "
             "broken connection. Fetch it, and name the copy."
         )
+    head = answer.read_all(HEAD_BYTES + 1)
     if size is not None and len(head[:HEAD_BYTES]) != min(size, HEAD_BYTES):
         raise ConnectionError(
             f"the server tells of {size:,} bytes, and sent {len(head):,} of the first {HEAD_BYTES}"
         )
-    return Found(size, version, ranges, encoding, head[:HEAD_BYTES])
+    ranges = answer.status == _PARTIAL
+    return Found(size, answer.version, ranges, answer.encoding, head[:HEAD_BYTES])
 
 
 def read_part(store: Any, url: str, start: int, stop: int) -> tuple[bytes, str | None]:

@@ -102,9 +102,11 @@ class Source:
 
     @property
     def files(self) -> list[str]:
-        """Names of all files that are read with it, itself included: none for an open file."""
-        if self.file is not None or (self.path is None and self.remote is None):
-            return []
+        """Names of all files that are read with it, itself included."""
+        if self.file is not None:
+            return [self.name] if os.path.isfile(self.name) else []
+        if self.path is None and self.remote is None:
+            return [STANDARD_INPUT]
         beside = [] if self.path is None else files_beside(self.path)
         return [self.path or self.name, *beside]
 

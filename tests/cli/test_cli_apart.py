@@ -145,8 +145,10 @@ def test_files_that_are_read_beside_another_are_not_replaced():
 def test_the_library_refuses_to_replace_what_it_reads():
     for how in {"cache": "./train.svm"}, {"checkpoint": "train.svm"}:
         before = contents()
-        with pytest.raises(ValueError, match=r"train\.svm are one file\. Name two\."):
-            fit_svmlight("train.svm", **how)
+        with open("train.svm", "rb") as file:
+            for source in "train.svm", file:
+                with pytest.raises(ValueError, match=r"train\.svm are one file\. Name two\."):
+                    fit_svmlight(source, **how)
         assert contents() == before
 
 
@@ -185,3 +187,20 @@ def test_case_is_seen_through_where_the_file_system_ignores_it(monkeypatch):
     monkeypatch.setattr("tempfile._get_candidate_names", lambda: iter(["bcd"]))
     with pytest.raises(SameFileError, match="-o New and --readable new are one file"):
         tell()
+
+
+def test_standard_input_is_an_input():
+    before = contents()
+    with open("train.svm", "rb") as file:
+        started = process("predict", "a.model", "-", "-o", "train.svm", stdin=file)
+        error = started.stderr.read().decode()
+        assert started.wait(60) == 2
+    assert "-o train.svm and standard input are one file" in error
+    assert contents() == before
+
+
+def test_a_column_is_a_file_only_where_it_is_given():
+    Path("texts.tsv").write_text("ham\tsee you\nspam\tfree money\n" * 5)
+    for _ in range(2):  # the second model replaces the first
+        run("train", "texts.tsv", "-o", "label", "-q")
+    load_model("label")

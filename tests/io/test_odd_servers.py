@@ -41,7 +41,7 @@ def at_home(tmp_path, monkeypatch):
 @pytest.mark.parametrize("how", [
     {}, {"chunked": True}, {"packed": True}, {"packed": True, "chunked": True},
     {"ranges": True}, {"ranges": True, "packed": True}, {"head": 0.5}, {"head": 2},
-    {"ranges": True, "head": 0.5}, {"ranges": True, "head": 2},
+    {"ranges": True, "no_total": True}, {"ranges": True, "head": 0.5}, {"ranges": True, "head": 2},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("epochs", [1, 3])
 def test_the_rows_are_those_of_the_file(how, epochs, text, data):

@@ -74,7 +74,8 @@ class Odd(BaseHTTPRequestHandler):
     `ranges`: whether it knows ranges; `headers`: what tells the version; `told` and `head`: the
     length that GET and HEAD tell, as a share of the real one; `stops`: after which share of the
     body each connection breaks off; `packed`: whether it packs, whatever was asked for; `chunked`;
-    `unframed`: no length at all; `status`: of all answers. `server.sent` counts bytes of bodies.
+    `unframed`: no length at all; `no_total`: no length of the file beside a range; `status`: of all
+    answers. `server.sent` counts bytes of bodies.
     """
 
     protocol_version = "HTTP/1.1"
@@ -101,7 +102,8 @@ class Odd(BaseHTTPRequestHandler):
                 self.send_header("Content-Length", "0")
                 return self.end_headers()
             self.send_response(206)
-            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{told}")
+            total = "*" if how.get("no_total") else told
+            self.send_header("Content-Range", f"bytes {start}-{stop - 1}/{total}")
             told = stop - start
         else:
             self.send_response(200)
