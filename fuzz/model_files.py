@@ -19,6 +19,8 @@ from audit import Watch
 from broken_bytes import cut, flipped, moved
 from contents import spoil_document, spoiled_array, use
 from harness import Given, main
+from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
+from sklearn.pipeline import make_pipeline, make_union
 
 from problems.hostile import opened, rewritten
 from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widened
@@ -28,6 +30,7 @@ from sparsemargin import (
     SecondOrderPerceptron,
     load_model,
     save_model,
+    text,
 )
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin.io.model_files import read_summary
@@ -45,6 +48,14 @@ OTHERS = {
     "numbers": partial(ALMAClassifier, class_weight={0: 2.0, 1: 0.5, 2: 1}),
 }
 
+PIPELINES: dict[str, Any] = {
+    "Tfidf": lambda: text.TfidfVectorizer(ngram_range=(1, 2), stop_words=["the"]),
+    "counts": lambda: text.CountVectorizer(vocabulary=["money", "now", "see"]),
+    "hashed": lambda: text.HashingVectorizer(n_features=64),
+    "scikit-learn": lambda: make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
+}
+TEXTS = ["free money now", "see you now", "money, money", "you see the plan"] * 5
+
 
 def _all_kinds() -> list[tuple[str, str, int]]:
     """Name, hypothesis and number of classes of every model."""
@@ -58,6 +69,7 @@ def _all_kinds() -> list[tuple[str, str, int]]:
     ]
     kinds += [(name, h, 3) for name in JOINT for h in ("last", "average")]
     kinds += [(name, h, 3) for name in ("many labels", "text", "numbers") for h in HYPOTHESES]
+    kinds += [(name, "average", 2) for name in PIPELINES]
     return kinds + [("in blocks", h, 20) for h in ("last", "average")]
 
 
@@ -67,6 +79,8 @@ KINDS = _all_kinds()
 def problem_of(kind: tuple[str, str, int]) -> tuple[Any, Any]:
     """What a model of that kind learns from."""
     name, _, n_classes = kind
+    if name in PIPELINES:
+        return TEXTS, [0, 1] * (len(TEXTS) // 2)
     X, y = make_problem(40, n_classes=n_classes)
     if name == "many labels":
         return X, [(label, 0) if label else () for label in y]
@@ -105,9 +119,11 @@ class HostileModelFiles:
         """Have a sound file at the path."""
         if kind not in self.saved:
             name, hypothesis, _ = kind
-            model = {**MODELS, **JOINT, **DUALS, **OTHERS}[name](
+            model = {**MODELS, **JOINT, **DUALS, **OTHERS}.get(name, ALMAClassifier)(
                 hypothesis=hypothesis, random_state=np.random.RandomState(0), warm_start=True
             )
+            if name in PIPELINES:
+                model = make_pipeline(PIPELINES[name](), model)
             save_model(fit(model, *problem_of(kind)), self.path)
             self.saved[kind] = opened(self.path)
         rewritten(self.path, *self.saved[kind])

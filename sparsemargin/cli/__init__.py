@@ -13,7 +13,7 @@ def main() -> None:
     try:
         from sparsemargin.cli.app import main as run
     except KeyboardInterrupt:
-        # INTERRUPTED of cli.app, which may not have been imported yet.
+        # That of SIGINT: `cli.signals` may not have been imported yet.
         sys.exit(130)
     except ModuleNotFoundError as missing:
         if missing.name != "click":

@@ -11,7 +11,6 @@ from sparsemargin.cli.files import (
     STANDARD_OUTPUT,
     cell_form,
     check_apart,
-    named_sources,
     text_sources,
 )
 from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
@@ -38,7 +37,7 @@ def command(
     found by their names.
     """
     sources = text_sources(files)
-    check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
+    check_apart(sources)
     form = cell_form(sources, how)
     if form is None:
         raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .zarr, .h5, .mtx.")

@@ -17,16 +17,11 @@ import click
 
 from sparsemargin._shown import shown
 from sparsemargin.cli.options import QUIET, TRACEBACK, Command
+from sparsemargin.cli.signals import exit_code_of, heeding_signals, words_for
 
 _COMMANDS = ("train", "predict", "annotate", "evaluate", "inspect", "info")
 
-#: What a shell reports of a process that the signal SIGINT has ended.
-INTERRUPTED = 130
-
-#: The same of SIGTERM, by which batch systems and containers end a process.
-TERMINATED = 143
-
-# The same of SIGPIPE.
+# What a shell reports of a process that the signal SIGPIPE has ended.
 _PIPE_CLOSED = 141
 
 _REMEDIES = {
@@ -56,17 +51,13 @@ Examples:
 
 \b
 Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM.
+130 interrupted by Ctrl-C; 143 ended by SIGTERM; 129 by SIGHUP.
 SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
 
 \b
 The Tab key completes commands, options and files in bash (zsh, fish alike):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
-
-
-class Terminated(KeyboardInterrupt):
-    """SIGTERM came, in a command that heeds it as Ctrl-C."""
 
 
 class _Failure(click.ClickException):
@@ -130,7 +121,7 @@ class _Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         _open_outputs()
         try:
-            with _warnings_in_a_line(ctx):
+            with heeding_signals(ctx), _warnings_in_a_line(ctx):
                 super().invoke(ctx)
                 # Here a closed pipe can still be dealt with, unlike at the exit.
                 sys.stdout.flush()
@@ -140,10 +131,12 @@ class _Commands(click.Group):
         except BrokenPipeError:
             _forget_output()
             ctx.exit(_PIPE_CLOSED)
-        except KeyboardInterrupt as end:
-            by_sigterm = isinstance(end, Terminated)
-            click.echo("Terminated." if by_sigterm else "Interrupted.", err=True)
-            ctx.exit(TERMINATED if by_sigterm else INTERRUPTED)
+        except KeyboardInterrupt:
+            # The terminal may be gone.
+            with suppress(OSError):
+                click.echo(words_for(ctx), err=True)
+            _forget_output()
+            ctx.exit(exit_code_of(ctx))
         except Exception as error:
             _forget_output()
             if ctx.meta.get(TRACEBACK):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.display import columns_of, percent, print_facts, print_table, some, watched
-from sparsemargin.cli.files import opened_model, text_sources
+from sparsemargin.cli.files import check_apart, opened_model, text_sources
 from sparsemargin.cli.options import (
     FILES,
     JSON,
@@ -85,7 +85,9 @@ def command(
     has not learned are left out of all figures but the first. --top-k is for such
     models.
     """
-    learner, opened, _ = opened_model(model, text_sources(files), how)
+    sources = text_sources(files)
+    check_apart(sources)
+    learner, opened, _ = opened_model(model, sources, how)
     evaluation = _open(learner, opened, positive, **how)
     predictor = evaluation.predictor
     evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))

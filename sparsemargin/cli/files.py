@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import click
+from click.core import ParameterSource
 
-from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS
+from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS, File
 from sparsemargin.cli.parameters import option_name
 from sparsemargin.io.cell_files import is_cells
+from sparsemargin.io.distinct import Named, SameFileError, check_distinct
 from sparsemargin.io.files import (
     check_replaceable,
     descriptor_of,
-    is_one_file,
     is_stream,
     replacing,
 )
@@ -35,10 +36,6 @@ from sparsemargin.models import Learner
 
 #: The path that means standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
-
-#: Files by what the command line calls them, such as --readable; None: not given.
-Named = Sequence[tuple[str, str | None]]
-
 
 # What to do with a file of another kind.
 _WAYS_OUT: dict[Kind, str] = {
@@ -154,17 +151,58 @@ def cells_for(
     return lambda _: corpus_for(cells, before[-1], form, label)
 
 
-def named_sources(sources: Sequence[Source], name: str) -> Named:
-    """The files among the sources, by what the command line calls them."""
-    return [(name, source.path) for source in sources]
+def check_apart(
+    sources: Sequence[Source], outputs: Sequence[Named] = (),
+    in_place: Container[tuple[str, str]] = (),
+) -> None:  # fmt: skip
+    """Refuse a command whose output would replace another output, or a file that it reads.
+
+    The files are those of the command's options by the roles that these have, those that are read
+    with the sources, and further `outputs`. A pair of options in `in_place` may name one file.
+    Standard output is an output of every command.
+    """
+    context = click.get_current_context()
+    inputs, written = list[Named](), list[Named]()
+    for param in context.command.params:
+        value = context.params.get(param.name or "")
+        if not isinstance(param.type, File) or value is None:
+            continue
+        name = param.opts[0] if isinstance(param, click.Option) else (param.name or "").upper()
+        named = [Named(name, each) for each in ([value] if isinstance(value, str) else value)]
+        if param.type.role == "output":
+            written += [each for each in named if not os.path.isdir(each.path)]
+        elif param.type.role == "input":
+            inputs += [] if name == "FILES" else named
+        elif os.path.isfile(value) and _is_given(context, param):
+            inputs += named
+    for source in sources:
+        name = "standard input" if source.files == [STANDARD_INPUT] else "FILE"
+        inputs += [Named(name, each) for each in source.files]
+    written += outputs
+    if not any(map(_is_standard_output, written)) and _is_process_output():
+        written.append(Named("standard output", STANDARD_OUTPUT))
+    try:
+        check_distinct(written, inputs, in_place)
+    except SameFileError as error:
+        raise click.UsageError(str(error)) from None
 
 
-def check_apart(outputs: Named, inputs: Named) -> None:
-    """Refuse an output that would replace another one, or an input."""
-    for i, (name, path) in enumerate(outputs):
-        for other, same in (*outputs[i + 1 :], *inputs):
-            if path and same and STANDARD_OUTPUT not in (path, same) and is_one_file(path, same):
-                raise click.UsageError(f"{name} {path} and {other} {same} are one file. Name two.")
+def _is_given(context: click.Context, param: click.Parameter) -> bool:
+    """Return whether the value of an option is not its default."""
+    return context.get_parameter_source(param.name or "") is not ParameterSource.DEFAULT
+
+
+def _is_standard_output(output: Named) -> bool:
+    return output.path == STANDARD_OUTPUT or (
+        output.path is not None and descriptor_of(output.path) == 1
+    )
+
+
+def _is_process_output() -> bool:
+    """Return whether what is printed goes to the standard output of the process."""
+    with suppress(OSError, ValueError):
+        return sys.stdout.fileno() == 1
+    return False
 
 
 def check_output(path: str) -> None:

@@ -18,7 +18,7 @@ from sparsemargin.cli.display import (
     some,
     watched,
 )
-from sparsemargin.cli.files import document_form
+from sparsemargin.cli.files import check_apart, document_form
 from sparsemargin.cli.options import (
     FILES,
     JSON,
@@ -60,7 +60,9 @@ def command(
     is wrong with a file is told beside the others, and the exit code is then 1.
     """
     figures, failures = list[dict[str, Any]](), 0
-    for source in open_sources(files):
+    sources = open_sources(files)
+    check_apart(sources)
+    for source in sources:
         try:
             how = document_form([source], format, text, label)
             figures.append(_figures(source, n_jobs, how))

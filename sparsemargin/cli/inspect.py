@@ -18,7 +18,7 @@ from sparsemargin.cli.display import (
     size_in_words,
     some,
 )
-from sparsemargin.cli.files import feature_names
+from sparsemargin.cli.files import check_apart, feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.io.model_files import load_with_names, summarise
@@ -48,6 +48,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
     vectorizer included, or by their indices in the files. Of two classes, weights above 0 speak
     for the second.
     """  # fmt: skip
+    check_apart([])
     learner, known = load_with_names(model)
     names = feature_names(learner, dictionary, known)
     figures = {

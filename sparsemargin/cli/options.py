@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Container, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import click
 
@@ -212,18 +212,27 @@ def make_command(
     return decorate
 
 
-# What a shell completes by its files; whether they exist is told where they are opened.
-PATH = click.Path()
+class File(click.Path):
+    """A file that a command reads or writes, by its `role`; shells complete its name. A "table" is
+    read if the value is the name of a file, and is the name of a column otherwise. Whether files
+    exist is found out where they are opened."""
 
-FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=PATH)
-MODEL = click.argument("model", metavar="MODEL", type=PATH)
+    def __init__(self, role: Literal["input", "output", "table"]) -> None:
+        super().__init__(readable=False)
+        self.role = role
+
+
+INPUT, WRITTEN, TABLE = File("input"), File("output"), File("table")
+
+FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=INPUT)
+MODEL = click.argument("model", metavar="MODEL", type=INPUT)
 JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
 
 
 def dictionary_option(section: str) -> Decorator:
     """The option that names a dictionary."""
     return option(
-        section, "--dictionary", metavar="FILE", type=PATH,
+        section, "--dictionary", metavar="FILE", type=INPUT,
         help="Names of the features, one a line, in the order of their indices.",
     )  # fmt: skip
 
@@ -232,7 +241,7 @@ READING, OUTPUT = "Reading", "Output"
 
 
 OUTPUT_FILE = option(
-    OUTPUT, "-o", "--output", default="-", metavar="FILE", type=PATH,
+    OUTPUT, "-o", "--output", default="-", metavar="FILE", type=WRITTEN,
     help="Instead of standard output.",
 )  # fmt: skip
 
@@ -331,7 +340,7 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
             help="Column of a table (csv, jsonl, parquet) that holds the texts.",
         ),
         option(
-            READING, "--label", default="label", show_default=True, metavar="COLUMN",
+            READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
             help="Column that holds the labels; of cells, that of obs, or a table of barcodes.",
         ),
     )):  # fmt: skip

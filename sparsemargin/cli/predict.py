@@ -17,7 +17,6 @@ from sparsemargin.cli.files import (
     check_apart,
     feature_names,
     is_on_terminal,
-    named_sources,
     opened_model,
     opened_output,
     text_sources,
@@ -108,7 +107,7 @@ def command(
     if dictionary is not None and not n_explained:
         raise click.UsageError("--dictionary names the features that --explain tells of.")
     sources = text_sources(files)
-    check_apart([("-o", output)], [("MODEL", model), *named_sources(sources, "FILE")])
+    check_apart(sources)
     learner, opened, before = opened_model(model, sources, how, labelled=False)
     predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from math import inf
-from threading import current_thread, main_thread
 from typing import Any
 
 import click
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.cli.app import INTERRUPTED, TERMINATED, Terminated
 from sparsemargin.cli.display import (
     learning_progress,
     percent,
@@ -33,21 +30,22 @@ from sparsemargin.cli.files import (
     document_form,
     feature_names,
     has_normalizer,
-    named_sources,
     text_sources,
 )
 from sparsemargin.cli.options import (
     CELL_LEARNING,
     FILES,
     HASH_BITS,
+    INPUT,
     JSON,
     MULTILABEL,
     N_FEATURES,
     N_JOBS,
-    PATH,
     POSITIVE,
     READING,
     SINGLE,
+    TABLE,
+    WRITTEN,
     ZERO_BASED,
     Size,
     cell_options,
@@ -65,6 +63,9 @@ from sparsemargin.cli.parameters import (
     labels_given,
     option_name,
 )
+from sparsemargin.cli.signals import exit_code_of
+from sparsemargin.io.checkpoints import check_free, remove_written, state_of
+from sparsemargin.io.distinct import Named
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
@@ -106,16 +107,16 @@ _Learn = Callable[..., Learner]
 
 @make_command("train", _EXAMPLES, _BRIEF)
 @FILES
-@option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=PATH,
+@option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=WRITTEN,
         help="Where the model goes; one that is there is replaced.")  # fmt: skip
-@option(_MODEL, "--init-model", "--init", "init_model", metavar="MODEL", type=PATH,
+@option(_MODEL, "--init-model", "--init", "init_model", metavar="MODEL", type=INPUT,
         help="Go on from this model, with its algorithm, settings and features.")  # fmt: skip
-@option(_MODEL, "--readable", metavar="FILE", type=PATH, help="Write the weights as text, too.")
+@option(_MODEL, "--readable", metavar="FILE", type=WRITTEN, help="Write the weights as text, too.")
 @dictionary_option(_MODEL)
 @option(_MODEL, "--resume", is_flag=True,
         help="Go on where a run of the same files and options was cut: from MODEL.checkpoint, "
-        "which is written every five minutes, and by Ctrl-C and SIGTERM; with --dask from the last "
-        "mixture in MODEL, if there is one.")  # fmt: skip
+        "which is written every five minutes, and by Ctrl-C, SIGTERM and SIGHUP; with --dask from "
+        "the last mixture in MODEL, if there is one.")  # fmt: skip
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
         help="Algorithm.  [default: what errs least on the first 10,000 rows, mostly arow; with "
         "options that this has not, alma]")  # fmt: skip
@@ -135,10 +136,10 @@ _Learn = Callable[..., Learner]
         "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
         help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
-@option(READING, "--batch", metavar="COLUMN",
+@option(READING, "--batch", metavar="COLUMN", type=TABLE,
         help="Column of obs with the batches of cells: probabilities are then those for another "
         "batch.")  # fmt: skip
-@option(READING, "--cache", metavar="PATH", type=PATH,
+@option(READING, "--cache", metavar="PATH", type=WRITTEN,
         help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
         "epochs only, in a temporary file]")  # fmt: skip
 @option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
@@ -165,7 +166,7 @@ def command(
     .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
     matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
     standard input. The error that is shown counts rows that were predicted wrongly just before they
-    were learned from. Ctrl-C or SIGTERM ends learning, and what has been learned is saved.
+    were learned from. Ctrl-C, SIGTERM or SIGHUP ends learning, and what has been learned is saved.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -173,7 +174,6 @@ def command(
     resume, is_told = options["resume"], options["max_iter"] is not None
     until = options["max_iter"] == "until"
     mixing = {name: options.pop(name) for name in ("mixing", "mixes_per_epoch", "resume")}
-    terminated = click.get_current_context().with_resource(_heeding_sigterm())
     sources = [] if dask is not None else text_sources(files)
     named = [options.pop(name) for name in ("format", "text", "label")]
     found, by_name = sources, None
@@ -181,6 +181,9 @@ def command(
         names = [name for each in files for name in files_named(each)]
         found = [Source(name, None, None, None, plain=False) for name in names]
         by_name = partial(form_elsewhere, form=named[0])
+    checkpoint = _checkpoint_of(output, sources, resume)
+    # A model may be trained further in place.
+    check_apart(found, [Named("the checkpoint", checkpoint)], {("-o", "--init-model")})
     cells = cell_form(found, options, by_name)
     how = None if cells is not None else document_form(found, *named, told=by_name)
     normalizing = {name: options.pop(name) for name in CELL_LEARNING}
@@ -189,14 +192,16 @@ def command(
         vectorizer = _vectorizer(settings, how, init)
     else:
         vectorizer = _normalizer(settings, normalizing, is_told=is_told)
-    checkpoint = _checkpoint_of(output, sources, resume)
-    cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
-    if cells is not None:
-        tables = ("--label", named[-1]), ("--batch", normalizing["batch"])
-        check_apart([("-o", output)], [each for each in tables if os.path.isfile(each[1] or "")])
+    # Without sources workers read the files, and make the caches.
+    cache = (settings["cache"] or None) if sources else None
+    _check_files(output, readable, cache, dictionary)
+    if checkpoint is not None:
+        check_free(checkpoint)
+    found_there = None if checkpoint is None or resume else state_of(checkpoint)
     first = settings.get("init_model")
     before = 0 if first is None else int(np.sum(first.n_corrections_))
-    resuming = {"checkpoint": checkpoint, "resume": resume}
+    private = tuple(each for each in (output, init) if each is not None)
+    resuming = {"checkpoint": checkpoint, "resume": resume, "made_from": private}
     learn: _Learn = partial(learn_svmlight, files, **resuming, **settings)
     if how is not None:
         learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
@@ -225,7 +230,7 @@ def command(
         learner = learn(report=report)
     if not moments:
         if not resume or interrupted:
-            raise Terminated if terminated else KeyboardInterrupt
+            raise KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
     # The workers' mixtures have been saved one after the other.
@@ -236,8 +241,7 @@ def command(
             set_aside(partial(save_model, model), output, error)
             raise
     if checkpoint is not None and not interrupted:
-        with suppress(FileNotFoundError):
-            os.unlink(checkpoint)
+        remove_written(checkpoint, found_there)
     if readable is not None:
         with _noting_model(output), interruptible():
             write_readable(readable, learner, _names(learner, dictionary, vectorizer))
@@ -247,39 +251,8 @@ def command(
         figures |= {"row_cache": cache, "row_cache_bytes": os.path.getsize(cache)}
     _tell(figures, as_json, until)
     if interrupted:
-        click.get_current_context().exit(TERMINATED if terminated else INTERRUPTED)
-
-
-@contextmanager
-def _heeding_sigterm() -> Iterator[list[int]]:
-    """Let SIGTERM do what Ctrl-C does, but for the exit code; a list that is empty until it
-    comes."""
-    came: list[int] = []
-    if current_thread() is not main_thread():
-        yield came
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def hear(number: int, frame: Any) -> None:
-        if number == signal.SIGTERM:
-            came.append(number)
-            raise Terminated
-        # In the background of a shell Ctrl-C is ignored.
-        ordinary = before[signal.SIGINT]
-        if callable(ordinary):
-            ordinary(number, frame)
-
-    def pass_on(number: int, frame: Any) -> None:
-        # Whoever lets Ctrl-C wait lets this wait, too.
-        signal.getsignal(signal.SIGINT)(number, frame)  # type: ignore[operator,misc]
-
-    signal.signal(signal.SIGINT, hear)
-    signal.signal(signal.SIGTERM, pass_on)
-    try:
-        yield came
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        context = click.get_current_context()
+        context.exit(exit_code_of(context))
 
 
 def _checkpoint_of(output: str, sources: Sequence[Source], resume: bool) -> str | None:
@@ -385,18 +358,9 @@ def _going_on(
 
 
 def _check_files(
-    sources: Sequence[Source], settings: dict[str, Any], output: str, readable: str | None, *,
-    dictionary: str | None, init: str | None,
-) -> str | None:  # fmt: skip
-    """Refuse files that can't be made or read, or would replace each other; where the rows are to
-    be kept, if anywhere."""
-    # Without sources workers read the files, and make the caches.
-    cache = settings["cache"] or None if sources else None
-    extra = [("--readable", readable), ("--cache", cache)]
-    read = [("--dictionary", dictionary), *named_sources(sources, "FILE")]
-    check_apart([("-o", output), *extra], read)
-    # The model itself may go on in place.
-    check_apart(extra, [("--init-model", init)])
+    output: str, readable: str | None, cache: str | None, dictionary: str | None
+) -> None:
+    """Refuse files that can't be made or read."""
     # A cache that is there is read, and may lie where nothing can be written.
     made = cache if cache is not None and not os.path.isfile(cache) else None
     for path in (output, readable, made):
@@ -404,7 +368,6 @@ def _check_files(
             check_output(path)
     if dictionary is not None:
         check_dictionary(dictionary)
-    return cache
 
 
 def _check_dask(dask: str | None, options: dict[str, Any]) -> None:

@@ -27,7 +27,8 @@ from sparsemargin.distributed._schema import (
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, Pair, sampled, shards_of
+from sparsemargin.distributed._shards import FileShard, sampled, shards_of
+from sparsemargin.io.distinct import Named, check_distinct
 from sparsemargin.io.files import check_replaceable
 from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.options import WEIGHT_MEMORY
@@ -257,7 +258,9 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
     if isinstance(making, CellRows):
         _refuse(options, _NOT_OF_CELLS, "is not of cells")
-    _check_writable(options.checkpoint, files)
+    read = [name for shard in files for name in shard.files]
+    _check_writable(options.checkpoint, read)
+    options = replace(options, made_from=(*read, *options.made_from))
     with backend_of(options.client, given, making) as backend:
         if making is not None:
             options = making.meet(backend, options)
@@ -361,17 +364,12 @@ def _maker_of(options: ShardOptions) -> _Maker:
     return _Maker(options, settled(params), params)
 
 
-def _check_writable(
-    path: str | os.PathLike[str] | None, shards: Sequence[Pair | FileShard]
-) -> None:
+def _check_writable(path: str | os.PathLike[str] | None, read: Sequence[str]) -> None:
     """Find out before the work whether the mixture can be written there."""
     if path is None:
         return
     check_replaceable(path)
-    if any(isinstance(shard, FileShard) and shard.reads(path) for shard in shards):
-        raise ValueError(
-            f"checkpoint={os.fspath(path)} would replace a file that is learned from. Name another."
-        )
+    check_distinct([Named("checkpoint", path)], [Named("the file", name) for name in read])
 
 
 def check_mixable(learner: Learner) -> None:

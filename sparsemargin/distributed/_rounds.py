@@ -235,7 +235,8 @@ class Rounds:
         if options.making is not None:
             steps = [(options.making.name, options.making.step), ("classifier", None)]
             encoded(steps[:1])  # refuses what model files can't hold before it is learned with
-        return Checkpoint(os.fspath(options.checkpoint), made_by, ["max_iter"], steps)
+        path = os.fspath(options.checkpoint)
+        return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from)
 
     def _mixer(self, options: ShardOptions) -> SingleMixer:
         n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing

@@ -23,7 +23,6 @@ from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed._making import CellRows, Making, Texts, is_array
 from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
-from sparsemargin.io.files import is_one_file
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.passes import Passes, bounds_of
 from sparsemargin.io.reading import Corpus, Reading
@@ -34,6 +33,7 @@ from sparsemargin.io.sources import (
     CACHE_SUFFIX,
     STANDARD_INPUT,
     Source,
+    files_beside,
     files_named,
     open_sources,
 )
@@ -246,10 +246,13 @@ class FileShard:
     def name(self) -> str:
         return ", ".join(self.paths)
 
-    def reads(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a path is of one of the files, as this machine sees them."""
-        named = (match for each in self.paths for match in (each, *glob(each, recursive=True)))
-        return any(is_one_file(path, other) for other in named)
+    @property
+    def files(self) -> list[str]:
+        """Names of the files that are read, as this machine sees them."""
+        patterns = [each for each in self.paths if not is_url(each)]
+        found = {match for each in patterns for match in glob(each, recursive=True)}
+        beside = (name for each in found for name in files_beside(each))
+        return [*self.paths, *sorted(found), *beside]
 
     def rows(self) -> tuple[Passes, RowCache]:
         """Passes over the row cache, which is made first where there is none."""

@@ -12,7 +12,8 @@ from sparsemargin._checks import check_real
 from sparsemargin.genomes.cells import CellNormalizer
 from sparsemargin.io.cell_files import Cells
 from sparsemargin.io.cells import CellForm, Match, corpus_for
-from sparsemargin.io.files import is_one_file, replacing
+from sparsemargin.io.distinct import Named, check_distinct
+from sparsemargin.io.files import replacing
 from sparsemargin.io.predict import Predictor
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.pipelines import parts_of
@@ -76,10 +77,9 @@ def annotate(
     with form.open(adata) as cells:
         parts = told_types(learner, before[-1], cells, form, threshold)
         if output is not None:
-            for each in cells:
-                path = each.source and each.source.path
-                if path and not hasattr(output, "write") and is_one_file(output, path):
-                    raise ValueError(f"output={output!r} would replace the cells. Name another.")
+            sources = [each.source for each in cells if each.source is not None]
+            read = [Named("the file", name) for each in sources for name in each.files]
+            check_distinct([Named("output", output)], read)
             write_types(parts, output)
             return None
         columns = list(zip(*parts, strict=True))

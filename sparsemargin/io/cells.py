@@ -214,6 +214,10 @@ class CellCorpus(RowSource):
         return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
 
     @property
+    def files(self) -> list[str]:
+        return [name for each in self.cells if each.source for name in each.source.files]
+
+    @property
     def size(self) -> int:
         return sum(
             each.nbytes if each.source is None else each.source.size or 0 for each in self.cells

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from sparsemargin.io.model_files import load_run, save_run
-from sparsemargin.io.remote import exists
+from sparsemargin.io.model_files import is_run, load_run, save_run
+from sparsemargin.io.remote import RemoteFile, delete, exists, is_url
 from sparsemargin.models import Learner
 
 # Parameters that change no bit.
@@ -21,19 +22,21 @@ _REMEDY = "Leave resume out to learn from the beginning."
 class Checkpoint:
     """A model file that is written on the way. A run that goes on from it must have the same
     `made_by`, of which the model itself tells nothing, and the same parameters, but for those that
-    `may_change`. `steps` are those of the pipeline that the model ends."""
+    `may_change`. `steps` are those of the pipeline that the model ends. Only who may read all files
+    that it is `made_from` may read the checkpoint."""
 
     path: str
     made_by: dict[str, Any]
     may_change: Collection[str] = ()
     steps: list[tuple[str, Any]] = field(default_factory=list)
+    made_from: Collection[str | os.PathLike[str]] = ()
 
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
         """Write what has been learned, and where the run is; there, or at another path."""
         # Of a run before, as this one may not have come to its end.
         before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
-        save_run(learner, run, path or self.path, self.steps)
+        save_run(learner, run, path or self.path, self.steps, self.made_from)
 
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
         """The learner and the position of a run like that of the fresh learner; an error tells of
@@ -68,3 +71,30 @@ class Checkpoint:
                 f"{self.path} is of a run with other {', '.join(changed)}. Pass what that run had. "
                 f"{_REMEDY}"
             )
+
+
+def check_free(path: str) -> None:
+    """Raise a ValueError if the file at `path` is something else than a checkpoint, which writing
+    one would replace."""
+    if exists(path) and not is_run(path):
+        raise ValueError(
+            f"{path} would be replaced by a checkpoint, and it is none. Move it, or give the model "
+            "another name."
+        )
+
+
+def state_of(path: str) -> Any:
+    """Return what changes when the file at `path` is written anew; None if there is no file."""
+    try:
+        if is_url(path):
+            return RemoteFile.find(path)
+        status = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns, status.st_ctime_ns
+
+
+def remove_written(path: str, before: Any) -> None:
+    """Delete the checkpoint at `path` if it has been written since its `state_of` was `before`."""
+    if state_of(path) != before:
+        delete(path)

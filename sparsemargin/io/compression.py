@@ -49,6 +49,8 @@ class CountingReader(io.RawIOBase):
                 wait.register(self._file, select.POLLIN)
                 wait.poll()
         except OSError as error:
+            if error.errno is None:  # it has a message of its own, which names the file
+                raise
             raise type(error)(error.errno, error.strerror, self._name) from None
         if n == 0 and self.position < self._size:
             raise ValueError(
@@ -167,3 +169,25 @@ class DecompressedReader:
             raise EOFError("it does not belong there")
         self._start += n_zeros
         return data
+
+
+def unpacking(file: io.RawIOBase, name: str, *, packed: bool) -> Any:
+    """Return what the content of a file is read from; `packed` is whether it may be compressed."""
+    reader = CountingReader(file, name)
+    codec = codec_of(reader.head) if packed else None
+    if codec is None:
+        return reader
+    return io.BufferedReader(_Unpacked(DecompressedReader(reader, codec, name)))
+
+
+class _Unpacked(io.RawIOBase):
+    """The content of a compressed file, as a file."""
+
+    def __init__(self, content: DecompressedReader) -> None:
+        self._content = content
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        return self._content.readinto(memoryview(room).cast("B"))

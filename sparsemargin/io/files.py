@@ -7,11 +7,13 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin.io.private import private_mode, take_group
 from sparsemargin.io.remote import check_store, is_url, uploading
 
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
@@ -20,13 +22,17 @@ _MOST_LINKS = 40
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
-    """A new binary file that takes the place of `path`, which may be a URL, once the block is left
-    without an error.
+def replacing(
+    path: str | os.PathLike[str], made_from: Iterable[str | os.PathLike[str]] = ()
+) -> Iterator[BinaryIO]:
+    """Open a new binary file that replaces `path`, which may be a URL, when the block ends without
+    an error.
 
-    Until then `path` is as it was, whatever happens; after a power failure it is the old or the new
-    file, never a part of one. A link is followed: the file it names is replaced, whose permissions,
-    and owner where that is allowed, stay. An OSError names `path`.
+    Until then `path` is unchanged. After a power failure it is the old or the new file, never a
+    part of one. A link is followed, and the file that it names is replaced. The new file keeps the
+    permissions of the old one, and its owner where that is allowed; without an old file the umask
+    applies. Nobody may read the new file who may not read all files that it is `made_from`. Until
+    the block ends only its owner may read it. An OSError names `path`.
     """
     if is_url(path):
         with uploading(os.fspath(path)) as file:
@@ -34,17 +40,17 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
         return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
-    # Named before it is made: Ctrl-C may come as soon as it is there.
+    # The name is known before the file exists: a signal may come as soon as it does.
     fresh = _fresh(target)
     try:
-        with open(fresh, "x+b") as file:
-            _take_after(target, file.fileno())
+        with open(fresh, "x+b", opener=_private_opener) as file:
             yield file
+            _set_permissions(target, file.fileno(), list(made_from))
             file.flush()
             os.fsync(file.fileno())
         os.replace(fresh, target)
     except BaseException as error:
-        with suppress(OSError):
+        with uninterrupted(), suppress(OSError):
             os.unlink(fresh)
         if isinstance(error, OSError) and error.filename in (None, str(fresh)):
             raise naming(error, path) from None
@@ -67,14 +73,10 @@ def unnamed() -> Iterator[BinaryIO]:
 
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """The same error, of the file at `path`."""
+    if error.errno is None:
+        told = str(error)
+        return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
     return type(error)(error.errno, error.strerror, os.fspath(path))
-
-
-def is_one_file(path: str | os.PathLike[str], other: str | os.PathLike[str]) -> bool:
-    """Whether both name one file, which to write the one would replace."""
-    if os.path.isfile(path) and os.path.isfile(other):
-        return os.path.samefile(path, other)
-    return not os.path.exists(path) and os.path.realpath(path) == os.path.realpath(other)
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
@@ -132,15 +134,26 @@ def _fresh(target: Path) -> Path:
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
 
 
-def _take_after(target: Path, descriptor: int) -> None:
-    """Give a new file the permissions of the one that it will replace, if there is one, and its
-    owner and group as far as that is allowed."""
+def _private_opener(path: str, flags: int) -> int:
+    """Open a file that only its owner may read."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> None:
+    """Set the permissions of a new file: those of the file that it replaces, if there is one, but
+    none that the files it is made from do not have."""
+    status = None
     with suppress(OSError):
         status = os.stat(target)
+    if status is not None:
         for owner in (status.st_uid, -1), (-1, status.st_gid):
             with suppress(OSError):
                 os.fchown(descriptor, *owner)
-        os.fchmod(descriptor, stat.S_IMODE(status.st_mode))
+    take_group(descriptor, made_from)
+    before = None if status is None else stat.S_IMODE(status.st_mode)
+    # A file system without permissions refuses this.
+    with suppress(OSError):
+        os.fchmod(descriptor, private_mode(descriptor, made_from, before))
 
 
 def _sync_folder(folder: Path) -> None:

@@ -12,10 +12,9 @@ states they are given. Of a pipeline's other steps those are kept whose states a
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -113,11 +112,16 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: OSError) -> None:
     """Save what could not be saved at `path` in the temporary folder; a note to the error says
     where."""
-    name = f"{secrets.token_hex(6)}-{os.path.basename(path)}"
+    aside = None
     try:
-        aside = os.path.join(tempfile.gettempdir(), name)
+        # Other users may read the folder, so the file is for its owner only from the beginning.
+        descriptor, aside = tempfile.mkstemp(suffix=f"-{os.path.basename(path)}")
+        os.close(descriptor)
         save(aside)
     except OSError as another:
+        if aside is not None:
+            with suppress(OSError):
+                os.unlink(aside)
         error.add_note(f"Nor could what has been learned be saved elsewhere: {another}.")
     else:
         error.add_note(f"What has been learned is in {aside}.")
@@ -125,10 +129,11 @@ def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: 
 
 @asks
 def _save(
-    model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None
-) -> None:
+    model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None,
+    made_from: Iterable[str | os.PathLike[str]] = (),
+) -> None:  # fmt: skip
     """Save a model that has learned, with the steps of the pipeline that ends in it, if any, and
-    what a run that goes on from it has to know."""
+    what a run that goes on from it has to know. `made_from` is as for `replacing`."""
     model._check_parameters()
     parameters = model._parameters()
     if callable(parameters.get("kernel")):
@@ -160,7 +165,7 @@ def _save(
     if steps:
         told = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
         document["pipeline"] = encoder.encode_named(told, "pipeline.")
-    with replacing(path) as file, ArchiveWriter(file) as archive:
+    with replacing(path, made_from) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
             archive.array(name, array)
@@ -168,11 +173,20 @@ def _save(
 
 def save_run(
     learner: Learner, run: dict[str, Any], path: str | os.PathLike[str],
-    steps: list[tuple[str, Any]],
+    steps: list[tuple[str, Any]], made_from: Iterable[str | os.PathLike[str]] = (),
 ) -> None:  # fmt: skip
     """Save what a run has learned by now, as the last of the steps if there are any, and what it
-    has to know to go on, all of it plain."""
-    _save(learner, path, steps, run)
+    has to know to go on, all of it plain. `made_from` is as for `replacing`."""
+    _save(learner, path, steps, run, made_from)
+
+
+def is_run(path: str | os.PathLike[str]) -> bool:
+    """Return whether a file holds a run that was cut, and not a finished model or anything else."""
+    try:
+        with _opened(path) as archive:
+            return part(archive.document(MODEL_DOCUMENT), "run") is not None
+    except ValueError:
+        return False
 
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
@@ -181,7 +195,7 @@ def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
     return loaded.learner, loaded.run
 
 
-def load_model(path: str | os.PathLike[str]) -> Classifier:
+def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classifier:
     """Load a classifier, or a pipeline, that `save_model` saved.
 
     Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
@@ -191,6 +205,10 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     Parameters
     ----------
     path : path
+    trusted : bool, default=False
+        Whether to accept a vectorizer that may take very long, or all memory, on some texts: one
+        with a `token_pattern` other than scikit-learn's default and the usual ones (``\\w+``,
+        ``\\S+``), or with n-grams of more than 64. Such a file is refused otherwise.
 
     Returns
     -------
@@ -201,7 +219,8 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     ------
     ValueError
         If the file is no model file, was cut short or changed, was written by a newer version
-        in another format, or holds what no model does. Names the file.
+        in another format, holds what no model does, or a vectorizer that needs `trusted`. Names
+        the file.
     OSError
         If the file can't be read.
     """
@@ -209,14 +228,16 @@ def load_model(path: str | os.PathLike[str]) -> Classifier:
     from sparsemargin.models.classifiers import as_classifier
 
     model = as_classifier(loaded.learner)
-    return model if loaded.steps is None else _as_pipeline(path, model, loaded.steps)
+    return model if loaded.steps is None else _as_pipeline(path, model, loaded.steps, trusted)
 
 
-def _as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any) -> Any:
+def _as_pipeline(
+    path: str | os.PathLike[str], model: Any, steps: Any, trusted: bool = False
+) -> Any:
     from sparsemargin.text.pipeline import Pipeline
 
     with _naming(path):
-        before = pipelines.decoded(part(steps, "steps"))
+        before = pipelines.decoded(part(steps, "steps"), model.n_features_in_, trusted=trusted)
         pipeline = Pipeline([*before, (part(steps, "last"), model)])
         pipeline._validate_names([name for name, _ in pipeline.steps])
     return pipeline

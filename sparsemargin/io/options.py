@@ -25,7 +25,8 @@ class FitOptions:
     """The arguments that all fits of files take, with their defaults; see `fit_svmlight`.
 
     `checkpoint` is where what has been learned is kept on the way, from which a fit that was cut
-    goes on with `resume`; `report` is told the `Progress` now and then.
+    goes on with `resume`; `report` is told the `Progress` now and then. The checkpoint is as
+    private as the files that are learned from and those of `made_from`.
     """
 
     algo: Algorithm | None = None
@@ -40,6 +41,7 @@ class FitOptions:
     memory_limit: int = WEIGHT_MEMORY
     checkpoint: str | os.PathLike[str] | None = None
     resume: bool = False
+    made_from: tuple[str | os.PathLike[str], ...] = ()
     report: Callable[[Progress], None] | None = None
     #: Of the estimator, but for `max_iter`.
     params: dict[str, Any] = field(default_factory=dict)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 
+from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.row_cache import RowCache, find_cache, mixed, ordered, write_cache
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.models.labels import LabelTable
@@ -18,6 +20,15 @@ def bounds_of(part: tuple[int, int], n_rows: int) -> tuple[int, int]:
     """The first row of one of so many parts of the rows, and the one after its last."""
     which, n_parts = part
     return n_rows * which // n_parts, n_rows * (which + 1) // n_parts
+
+
+@cache
+def _warn_of_no_version(name: str, path: Path) -> None:
+    """Say, once in a process, that a row cache can't be used again."""
+    warn_user(
+        f"{name}: the server sends neither ETag nor Last-Modified, so that nothing shows whether "
+        f"the file has changed. The row cache {path} is for this run only."
+    )
 
 
 class Passes:
@@ -57,13 +68,16 @@ class Passes:
         path = self._cache if isinstance(self._cache, Path) else None
         if self.cache is None and path is not None:
             self.cache = find_cache(path, identity)
+            for name in self.source.unversioned[:1]:
+                _warn_of_no_version(name, path)
         if self.cache is None:
             reading = self.source.reading
             # An error's traceback would otherwise keep the scan, and its threads, alive.
             with closing(self.source.scan(self.table, self.max_index)) as blocks:
                 self.cache = yield from write_cache(
-                    path, identity, reading.dtype, reading.multilabel, blocks, self.table
-                )
+                    path, identity, reading.dtype, reading.multilabel, blocks, self.table,
+                    self.source.files,
+                )  # fmt: skip
         else:
             self._check_columns(self.cache)
             self.table.take(self.cache.label_texts, self.cache.label_numbers)

@@ -1,8 +1,8 @@
 """Pipelines in model files: the steps before the classifier, where scikit-learn's plainest.
 
 The table of steps is closed: what a file names is looked up in it and nowhere else. A step is made
-by its constructor, scikit-learn checks its parameters, and what it had learned is set once it is
-known to be sound. scikit-learn is imported on first use.
+by its constructor, its parameters are checked (`sparsemargin.io.step_checks`), and what it had
+learned is set once it is known to be sound. scikit-learn is imported on first use.
 """
 
 from __future__ import annotations
@@ -14,6 +14,14 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.state import array_of, integer, part, require
+from sparsemargin.io.step_checks import (
+    check_fixed_vocabulary,
+    check_jobs,
+    check_learned,
+    check_order,
+    check_parameters,
+    check_widths,
+)
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 
@@ -101,17 +109,29 @@ def kinds_of(steps: Any) -> list[str]:
     return kinds
 
 
-def decoded(steps: Any) -> list[tuple[str, Any]]:
-    """The steps again, with their names; a ValueError where no step has such a state."""
+def decoded(steps: Any, n_features: int, *, trusted: bool) -> list[tuple[str, Any]]:
+    """Make the steps before a classifier of so many features again, with their names.
+
+    A ValueError tells that no step has such a state, or that a step could run for ever, unless the
+    file is `trusted`.
+    """
+    check_order(kinds_of(steps))
+    made = _all_decoded(steps, trusted)
+    check_widths([step for _, step in made], n_features)
+    return made
+
+
+def _all_decoded(steps: Any, trusted: bool) -> list[tuple[str, Any]]:
     made = []
     for kind, each in zip(kinds_of(steps), steps, strict=True):
         name = part(each, "name")
         require(isinstance(name, str), "a step has no name")
-        made.append((name, _decoded(kind, part(each, "parameters"), part(each, "learned"))))
+        state = part(each, "parameters"), part(each, "learned")
+        made.append((name, _decoded(kind, *state, trusted)))
     return made
 
 
-def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
+def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
     require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
     # Other inputs would read files that rows name.
     require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
@@ -120,23 +140,29 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
         require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
         parameters = {**parameters, "dtype": np.dtype(dtype).type}
     if kind == "FeatureUnion":
-        return _decoded_union(parameters, part(learned, "members"))
+        return _decoded_union(parameters, part(learned, "members"), trusted)
     try:
         step = _kind(kind)(**parameters)
-        step._validate_params()
-    except (TypeError, ValueError) as error:
+        check_parameters(kind, step, trusted)
+    except TypeError as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
     width = None
+    if kind.endswith(("CountVectorizer", "TfidfVectorizer")):
+        require("terms" in learned or "words" in learned, f"{kind} has no terms")
+    elif _STEPS[kind][1]:
+        part(learned, "n_features_in_")
     if "terms" in learned:
         step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
         step.vocabulary_ = _restored_terms(learned["terms"], step.analyzer == "word")
         width = len(step.compiled_vocabulary)
+        check_fixed_vocabulary(kind, step, step.compiled_vocabulary)
     elif "words" in learned:
         words = array_of(learned, "words", object, (None,))
         step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
         step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
         width = len(words)
         require(len(step.vocabulary_) == width, "a word comes twice")
+        check_fixed_vocabulary(kind, step, step.vocabulary_)
     elif "hashed" in learned:
         columns = array_of(learned["hashed"], "columns", np.int64, (None,), 0, step.n_features - 1)
         terms = array_of(learned["hashed"], "terms", object, columns.shape)
@@ -146,7 +172,7 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
     if "feature_names_in_" in learned:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
     if "n_samples_seen_" in learned:
-        step.n_samples_seen_ = learned["n_samples_seen_"]
+        step.n_samples_seen_ = _n_samples(learned, width)
     if kind.endswith("TfidfVectorizer"):
         step._tfidf = _kind("TfidfTransformer")(
             norm=step.norm, use_idf=step.use_idf, smooth_idf=step.smooth_idf,
@@ -162,7 +188,18 @@ def _decoded(kind: str, parameters: Any, learned: Any) -> Any:
             setattr(owner, name, array_of(learned, name, dtype, (width,)))
         elif name in learned:
             setattr(step, name, None)
+    check_learned(kind, step)
     return step
+
+
+def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
+    """The rows that a step has seen, or, of rows with missing values, those of each column."""
+    found = learned["n_samples_seen_"]
+    sound = isinstance(found, Real) and float(found) >= 0
+    if isinstance(found, np.ndarray):
+        sound = found.dtype.kind in "if" and found.shape == (width,)
+    require(sound, "'n_samples_seen_' is no number of rows")
+    return found
 
 
 def _restored_terms(terms: Any, as_words: bool) -> Any:
@@ -173,14 +210,15 @@ def _restored_terms(terms: Any, as_words: bool) -> Any:
     return Vocabulary.restored({"text": text, "ends": ends}, as_words)
 
 
-def _decoded_union(parameters: dict[str, Any], members: Any) -> Any:
+def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> Any:
     weights = parameters.get("transformer_weights") or {}
     require(
         isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values()),
         "its transformer_weights are no numbers",
     )
     try:
-        union = _kind("FeatureUnion")(decoded(members), **parameters)
+        union = _kind("FeatureUnion")(_all_decoded(members, trusted), **parameters)
+        check_jobs("FeatureUnion", union)
         union._validate_transformers()
         union._validate_transformer_weights()
     except (TypeError, ValueError) as error:

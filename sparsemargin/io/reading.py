@@ -156,6 +156,15 @@ class Corpus(RowSource):
         return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
 
     @property
+    def files(self) -> list[str]:
+        return [name for source in self.sources for name in source.files]
+
+    @property
+    def unversioned(self) -> list[str]:
+        remote = [source.remote for source in self.sources if source.remote is not None]
+        return [each.url for each in remote if each.version is None]
+
+    @property
     def size(self) -> int | None:
         sizes = [source.size for source in self.sources]
         return None if None in sizes else sum(size or 0 for size in sizes)

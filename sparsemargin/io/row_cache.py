@@ -145,16 +145,18 @@ def write_cache(
     multilabel: bool,
     blocks: Iterable[LabelledRows],
     table: LabelTable,
+    made_from: Sequence[str] = (),
 ) -> Generator[LabelledRows, None, RowCache]:
     """Pass blocks of rows on, each once it has been written into a row cache, and return the
     `RowCache`, open whatever takes its place later.
 
     The table has the labels of all rows in the end. The file appears at `path` with the last block;
     an error, or a consumer who takes no more, leaves what was there; path None: it has no name, and
-    is gone with the `RowCache`. Memory does not depend on the number of rows, but for some kB a
+    is gone with the `RowCache`. Only who may read all files that the rows are `made_from` may read
+    the cache. Memory does not depend on the number of rows, but for some kB a
     block.
     """
-    with unnamed() if path is None else replacing(path) as file:
+    with unnamed() if path is None else replacing(path, made_from) as file:
         with ArchiveWriter(file) as archive:
             archive.document(CACHE_DOCUMENT, {
                 "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
@@ -357,7 +359,7 @@ def default_cache_path(
     first = Path(urlsplit(str(source_paths[0])).path if elsewhere else source_paths[0])
     if elsewhere and folder is None:
         folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
     if len(source_paths) == 1 and folder is None:
         return first.with_name(first.name + CACHE_SUFFIX)
     all_paths = b"\0".join(

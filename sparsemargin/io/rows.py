@@ -128,6 +128,16 @@ class RowSource(ABC):
     def names(self) -> str: ...
 
     @property
+    def files(self) -> list[str]:
+        """Names of the files that are read; none for rows in memory."""
+        return []
+
+    @property
+    def unversioned(self) -> list[str]:
+        """Names of the files of which nothing tells whether they have changed."""
+        return []
+
+    @property
     @abstractmethod
     def size(self) -> int | None:
         """Bytes of all of it; None where that is not known beforehand."""

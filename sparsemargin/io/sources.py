@@ -22,7 +22,7 @@ from sparsemargin.io.compression import (
     DecompressedReader,
     codec_of,
 )
-from sparsemargin.io.remote import RemoteFile, RemoteReader, is_url, matches
+from sparsemargin.io.remote import RemoteFile, RemoteReader, copied, is_url, matches
 
 STANDARD_INPUT = "-"
 
@@ -101,9 +101,19 @@ class Source:
     beside: str | None = None
 
     @property
+    def files(self) -> list[str]:
+        """Names of all files that are read with it, itself included."""
+        if self.file is not None:
+            return [self.name] if os.path.isfile(self.name) else []
+        if self.path is None and self.remote is None:
+            return [STANDARD_INPUT]
+        beside = [] if self.path is None else files_beside(self.path)
+        return [self.path or self.name, *beside]
+
+    @property
     def rereadable(self) -> bool:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
-        return self.size is not None
+        return self.size is not None or self.remote is not None
 
     def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
@@ -153,7 +163,7 @@ class Source:
     def head(self, n_bytes: int) -> bytes:
         """Its first bytes."""
         if self.remote is not None:
-            return self.remote.read(0, min(n_bytes, self.remote.size))
+            return self.remote.first(n_bytes)
         with self._open() as file:
             return file.read(n_bytes) or b""
 
@@ -161,7 +171,7 @@ class Source:
         """What changes when the file does: size, times, first and last bytes, or the version that
         a store tells; None for pipes."""
         if self.remote is not None:
-            return {"size": self.remote.size, "version": self.remote.version}
+            return self.remote.identity()
         if self.size is None or self.mtime_ns is None:
             return None
         with self._open() as file:
@@ -197,13 +207,15 @@ class Source:
         """What readers that others wrote can open: a path, or an open file."""
         if self.remote is None:
             return self.path
+        if not self.remote.ranges or self.remote.encoding:
+            return copied(self.remote)
         return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
 
     def _open(self) -> io.RawIOBase:
         if self.file is not None:
             return _GivenFile(self.file)
         if self.remote is not None:
-            return RemoteReader(self.remote)
+            return self.remote.open()
         if self.path is None:
             return io.FileIO(0, closefd=False)
         return io.FileIO(self.path)
@@ -306,7 +318,7 @@ def _source(path: str) -> Source:
         return Source("<standard input>", None, None, None, plain=False)
     if is_url(path):
         remote = RemoteFile.find(path)
-        plain = codec_of(remote.read(0, min(HEAD_BYTES, remote.size))) is None
+        plain = codec_of(remote.first(HEAD_BYTES)) is None
         return Source(path, None, remote.size, None, plain, remote=remote)
     try:
         status = os.stat(path)
@@ -341,21 +353,28 @@ def _source(path: str) -> Source:
 
 def _beside(path: str) -> list[tuple[str, int, int]]:
     """Names, sizes and times of the files that are read with one, sorted."""
+    folder, found = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
+    for each in files_beside(path):
+        status = os.stat(each)
+        found.append((os.path.relpath(each, folder), status.st_size, status.st_mtime_ns))
+    return sorted(found)
+
+
+def files_beside(path: str) -> list[str]:
+    """Return the paths of the files that are read with one."""
     folder, name = os.path.split(path)
-    folder, paths = folder or os.curdir, list[str]()
+    paths = list[str]()
     if name in STORES:
-        paths = [os.path.join(at, each) for at, _, names in os.walk(folder) for each in names]
+        paths = [
+            os.path.join(at, each) for at, _, names in os.walk(folder or os.curdir)
+            for each in names
+        ]  # fmt: skip
     elif name.endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
-    found = list[tuple[str, int, int]]()
-    for each in paths:
-        other = os.path.relpath(each, folder)
-        # A row cache, perhaps one that is being written, is not of the store it lies in.
-        if other != name and CACHE_SUFFIX not in other:
-            status = os.stat(each)
-            found.append((other, status.st_size, status.st_mtime_ns))
-    return sorted(found)
+    # A row cache, perhaps one that is being written, is not of the store it lies in.
+    others = {each: os.path.relpath(each, folder or os.curdir) for each in paths}
+    return [each for each, at in others.items() if at != name and CACHE_SUFFIX not in at]
 
 
 def tables_beside(matrix: str, *names: str) -> list[str]:

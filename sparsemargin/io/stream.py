@@ -16,6 +16,7 @@ from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._version import __version__
 from sparsemargin.io.checkpoints import Checkpoint
+from sparsemargin.io.distinct import Named, check_distinct
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.passes import Passes
 from sparsemargin.io.reading import Corpus, SettingsError, columns_of, threads_for
@@ -73,6 +74,7 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
 def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     """Learn from the rows of any source, as `fit_svmlight` does; `cache` is a path, or False."""
     with _blaming_settings():
+        _check_distinct(source, options)
         check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
         make = _maker_of(options, grows=source.reading.n_columns is None)
         encoder = told_encoder(options.classes, options.positive, source.reading.multilabel)
@@ -96,7 +98,8 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     if options.checkpoint is not None:
         files = {**source.identity(), "reading": source.reading.settings()}
         made_by = {"library": __version__, "files": files, "positive": options.positive}
-        checkpoint = Checkpoint(os.fspath(options.checkpoint), made_by)
+        made_from = *source.files, *options.made_from
+        checkpoint = Checkpoint(os.fspath(options.checkpoint), made_by, made_from=made_from)
         if options.resume:
             start = checkpoint.read(make())
             passes.mixing = start[1]["mixing"]
@@ -111,6 +114,13 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         except SortedRowsError as found:
             passes.mixing = found.seed
         start = None
+
+
+def _check_distinct(source: RowSource, options: StreamOptions) -> None:
+    """Refuse a row cache or a checkpoint that would replace a file that is read."""
+    cache = None if isinstance(options.cache, bool) else options.cache
+    outputs = Named("cache", cache), Named("checkpoint", options.checkpoint)
+    check_distinct(outputs, [Named("the file", name) for name in source.files])
 
 
 @contextmanager

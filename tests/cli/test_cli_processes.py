@@ -212,12 +212,16 @@ def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
     assert (told["interrupted"], told["stopped_early"]) == (True, False)
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM])
+ENDS = {
+    signal.SIGINT: "Interrupted.\n", signal.SIGTERM: "Terminated.\n", signal.SIGHUP: "Hangup.\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("end", ENDS)
 def test_an_end_before_anything_was_learned(end, tmp_path):
     # More than a pipe holds: once all is written, some has been read.
     started = fed(b"# no row\n" * 100_000, "-o", tmp_path / "b.model")
-    told = "Terminated.\n" if end == signal.SIGTERM else "Interrupted.\n"
-    assert interrupted(started, end) == told
+    assert interrupted(started, end) == ENDS[end]
     assert not list(tmp_path.iterdir())
 
 
@@ -235,7 +239,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("end", [*ENDS, signal.SIGKILL])
 def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path):
     whole, cut = tmp_path / "whole.model", tmp_path / "cut.model"
     text = noise(folder, tmp_path / "noise.svm")
@@ -267,6 +271,46 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
     assert (
         "cut.model.checkpoint: there is no checkpoint" in run(*command, "--resume", code=1).stderr
     )
+
+
+def begun(command, folder, output):
+    """A command that has read some lines of a pipe that stays open."""
+    model = folder / "a.model"
+    started = process(command, model, "-", "-o", output, stdin=subprocess.PIPE)
+    started.stdin.write((folder / "train.svm").read_bytes() * 20)
+    started.stdin.flush()
+    while not list(output.parent.glob(".*.tmp")):
+        assert started.poll() is None, started.stderr.read()
+    return started
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_predictions_that_a_signal_cut_leave_nothing_behind(end, folder, tmp_path):
+    output = tmp_path / "labels.txt"
+    output.write_text("before\n")
+    assert interrupted(begun("predict", folder, output), end).endswith(ENDS[end])
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {output.name: "before\n"}
+
+
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.parametrize("command", ["evaluate", "info"])
+def test_all_commands_end_alike(command, end, folder):
+    args = [folder / "a.model", "-"] if command == "evaluate" else ["-"]
+    started = process(command, *args, stdin=subprocess.PIPE)
+    started.stdin.write((folder / "train.svm").read_bytes() * 20)  # more than a pipe holds
+    started.stdin.flush()
+    assert interrupted(started, end) == ENDS[end]
+
+
+def test_a_hangup_that_nohup_ignores_stays_ignored(folder, tmp_path):
+    ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
+    started = process("predict", folder / "a.model", "-", stdin=subprocess.PIPE, **ignoring)
+    text = (folder / "train.svm").read_bytes()
+    started.stdin.write(text * 20)
+    started.stdin.flush()
+    started.send_signal(signal.SIGHUP)
+    out, _ = finish(started, text)
+    assert out.count("\n") == 21 * text.count(b"\n")
 
 
 def on_terminal(*args, code=0):

@@ -161,8 +161,8 @@ def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
     for shards, checkpoint, kind, words in (
         ([make_data()], tmp_path / "none" / "a.model", OSError, "there is no folder"),
         ([make_data()], tmp_path, OSError, "is a directory"),
-        ([path], tmp_path / "." / "a.svm", ValueError, "replace a file that is learned from"),
-        ([str(tmp_path / "*.svm")], path, ValueError, "replace a file that is learned from"),
+        ([path], tmp_path / "." / "a.svm", ValueError, "are one file"),
+        ([str(tmp_path / "*.svm")], path, ValueError, "are one file"),
     ):
         with pytest.raises(kind, match=words):
             fit_distributed(shards, checkpoint=checkpoint, on_round=rounds.append)

@@ -1,5 +1,6 @@
 """Pipelines in model files: they come back to the bit, and no file makes another step."""
 
+import copy
 import json
 
 import numpy as np
@@ -15,6 +16,7 @@ from sklearn.feature_extraction.text import (
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
 from sklearn.preprocessing import MaxAbsScaler, Normalizer, StandardScaler
 
+from depth import some
 from problems.command_line import run
 from problems.hostile import at, contents_of, rewritten
 from sparsemargin import ALMAClassifier, fit_text, load_model, save_model
@@ -198,9 +200,114 @@ def test_a_calibrated_model_is_told_how_to_be_kept(path):
         save_model(calibrated, path)
 
 
-def test_steps_that_make_another_number_of_columns_are_told_of_when_it_is_asked(path):
-    document, arrays = contents_of(piped(HashingVectorizer(n_features=64)))
-    at(document, PARAMETERS)["n_features"] = 32
+@pytest.mark.parametrize(("steps", "place", "value", "words"), [
+    ([HashingVectorizer(n_features=64)], (*PARAMETERS, "n_features"), 32, "32 columns"),
+    ([HashingVectorizer(n_features=64), MaxAbsScaler()], (*PARAMETERS, "n_features"), 32,
+     "MaxAbsScaler takes 64 columns, not 32"),
+    ([make_union(HashingVectorizer(n_features=64), HashingVectorizer(n_features=8))],
+     (*LEARNED, "members", 0, "dict", "parameters", "dict", "n_features"), 65, "73 columns"),
+    ([CountVectorizer(vocabulary=["see", "money"])], (*PARAMETERS, "vocabulary"), ["see"],
+     "vocabulary of CountVectorizer is not what it has learned"),
+    ([CountVectorizer(vocabulary=["see", "money"])], (*PARAMETERS, "vocabulary"), ["money", "see"],
+     "is not what it has learned"),
+    ([ours.CountVectorizer(vocabulary=["see", "money"])], (*PARAMETERS, "vocabulary"),
+     ["see", {"dict": {}}], "unhashable|no words"),
+    ([ours.CountVectorizer()], (*PARAMETERS, "vocabulary"), ["see", "see"], "Duplicate term"),
+    ([HashingVectorizer(n_features=64), MaxAbsScaler()], ("pipeline", "steps", 1, "dict", "kind"),
+     "HashingVectorizer", "comes after another step"),
+])  # fmt: skip
+def test_steps_fit_together(path, steps, place, value, words):
+    document, arrays = contents_of(piped(*steps))
+    at(document, place[:-1])[place[-1]] = value
     rewritten(path, document, arrays)
-    with pytest.raises(ValueError, match="32 features, but ALMAClassifier is expecting 64"):
-        load_model(path).predict(TEXTS)
+    with pytest.raises(ValueError, match=f"^{path}.*({words})"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("step", "missing", "words"), [
+    (ours.CountVectorizer(), "terms", "has no terms"),
+    (ours.CountVectorizer(vocabulary=["see", "money"]), "words", "has no terms"),
+    (CountVectorizer(), "words", "has no terms"),
+    (TfidfVectorizer(), "idf_", "TfidfVectorizer has no idf_"),
+    (ours.TfidfVectorizer(), "idf_", "TfidfVectorizer has no idf_"),
+])  # fmt: skip
+def test_what_a_vectorizer_has_learned_is_there(path, step, missing, words):
+    document, arrays = contents_of(piped(step))
+    del at(document, LEARNED)[missing]
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=f"^{path}.*{words}"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(("step", "missing"), [
+    (StandardScaler(), "mean_"), (StandardScaler(), "scale_"), (MaxAbsScaler(), "scale_"),
+    (MaxAbsScaler(), "n_features_in_"),
+])  # fmt: skip
+def test_what_a_scaler_has_learned_is_there(path, step, missing):
+    document, arrays = contents_of(piped(step, X=ROWS))
+    del at(document, LEARNED)[missing]
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=f"^{path}.*no '?{missing}"):
+        load_model(path)
+
+
+SLOW = [
+    {"token_pattern": r"(?u)(?:a|a)*(?:a|a)*$b"}, {"ngram_range": {"tuple": [1, 10**9]}},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("change", SLOW, ids=str)
+@pytest.mark.parametrize("make", [ours.TfidfVectorizer, HashingVectorizer])
+def test_what_may_take_for_ever_is_refused_unless_it_is_trusted(path, make, change):
+    document, arrays = contents_of(piped(make()))
+    at(document, PARAMETERS).update(change)
+    rewritten(path, document, arrays)
+    told = f"^{path}.*trusted=True"
+    with pytest.raises(ValueError, match=told):
+        load_model(path)
+    texts = path.with_suffix(".tsv")
+    texts.write_text("spam\tfree money now\n")
+    for command in ("predict", path, texts), ("evaluate", path, texts), ("inspect", path):
+        error = run(*command, code=1).stderr
+        assert error.startswith(f"Error: {path}: The ")
+        assert "load it in Python: sparsemargin.load_model(PATH, trusted=True)." in error
+    load_model(path, trusted=True)
+
+
+def test_a_pattern_of_ones_own_comes_back_where_the_file_is_trusted(path):
+    model = piped(TfidfVectorizer(token_pattern=r"[a-z]{3,}"))
+    save_model(model, path)
+    with pytest.raises(ValueError, match=r"The token_pattern of TfidfVectorizer is '\[a-z\]"):
+        load_model(path)
+    loaded = load_model(path, trusted=True)
+    assert loaded.decision_function(TEXTS).tobytes() == model.decision_function(TEXTS).tobytes()
+
+
+JUNK = some(
+    [[1, {"dict": {}}], {"tuple": [0, 2]}, "x", 2.5],
+    [None, True, -1, 0, 10**9, 10**400, [], {"tuple": []}, {"tuple": ["a", 2]}, {"dict": {"a": 1}},
+     {"dict": {}}, [None], "zip_codec", "\0", {"array": "nothing"}, np.nan],
+)  # fmt: skip
+STEPS = [
+    ours.TfidfVectorizer(), ours.CountVectorizer(vocabulary=["see", "money"]),
+    ours.HashingVectorizer(n_features=64), TfidfVectorizer(), HashingVectorizer(n_features=64),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("step", some([*STEPS[:1], *STEPS[2:3]], STEPS), ids=repr)
+def test_whatever_the_parameters_of_a_vectorizer_are_commands_tell_what_is_wrong(path, step):
+    """Each parameter in turn is something else: it is refused by the file's name, or no harm."""
+    document, arrays = contents_of(piped(step))
+    texts = path.with_suffix(".tsv")
+    texts.write_text("spam\tfree money now\n")
+    places = [(*PARAMETERS, name) for name in at(document, PARAMETERS)]
+    places += [(*LEARNED, name) for name in at(document, LEARNED)]
+    for place in places:
+        for value in JUNK:
+            changed = copy.deepcopy(document)
+            at(changed, place[:-1])[place[-1]] = value
+            rewritten(path, changed, arrays)
+            told = run("predict", path, texts, code=None)
+            assert "inside sparsemargin" not in told.stderr, (place, value, told.stderr)
+            assert told.exit_code == 0 or str(path) in told.stderr, (place, value, told.stderr)

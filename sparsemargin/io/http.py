@@ -1,0 +1,182 @@
+"""Files on HTTP servers, by the session that fsspec has for them.
+
+fsspec itself asks for the length by HEAD, which some servers answer wrongly, downloads the whole
+file for every block where a server ignores ranges, and tells any failure as a missing file. So
+requests are made here, and what counts is the answer to GET.
+"""
+
+from __future__ import annotations
+
+import re
+from types import TracebackType
+from typing import Any, NamedTuple
+
+#: Bytes at the beginning of a file that are asked for when it is looked for.
+HEAD_BYTES = 1024
+
+_RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
+_NOT_SATISFIABLE, _PARTIAL = 416, 206
+# Ways of packing an answer that are told from its first bytes, as files of these forms are.
+_UNPACKED = {"", "identity"}
+_PACKED = {"gzip", "x-gzip", "zstd"}
+# Seconds without any byte, or until there is a connection.
+_TIMEOUT = 60
+
+
+def is_http(store: Any) -> bool:
+    """Return whether a file system of fsspec is that of HTTP."""
+    protocol = store.protocol
+    return "http" in ([protocol] if isinstance(protocol, str) else protocol)
+
+
+class Answer:
+    """The answer to a GET, of which the body is read piece by piece; a context manager."""
+
+    def __init__(self, store: Any, url: str, start: int | None = None, stop: int | None = None):
+        from aiohttp import ClientTimeout
+        from fsspec.asyn import sync
+
+        headers = {**store.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
+        if start is not None and stop is not None:
+            headers["Range"] = f"bytes={start}-{stop - 1}"
+        timeout = ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=_TIMEOUT)
+        # What is packed stays so: its end can then be checked.
+        how = {"timeout": timeout, **store.kwargs, "headers": headers, "auto_decompress": False}
+
+        async def ask() -> Any:
+            session = await store.set_session()
+            return await session.get(store.encode_url(url), **how)
+
+        self._sync, self._loop = sync, store.loop
+        self._response = sync(store.loop, ask)
+        connection = self._response.connection
+        self._protocol = None if connection is None else connection.protocol
+        self.status, self.headers = self._response.status, self._response.headers
+
+    def __enter__(self) -> Answer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self.close()
+
+    def check(self) -> None:
+        """Raise an error of aiohttp's for a status of 400 or more."""
+        self._response.raise_for_status()
+
+    def read(self, most: int) -> bytes:
+        """Return some of the next bytes, none at the end; a body that breaks off is an error."""
+        return self._sync(self._loop, self._response.content.read, most)
+
+    def read_all(self, most: int) -> bytes:
+        """Return the next bytes, as many as are asked for unless the body ends before."""
+        parts, left = list[bytes](), most
+        while left and (data := self.read(left)):
+            parts.append(data)
+            left -= len(data)
+        return b"".join(parts)
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the server has sent more than the length that it told, which is found out at the
+        end of the body, and only where it came along with that."""
+        from aiohttp.http_exceptions import HttpProcessingError
+
+        exception = getattr(self._protocol, "exception", lambda: None)()
+        return isinstance(exception, HttpProcessingError)
+
+    def close(self) -> None:
+        """Give the connection up, as the rest of the body is not wanted."""
+        self._loop.call_soon_threadsafe(self._response.close)
+
+    @property
+    def encoding(self) -> str:
+        """How the body is packed, empty where it is not."""
+        named = self.headers.get("Content-Encoding", "").strip().lower()
+        return "" if named in _UNPACKED else named
+
+    @property
+    def span(self) -> tuple[int | None, int | None]:
+        """The first byte of the file that the body has, and the length of the file; None where the
+        server does not tell."""
+        told = _RANGE.fullmatch(self.headers.get("Content-Range", "").strip())
+        if self.status not in (_PARTIAL, _NOT_SATISFIABLE):
+            length = self.headers.get("Content-Length")
+            return 0, None if length is None else int(length)
+        if told is None:
+            return None, None
+        first, total = told[1], told[3]
+        return None if first is None else int(first), None if total == "*" else int(total)
+
+    @property
+    def version(self) -> str | None:
+        """What changes when the file does; None where the server tells nothing of the kind."""
+        if etag := self.headers.get("ETag"):
+            return f"ETag={etag}"
+        if modified := self.headers.get("Last-Modified"):
+            return f"Last-Modified={modified}"
+        return None
+
+
+class Found(NamedTuple):
+    """A file as a server tells of it: its length, None where that is not known; its version;
+    whether the server sends parts of it; how it is packed; and its first bytes."""
+
+    size: int | None
+    version: str | None
+    ranges: bool
+    encoding: str
+    head: bytes
+
+
+def find(store: Any, url: str) -> Found:
+    """Look for a file; an error of aiohttp's tells what is wrong."""
+    with Answer(store, url, 0, HEAD_BYTES) as answer:
+        first, size = answer.span
+        if answer.status == _NOT_SATISFIABLE and size == 0:
+            return Found(0, answer.version, True, "", b"")
+        answer.check()
+        if answer.status != _PARTIAL or (first == 0 and size is not None):
+            return _found(url, answer)
+    # A part without its place, or without the length of the whole.
+    with Answer(store, url) as answer:
+        answer.check()
+        return _found(url, answer)
+
+
+def _found(url: str, answer: Answer) -> Found:
+    _, size = answer.span
+    if answer.encoding and answer.encoding not in _PACKED:
+        raise ValueError(
+            f"{url}: the server sends it packed as {answer.encoding}, which is not read. Fetch it, "
+            "and name the copy."
+        )
+    if size is None and "chunked" not in answer.headers.get("Transfer-Encoding", ""):
+        raise ValueError(
+            f"{url}: the server does not tell how long it is, and its end could not be told from a "
+            "broken connection. Fetch it, and name the copy."
+        )
+    head = answer.read_all(HEAD_BYTES + 1)
+    if size is not None and len(head[:HEAD_BYTES]) != min(size, HEAD_BYTES):
+        raise ConnectionError(
+            f"the server tells of {size:,} bytes, and sent {len(head):,} of the first {HEAD_BYTES}"
+        )
+    ranges = answer.status == _PARTIAL
+    return Found(size, answer.version, ranges, answer.encoding, head[:HEAD_BYTES])
+
+
+def read_part(store: Any, url: str, start: int, stop: int) -> tuple[bytes, str | None]:
+    """Return bytes of a file, fewer where it ends before, and its version."""
+    with Answer(store, url, start, stop) as answer:
+        if answer.status == _NOT_SATISFIABLE:
+            return b"", answer.version
+        answer.check()
+        first, _ = answer.span
+        skipped = start - (start if first is None else first)
+        if skipped < 0:
+            raise ConnectionError(f"the server sent bytes from {first:,} on, not from {start:,}")
+        while skipped and (data := answer.read(min(skipped, 1 << 20))):
+            skipped -= len(data)
+        return answer.read_all(stop - start), answer.version

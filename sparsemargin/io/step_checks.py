@@ -1,0 +1,137 @@
+"""Checks of the steps of pipelines that model files hold: their parameters, and their widths.
+
+scikit-learn's constructors accept anything, and check some parameters only when texts come. Files
+may come from strangers, so that everything is checked here when a file is loaded.
+"""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from numbers import Integral
+from typing import Any
+
+from sparsemargin._engine.state import require
+from sparsemargin._shown import quoted
+
+#: What a file may do to the time and memory of `transform` unless the caller trusts it.
+LONGEST_NGRAM = 64
+_MOST_JOBS = 256
+
+_REMEDY = (
+    "If you trust whoever made the file, load it in Python: sparsemargin.load_model(PATH, "
+    "trusted=True)."
+)
+
+
+def check_parameters(kind: str, step: Any, trusted: bool) -> None:
+    """Raise a ValueError if a step that has just been made has parameters that it can't use, or
+    that could make it run for ever and the file is not `trusted`."""
+    step._validate_params()
+    check_jobs(kind, step)
+    if hasattr(step, "ngram_range"):
+        _check_vectorizer(kind, step, trusted)
+
+
+def check_jobs(kind: str, step: Any) -> None:
+    """Refuse a number of threads or processes that no machine has."""
+    n_jobs = getattr(step, "n_jobs", None)
+    sound = n_jobs is None or (type(n_jobs) is int and 0 < abs(n_jobs) <= _MOST_JOBS)
+    require(sound, f"n_jobs of {kind} is no number of jobs")
+
+
+def _check_vectorizer(kind: str, step: Any, trusted: bool) -> None:
+    from sparsemargin.text.analysis import PATTERNS
+
+    lengths = step.ngram_range
+    require(
+        len(lengths) == 2
+        and all(isinstance(n, Integral) and not isinstance(n, bool) for n in lengths)
+        and 1 <= lengths[0] <= lengths[1],
+        f"ngram_range of {kind} is no pair of lengths",
+    )
+    words = step.stop_words
+    texts = words is None or isinstance(words, str) or all(isinstance(each, str) for each in words)
+    require(texts, f"stop_words of {kind} are no words")
+    require(_is_text_encoding(step.encoding), f"encoding of {kind} is none of text")
+    pattern = step.token_pattern
+    require(pattern is not None or step.analyzer != "word", f"{kind} has no token_pattern")
+    if trusted:
+        return
+    if pattern is not None and pattern not in PATTERNS:
+        raise ValueError(
+            f"The token_pattern of {kind} is {quoted(pattern)}, a regular expression that may take "
+            f"for ever on some texts. {_REMEDY}"
+        )
+    if lengths[1] > LONGEST_NGRAM:
+        raise ValueError(
+            f"The ngram_range of {kind} is {tuple(lengths)}: n-grams of more than {LONGEST_NGRAM} "
+            f"may take all memory on some texts. {_REMEDY}"
+        )
+
+
+def _is_text_encoding(name: str) -> bool:
+    try:
+        return codecs.lookup(name)._is_text_encoding
+    except (LookupError, ValueError):
+        return False
+
+
+def check_fixed_vocabulary(kind: str, step: Any, learned: Any) -> None:
+    """Refuse a parameter `vocabulary` that is not what the step has learned."""
+    if step.vocabulary is None:
+        return
+    fresh = type(step)(vocabulary=step.vocabulary)
+    fresh._validate_vocabulary()
+    own = fresh.vocabulary_
+    sound = all(isinstance(each, str) for each in own) and len(own) == len(learned)
+    if sound and isinstance(learned, dict):
+        sound = own == learned
+    require(sound, f"vocabulary of {kind} is not what it has learned")
+
+
+def check_learned(kind: str, step: Any) -> None:
+    """Refuse a step that lacks what its parameters say that it has learned."""
+    needed = {
+        "idf_": getattr(step, "use_idf", False),
+        "mean_": getattr(step, "with_mean", False),
+        "scale_": getattr(step, "with_std", kind == "MaxAbsScaler"),
+        "deviations_": kind.endswith("CellNormalizer"),
+    }
+    for name, is_needed in needed.items():
+        owner = getattr(step, "_tfidf", step)
+        found = vars(owner).get(name)
+        require(not is_needed or found is not None, f"{kind} has no {name}")
+
+
+def check_order(kinds: Iterable[str]) -> None:
+    """Refuse a step that takes texts after one that makes numbers."""
+    for kind in list(kinds)[1:]:
+        require(not kind.endswith("Vectorizer"), f"{kind} comes after another step")
+
+
+def check_widths(steps: Iterable[Any], n_features: int) -> None:
+    """Refuse steps that make other numbers of columns than the next one, or the model, takes."""
+    width: int | None = None
+    for step in steps:
+        taken = getattr(step, "n_features_in_", None)
+        # A vectorizer takes texts, whatever it says.
+        if width is not None and taken is not None:
+            require(width == taken, f"{type(step).__name__} takes {taken} columns, not {width}")
+        width = n_columns_of(step)
+    require(
+        width in (None, n_features),
+        f"its steps make {width} columns, and its classifier takes {n_features}",
+    )
+
+
+def n_columns_of(step: Any) -> int | None:
+    """Return the number of columns that a step makes; None where the step can't tell."""
+    if hasattr(step, "transformer_list"):
+        widths = [n_columns_of(each) for _, each in step.transformer_list]
+        return None if None in widths else sum(filter(None, widths))
+    if hasattr(step, "ngram_range") and not hasattr(step, "n_features"):
+        terms = getattr(step, "compiled_vocabulary", None)
+        return len(step.vocabulary_ if terms is None else terms)
+    names = "n_columns", "n_features", "n_features_in_"
+    return next((getattr(step, name) for name in names if hasattr(step, name)), None)
