@@ -211,9 +211,10 @@ class DocumentCorpus(Corpus):
         if verdict is not None and verdict.has_labels != self._has_labels.setdefault(
             origin.name, verdict.has_labels
         ):
+            how = "begin" if verdict.has_labels else "do not begin"
             raise ValueError(
-                f"{origin.place_of(0)}: lines from here on {'' if verdict.has_labels else 'do not '}"
-                f"begin with classes of the model, unlike those before. {SAY_WHICH}"
+                f"{origin.place_of(0)}: lines from here on {how} with classes of the model, unlike "
+                f"those before. {SAY_WHICH}"
             )
 
     def _remember(self, texts: Sequence[str]) -> None:

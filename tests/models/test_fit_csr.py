@@ -41,12 +41,9 @@ def problem():
     ("alma", {"B": 1.0, "C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, B=1.0, C=sqrt(0.5))),
     ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
     ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-    (None, {"alpha": 0.8, "intercept_scaling": 0.1},
-     ALMAClassifier(alpha=0.8, max_iter=25, intercept_scaling=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},
      SecondOrderPerceptron(max_iter=3, fit_intercept=False)),
     (None, {"r": 0.1, "max_iter": 3}, AROWClassifier(r=0.1, max_iter=3)),
-    (None, {"hypothesis": "vote"}, ALMAClassifier(hypothesis="vote", max_iter=25)),
 ])  # fmt: skip
 def test_names_and_parameters_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
