@@ -93,7 +93,7 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         if first is None:
             return
         blocks = chain([first], blocks)
-        begin = content_of(first).lstrip(b" \r\n")
+        begin = content_of(first, as_lines=False).lstrip(b" \r\n")
         try:
             layout = (layout_of_csv if form == "csv" else layout_of_tsv)(begin, how)
         except ValueError as error:
@@ -110,15 +110,17 @@ def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> It
     first = 1
     for batch in batches:
         origin = Numbered(name, "row", range(first, first := first + len(batch)))
-        yield partial(_documents, partial(cut_batch, batch, how), origin, how)
+        yield partial(_documents, partial(cut_batch, batch, how), origin)
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
     # Blank lines have predictions, so that these stand beside the lines, and no labels.
-    lines = Lines(content_of(block), form, keep_empty=not how.labelled and form != "jsonl")
+    lines = Lines(
+        content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
+    )
     origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
     try:
-        made = _documents(partial(CUT[form], lines, how), origin, how)
+        made = _documents(partial(CUT[form], lines, how), origin)
     except UnicodeDecodeError as error:
         raise not_utf8(block, error) from None
     if form == "tsv" and block.n_lines_before == 0:
@@ -128,14 +130,14 @@ def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearr
     return replace(made, consumed=block.consumed, numeric=form == "vw")
 
 
-def _documents(cut: Callable[[], Cut], origin: Numbered, how: DocumentForm) -> Documents:
+def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
     try:
         made = cut()
     except LineError as error:
         raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
     is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
     notes = list[str]()
-    if is_first and made.counts is not None and not how.multilabel:
+    if is_first and made.counts is not None and (made.counts == 1).all():
         notes = [f"{origin.name}: {each}" for each in notes_on_labels(made.labels)]
     if is_first and made.verdict is not None and made.verdict.doubt:
         notes.append(f"{origin.name}: {made.verdict.doubt}")

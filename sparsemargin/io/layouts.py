@@ -103,7 +103,7 @@ def notes_on_labels(labels: Sequence[str]) -> list[str]:
             f"{quoted(labels[0])}. Are the columns swapped, or is this a column of numbers of "
             "rows? Every label becomes a class."
         )
-    elif n_rows >= _LEAST_ROWS and counts[labels[0]] == 1 == n_once:
+    elif n_rows >= _LEAST_ROWS and labels and counts[labels[0]] == 1 == n_once:
         notes.append(
             f"the label {quoted(labels[0])} of the first row is the only one that occurs once. If "
             "the line holds the names of the columns, pass them as label=COLUMN and text=COLUMN."

@@ -84,11 +84,11 @@ def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
         n_lines += int(np.count_nonzero(characters == ord("\n")))
 
 
-def content_of(block: TextBlock) -> bytes:
-    """What is in a block, the last line ended; carriage returns alone end the lines of a file that
-    has nothing else."""
+def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
+    """The content of a block, its last line ended. In the lines of a file that has no line feeds,
+    these take the place of carriage returns; in tables, quoted fields keep theirs."""
     text = bytes(memoryview(block.buffer)[: block.stop])
-    if block.n_lines_before == 0 and b"\n" not in text:
+    if as_lines and block.n_lines_before == 0 and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text if text.endswith(b"\n") else text + b"\n"
 
@@ -206,8 +206,11 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
             odd, f"{line} does not begin with a class of the model and a tab, but other lines do. "
             f"{SAY_WHICH}",
         )  # fmt: skip
-    doubt = f"{n_lines - n_known:,} lines, such as {line}, begin with labels that the model has "
-    return Verdict(True, f"{doubt}not learned. They are passed over. {SAY_WHICH}")
+    doubt = (
+        f"{n_lines - n_known:,} of {n_lines:,} lines, such as {line}, begin with labels that the "
+        "model has not learned. They are passed over. "
+    )
+    return Verdict(True, f"{doubt}{SAY_WHICH}")
 
 
 def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:

@@ -77,13 +77,16 @@ def batches_of_csv(
         )  # fmt: skip
         last_row = layout.delimiter.join([_END] * len(layout.names)).encode()
         content = io.BufferedReader(_Content(blocks, last_row), _CSV_BYTES)
-        before = None
+        before, n_rows = None, 0
         for batch in open_csv(content, reading, lines, text):
             if before is not None and len(before):
                 yield RecordBatch.from_arrays(before.columns, names=how.columns)
-            before = batch
+            before, n_rows = batch, n_rows + len(batch)
         if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
-            raise ValueError(f"{name}: a quote is opened in the last row and not closed.")
+            raise ValueError(
+                f"{name}, row {n_rows}: a quote is opened and not closed before the end of the "
+                'file. Close it, or quote the text and write its quotes twice: "a ""text"""'
+            )
         yield RecordBatch.from_arrays(before.slice(0, len(before) - 1).columns, names=how.columns)
 
 
@@ -130,7 +133,7 @@ class _Content(io.RawIOBase):
 
 
 def _checked(block: TextBlock) -> bytes:
-    content = content_of(block)
+    content = content_of(block, as_lines=False)
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -148,7 +151,7 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
     if row is None:
         return f"{name} is not a valid {form} file: {error}"
     return (
-        f"{name}, row {int(row[1]) - n_header_rows}: {row[2][:100].replace(_END, '')}. Quote texts "
+        f"{name}, row {int(row[1]) - n_header_rows}: {row[2].split(_END)[0][:100]}. Quote texts "
         'that hold a delimiter or quotes: "a text, ""quoted"""'
     )
 

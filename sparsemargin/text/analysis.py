@@ -145,7 +145,7 @@ class Preparation:
             if type(error) in (AttributeError, TypeError, ValueError):
                 missing = document is None or type(document).__name__ in ("float", "NAType")
                 shown = repr(document) if missing else type(document).__name__
-                remedy = "leave it out, or put '' in its place" if missing else "give it as a str"
+                remedy = "leave it out, or '' in its place" if missing else "give it as a str"
                 raise type(error)(f"{error} (texts[{i}] is {shown}: {remedy})") from None
             error.add_note(f"It is texts[{i}].")
             raise

@@ -417,6 +417,4 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)
         rows = matrix_of(arrays, self.n_features, self.dtype)
-        if not rows.shape[0]:
-            return super().transform([])
-        return as_configured(normalized(rows, self.norm))
+        return as_configured(normalized(rows, self.norm) if rows.shape[0] else rows)

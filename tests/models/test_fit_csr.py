@@ -171,11 +171,11 @@ def test_the_intercept_is_measured_in_the_norm_of_the_rows(size):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
-def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
+def test_there_is_no_intercept_beside_a_kernel(problem, kernel):
     X, y = problem
     X = 1000 * (X @ X.T if kernel == "precomputed" else X)
-    assert not fit_csr(X, y, kernel=kernel).intercept_.any()
-    assert fit_csr(X, y, kernel=kernel, intercept_scaling=1.0).intercept_.any()
+    assert not fit_csr(X, y, "alma", kernel=kernel).intercept_.any()
+    assert fit_csr(X, y, "alma", kernel=kernel, intercept_scaling=1.0).intercept_.any()
 
 
 @pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]], [[np.nan]]])
