@@ -1,7 +1,8 @@
 """Reads random tables of labels and texts, sound and spoilt ones: see fuzz/README.md.
 
-A sound table is read as Python's csv, json and pyarrow read it, by train, evaluate, predict and info
-alike; of a spoilt one all of these read the same texts, or refuse it by an error that names the file.
+A sound table is read as Python's csv and json and pyarrow read it, by train, evaluate, predict and
+info alike. Of a spoilt one all of these read the same texts, or refuse it by an error that names
+the file.
 """
 
 from __future__ import annotations

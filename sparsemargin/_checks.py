@@ -62,7 +62,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 def check_texts(name: str, texts: Any) -> None:
     """Raise a ValueError that names the argument where `texts` is no sequence of texts, but a
     single text, a table, a mapping, a set or an array that is not one-dimensional: iteration over
-    these gives something other than their texts."""
+    these gives something other than their texts. A TypeError where it can't be iterated over."""
     if type(texts) is list:
         return
     kind = type(texts).__name__
@@ -73,7 +73,8 @@ def check_texts(name: str, texts: Any) -> None:
         )
     if isinstance(texts, Mapping):
         single = all(isinstance(each, str | bytes) for each in texts.values())
-        way = f"list({name}.values())" if single else f"{name}[KEY]"
+        key = "text" if "text" in texts or not texts else next(iter(texts))
+        way = f"list({name}.values())" if single else f"{name}[{key!r}]"
         raise ValueError(f"{name} is a {kind}, whose keys are no texts. Pass {way}.")
     if isinstance(texts, Set):
         raise ValueError(f"{name} is a {kind}, which has no order. Pass a list of texts.")
@@ -85,6 +86,8 @@ def check_texts(name: str, texts: Any) -> None:
         raise ValueError(
             f"{name} is a {kind} with the columns {shown}. Pass the column of the texts: {way}."
         )
+    if not hasattr(texts, "__iter__") and not hasattr(texts, "__getitem__"):
+        raise TypeError(f"{name} must be a list of texts, got {texts!r}.")
     n_dimensions = getattr(texts, "ndim", 1)
     if n_dimensions != 1:
         way = f"{name}[:, 0]" if n_dimensions == 2 else "a list of texts"

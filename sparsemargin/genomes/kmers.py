@@ -96,6 +96,9 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         if isinstance(X, str | bytes):
             raise ValueError("X is one sequence: pass a list of them, or read_sequences(path).")
         check_texts("X", X)
+        if hasattr(X, "to_pylist"):
+            # Arrow's columns give their own scalars one by one.
+            X = X.to_pylist()
         # What is no letter of ASCII is no base.
         raw = (each.encode("ascii", "replace") if isinstance(each, str) else each for each in X)
         counts, columns, ends = count_kmers(raw, self.k, self.canonical, self.n_columns)

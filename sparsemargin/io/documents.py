@@ -13,6 +13,7 @@ from math import nan
 from typing import Any, Literal
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
@@ -163,7 +164,7 @@ class DocumentCorpus(Corpus):
         super().__init__(sources, reading, n_threads, "learning")
         first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
         self.how = replace(how, counted=not getattr(first, "binary", False))
-        self.vectorizer = vectorizer
+        self.vectorizer, self.n_features = vectorizer, n_features
         # The first texts, until there are enough for the vectorizer to know its columns' words by.
         self.first_texts: list[str] | None = None
         # What has been warned of, and whether the lines of each source have labels, once known.
@@ -199,6 +200,9 @@ class DocumentCorpus(Corpus):
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """The texts of a piece, and their rows."""
         documents = piece()
+        if not len(documents.cut.texts):
+            # Blank lines alone; some vectorizers refuse to transform no texts.
+            return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
         X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X

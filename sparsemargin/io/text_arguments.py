@@ -22,7 +22,8 @@ def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
             f"texts is a {kind}, and y is missing. Pass two of its columns, such as "
             f"fit_text(table[{names[0]!r}], table[{names[1]!r}])."
         )
-    if y is None and (hasattr(texts, "__array__") or hasattr(texts, "to_pylist")):
+    in_memory = hasattr(texts, "__array__") or hasattr(texts, "to_pylist")
+    if y is None and in_memory and not isinstance(texts, str):
         raise ValueError(
             f"texts is a {kind}, and y is missing. Pass the labels: fit_text(texts, y)."
         )

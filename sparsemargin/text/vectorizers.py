@@ -25,7 +25,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_texts
 from sparsemargin._engine.text import counting
-from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, settings_of, shares
+from sparsemargin.text.analysis import (
+    Plan,
+    Preparation,
+    naming_no_texts,
+    parameters_of,
+    scan,
+    settings_of,
+    shares,
+)
 from sparsemargin.text.vocabulary import Vocabulary
 
 #: Entries of a matrix that are worked on at once.
@@ -235,7 +243,8 @@ class _Counting(_Scanning):
         terms = partial(self._vocabulary_of_fit, as_words) if fixed_vocab else None
         plan = self._plan_of(terms)
         if plan is None:
-            return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
+            with naming_no_texts(raw_documents) as texts:
+                return super()._count_vocab(texts, fixed_vocab)  # type: ignore[misc]
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         dtype = np.dtype(self.dtype)
         counted = dtype if dtype in counting.TYPES else np.dtype(np.int32)
@@ -413,8 +422,11 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         given = {"n_hashed": self.n_features, "signs": self.alternate_sign}
         plan = self._plan_of(**given) if fits else None
         if plan is None:
-            return super().transform(X)
+            with naming_no_texts(X) as texts:
+                return super().transform(texts)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)
         rows = matrix_of(arrays, self.n_features, self.dtype)
-        return as_configured(normalized(rows, self.norm) if rows.shape[0] else rows)
+        if not rows.shape[0]:
+            return super().transform([])
+        return as_configured(normalized(rows, self.norm))
