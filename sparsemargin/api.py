@@ -254,7 +254,7 @@ def fit_text(
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Form of the files; None: as their names end.
     text, label : str, default="text", "label"
-        Columns of tables.
+        Columns of tables; a ``.tsv`` is a table if its first line holds both names.
     verbose : int, default=0
         Whether lines on standard error tell how far a fit of files has come.
     **params

@@ -328,7 +328,8 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--text", default="text", show_default=True, metavar="COLUMN",
-            help="Column of a table (csv, jsonl, parquet) that holds the texts.",
+            help="Column of a table (csv, jsonl, parquet, tsv with names in its first line) that holds "
+            "the texts.",
         ),
         option(
             READING, "--label", default="label", show_default=True, metavar="COLUMN",

@@ -13,7 +13,6 @@ from math import nan
 from typing import Any, Literal
 
 import numpy as np
-from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
@@ -202,6 +201,8 @@ class DocumentCorpus(Corpus):
         documents = piece()
         if not len(documents.cut.texts):
             # Blank lines alone; some vectorizers refuse to transform no texts.
+            from scipy.sparse import csr_matrix
+
             return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
         X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()

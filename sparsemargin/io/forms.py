@@ -89,6 +89,10 @@ class DocumentForm:
 
     def of(self, source: Source) -> TextForm:
         """The form of one of the files."""
+        if self.labelled and self.text == self.label:
+            raise ValueError(
+                f"text and label both name the column {self.text!r}. Name a column for each."
+            )
         form = self.form or form_of(source.name)
         if form is None:
             ends = ", ".join(_FORM_OF)
@@ -106,7 +110,9 @@ class DocumentForm:
     def missing(self, column: str, among: list[str]) -> str:
         """What to tell of a column that is not there."""
         argument = "text" if column == self.text else "label"
-        found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in among[:20])
+        # Spaces around a name are seen in quotes.
+        names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
+        found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         return (
             f"no column {column!r}, but {found or 'none'}. Name the one by "
             f"{argument}=COLUMN; the first line of a .csv names its columns."

@@ -13,14 +13,15 @@ from sparsemargin.io.forms import DocumentForm
 
 _DELIMITERS = ",;\t|"
 
-# Names that columns of labels and of texts commonly have. A first line that holds one of each is a
-# line of names, not a row.
+# Names that columns of labels, of texts and of numbers of rows commonly have. A first line that
+# holds one of a label and one of a text, or no other fields, is a line of names, not a row.
 _LABEL_NAMES = frozenset(
     ["category", "class", "label", "labels", "sentiment", "tag", "target", "topic", "y"]
 )
 _TEXT_NAMES = frozenset(
     ["body", "content", "document", "message", "review", "sentence", "text", "texts", "tweet"]
 )
+_OTHER_NAMES = frozenset(["", "id", "index"])
 
 # A field in quotes, in which two quotes stand for one.
 _QUOTED = rb'"(?:[^"]|"")*+"'
@@ -38,6 +39,9 @@ _QUOTED_LINES = {
 _QUOTED_LABEL = re.compile(rb"%b\t" % _QUOTED)
 # Text that a writer of csv has quoted because it holds a quote.
 _DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
+
+# Bytes that the names of the columns of a .tsv may take; a longer first line is a text.
+_LONGEST_NAMES = 1 << 16
 
 _ADD_NAMES = (
     "Write the names of the columns, such as label<tab>text, into the first line: the file is then "
@@ -71,14 +75,16 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     line holds names other than those that are looked for."""
     if how.has_labels is False:
         return None
-    record = _first_record(text)
+    record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
     is_label = not how.labelled and names[0] in (how.classes or ())
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
     lower = {name.lower() for name in names}
     given = {how.text, how.label} - {"text", "label"}
-    if given.intersection(how.columns) or (lower & _LABEL_NAMES and lower & _TEXT_NAMES):
+    known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
+    are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
+    if given.intersection(how.columns) or are_names:
         missing = next(name for name in how.columns if name not in names)
         raise ValueError(how.missing(missing, names))
     for n_columns, lines in _QUOTED_LINES.items():

@@ -213,6 +213,20 @@ def test_other_names_in_the_first_line_are_asked_for():
         train("a.tsv", text="body")
 
 
+def test_one_column_is_not_read_as_text_and_label():
+    Path("a.csv").write_text("text,label\nwaves,sea\nhills,land\n")
+    with pytest.raises(ValueError, match="text and label both name the column 'text'"):
+        train("a.csv", label="text")
+
+
+def test_names_without_one_of_labels_are_refused(model):
+    lines("new.tsv", [("id", "text"), ("1", "waves"), ("2", "hills")])
+    for arguments in ("train", "new.tsv", "-o", "x"), ("evaluate", model, "new.tsv"):
+        told = run(*arguments, code=1).stderr
+        assert "new.tsv, line 1: no column 'label', but id, text. Name the one by --label" in told
+    assert predicted(model, "new.tsv") == ["sea", "land"]
+
+
 def test_a_first_line_that_may_be_names_is_warned_of():
     lines("named.tsv", [("outcome", "words"), *ROWS])
     with pytest.warns(UserWarning, match="the label 'outcome' of the first row is the only one"):
