@@ -328,7 +328,7 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--text", default="text", show_default=True, metavar="COLUMN",
-            help="Column of a table (csv, jsonl, parquet, tsv with names in its first line) that holds "
+            help="Column of a table (csv, jsonl, parquet, tsv with a line of names) that has "
             "the texts.",
         ),
         option(

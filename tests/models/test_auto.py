@@ -19,6 +19,7 @@ from sparsemargin import (
     AutoClassifier,
     PNormPerceptron,
     SecondOrderPerceptron,
+    fit_anndata,
     fit_csr,
     fit_svmlight,
     fit_text,
@@ -191,6 +192,18 @@ def test_no_parameter_selects_an_algorithm(tmp_path, entry, params, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         fits[entry](**params)
     assert type(fit_csr(X, y, "alma", **params)) is ALMAClassifier
+
+
+def test_parameters_of_cells_are_those_of_their_default():
+    anndata = pytest.importorskip("anndata")
+    random = np.random.RandomState(0)
+    adata = anndata.AnnData(random.poisson(1.0, (60, 20)).astype(np.float32))
+    adata.obs["kind"] = np.array(["a", "b", "c"] * 20)
+    model = fit_anndata(adata, "kind", alpha=0.5, max_iter=1)[-1]
+    assert (type(model), model.alpha, model.multi_class) == (ALMAClassifier, 0.5, "joint")
+    with pytest.raises(ValueError, match="r is a parameter of algo='arow'"):
+        fit_anndata(adata, "kind", r=0.1)
+    assert type(fit_anndata(adata, "kind", "arow", r=0.1, max_iter=1)[-1]) is AROWClassifier
 
 
 def test_what_it_has_taken_is_told(capsys):
