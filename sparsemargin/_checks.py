@@ -1,8 +1,9 @@
 """Checks of arguments; nothing here needs scikit-learn, which is slow to import."""
 
 import operator
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from difflib import get_close_matches
+from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -56,3 +57,54 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     near."""
     near = get_close_matches(str(word), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def check_texts(name: str, texts: Any) -> None:
+    """Raise a ValueError that names the argument where `texts` is no sequence of texts, but a
+    single text, a table, a mapping, a set or an array that is not one-dimensional: iteration over
+    these gives something other than their texts. A TypeError where it can't be iterated over."""
+    if type(texts) is list:
+        return
+    kind = type(texts).__name__
+    if isinstance(texts, str | bytes | bytearray):
+        raise ValueError(
+            "Iterable over raw text documents expected, string object received. Pass a list of "
+            f"texts: {name}=[text]."
+        )
+    if isinstance(texts, Mapping):
+        single = all(isinstance(each, str | bytes) for each in texts.values())
+        key = "text" if "text" in texts or not texts else next(iter(texts))
+        way = f"list({name}.values())" if single else f"{name}[{key!r}]"
+        raise ValueError(f"{name} is a {kind}, whose keys are no texts. Pass {way}.")
+    if isinstance(texts, Set):
+        raise ValueError(f"{name} is a {kind}, which has no order. Pass a list of texts.")
+    columns = columns_of_table(texts)
+    if columns is not None:
+        column = columns[0] if len(columns) == 1 else "text" if "text" in columns else None
+        way = f"{name}[{'COLUMN' if column is None else repr(column)}]"
+        shown = ", ".join(columns[:10])
+        raise ValueError(
+            f"{name} is a {kind} with the columns {shown}. Pass the column of the texts: {way}."
+        )
+    if not hasattr(texts, "__iter__") and not hasattr(texts, "__getitem__"):
+        raise TypeError(f"{name} must be a list of texts, got {texts!r}.")
+    n_dimensions = getattr(texts, "ndim", 1)
+    if n_dimensions != 1:
+        way = f"{name}[:, 0]" if n_dimensions == 2 else "a list of texts"
+        raise ValueError(
+            f"{name} is a {kind} of {n_dimensions} dimensions, and texts have one. Pass {way}."
+        )
+
+
+def columns_of_table(table: Any) -> list[str] | None:
+    """The names of the columns of a table of pandas, polars or pyarrow; None for other objects."""
+    kind = type(table)
+    if hasattr(kind, "column_names"):
+        return list(map(str, table.column_names))
+    if hasattr(kind, "schema") and hasattr(kind, "to_pylist"):
+        return list(map(str, table.schema.names))
+    if hasattr(kind, "collect_schema"):
+        return list(map(str, table.collect_schema().names()))
+    if getattr(table, "ndim", 1) == 2 and hasattr(table, "columns"):
+        return list(map(str, table.columns))
+    return None

@@ -17,6 +17,7 @@ from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
 from sparsemargin.io.stream import learn_svmlight
+from sparsemargin.io.text_arguments import check_arguments
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.auto import fit_default
 from sparsemargin.models.classifiers import CLASSIFIERS, Classifier, as_classifier
@@ -38,14 +39,16 @@ def fit_csr(
     algo : {"perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
 "romma", "maxmargin"}, default=None
         The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
-        ``p=2`` on rows as they are. None: that which `AutoClassifier` takes, which is AROW unless
-        another errs less one step ahead; where parameters are passed that not all of these have,
-        AROW, or ALMA where it alone takes them. To spell a default changes nothing.
+        ``p=2`` on rows as they are. None: the one that `AutoClassifier` selects, which is AROW
+        unless another has a lower error in progressive validation; AROW if a parameter of AROW
+        is passed that the others lack. Passing a parameter's default value has no effect.
     sample_weight : array-like of shape (n_samples,), default=None
         Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
     **params
         Parameters of the estimator, such as `p`, `alpha`, `max_iter` and `random_state` of
         `ALMAClassifier` for ``algo="alma"``; its page, or ``help(ALMAClassifier)``, has them all.
+        A parameter never selects an algorithm: without `algo` those of `AROWClassifier` are
+        accepted.
 
     Returns
     -------
@@ -56,8 +59,8 @@ def fit_csr(
     Raises
     ------
     ValueError
-        If `algo` or a parameter is unknown; the message lists those that exist. Whatever the
-        estimators raise.
+        If `algo` is unknown, or a parameter is not one of the algorithm; the message names the
+        algorithms that have it. Whatever the estimators raise.
 
     Examples
     --------
@@ -251,7 +254,7 @@ def fit_text(
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Form of the files; None: as their names end.
     text, label : str, default="text", "label"
-        Columns of tables.
+        Columns of tables; a ``.tsv`` is a table if its first line holds both names.
     verbose : int, default=0
         Whether lines on standard error tell how far a fit of files has come.
     **params
@@ -288,6 +291,7 @@ def fit_text(
     from sparsemargin.text import TfidfVectorizer
     from sparsemargin.text.pipeline import Pipeline
 
+    check_arguments(texts, y, params)
     if y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
@@ -360,7 +364,7 @@ def fit_anndata(
     Counts become logarithms cell by cell as they are read; memory is for the weights and a few
     thousand cells, whatever the length of the files. Cells are mixed on the way, so that files may
     be sorted by type or by batch. It is ALMA's joint classifier, with the types weighing the same,
-    for ten epochs, or as many as make a million trials, unless `algo` or its parameters are told.
+    for ten epochs, or as many as make a million trials, unless `algo` is given.
 
     Parameters
     ----------

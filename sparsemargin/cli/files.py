@@ -113,10 +113,16 @@ def has_normalizer(before: Any) -> bool:
 
 
 def opened_model(
-    model: str, sources: list[Source], options: dict[str, Any], *, labelled: bool = True
+    model: str,
+    sources: list[Source],
+    options: dict[str, Any],
+    *,
+    labelled: bool = True,
+    has_labels: bool | None = None,
 ) -> tuple[Learner, OpenCorpus, Any]:
     """A model's learner, what opens the files for it, by the options of reading, which are taken
-    out, and the steps before the learner; None: there are none."""
+    out, and the steps before the learner; None: there are none. `labelled` and `has_labels` are as
+    for `DocumentForm`."""
     learner, before = load_learner(model)
     n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
     named = [options.pop(name) for name in ("format", "text", "label")]
@@ -133,7 +139,7 @@ def opened_model(
             f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "
             "text. Pass --format, such as --format tsv."
         )
-    how = replace(how, labelled=labelled)
+    how = replace(how, labelled=labelled, has_labels=has_labels)
     return learner, documents_of(learner, before, sources, how, n_threads), before
 
 

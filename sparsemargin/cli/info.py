@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections import Counter
 from dataclasses import replace
 from typing import Any
@@ -145,7 +146,10 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
     labels = Counter[str]()
     counts = Counter[int]()
     for piece in pieces(source, replace(how, multilabel=True, counted=False)):
-        cut = piece().cut
+        documents = piece()
+        cut = documents.cut
+        for note in documents.notes:
+            warnings.warn(note, stacklevel=1)
         labels.update(cut.labels)
         counts.update(cut.counts.tolist())
     return {

@@ -337,7 +337,8 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--text", default="text", show_default=True, metavar="COLUMN",
-            help="Column of a table (csv, jsonl, parquet) that holds the texts.",
+            help="Column of a table (csv, jsonl, parquet, tsv with a line of names) that has "
+            "the texts.",
         ),
         option(
             READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option, word_for
-from sparsemargin.models import ALGORITHMS
+from sparsemargin.models import ALGORITHMS, DEFAULT, owners_of
 from sparsemargin.models.labels import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
@@ -77,17 +77,17 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     """The parameters that options stand for, given by name as on the command line, None where they
     are left out; refused if the algorithm has no such option, or a value can't be one of it."""
     passed = [name for name, text in given.items() if text is not None and text != ()]
-    # Those of AROW, the default, and ALMA, which has wider limits and stands in for it.
-    known = parameters_of(algorithm) if algorithm else parameters_of("arow") | parameters_of("alma")
+    known = parameters_of(algorithm or DEFAULT)
     chosen = {}
     for parameter in passed:
         if parameter not in known:
+            owners = ", ".join(owners_of(parameter))
             if algorithm is None:
-                owners = ", ".join(name for name in ALGORITHMS if parameter in parameters_of(name))
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
             has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
-                f"{option_name(parameter)} is no option of --algo {algorithm}, which has {has}."
+                f"{option_name(parameter)} is no option of --algo {algorithm}, which has {has}. "
+                f"It is one of --algo {owners}."
             )
         chosen[parameter] = _value_of(parameter, given[parameter], known[parameter].limits)
     return chosen

@@ -27,6 +27,7 @@ from sparsemargin.cli.options import (
     N_JOBS,
     OUTPUT,
     OUTPUT_FILE,
+    READING,
     THRESHOLD,
     TOP_K,
     ZERO_BASED_UNLESS_KNOWN,
@@ -86,17 +87,21 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @ZERO_BASED_UNLESS_KNOWN
 @document_options
 @cell_options
+@option(READING, "--labelled/--unlabelled", "labelled", default=None,
+        help="Whether lines of a .tsv begin with a label and a tab, or each line is a text.  "
+        "[default: they do if the first ones begin with classes of the model]")  # fmt: skip
 @N_JOBS
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
-    n_explained: int | None, dictionary: str | None, **how: Any,
+    n_explained: int | None, dictionary: str | None, labelled: bool | None, **how: Any,
 ) -> None:  # fmt: skip
     """Print a label for every row, or text, of files.
 
     A model of many labels tells all those of the row, separated by commas; none is an empty line.
     Of one class a row, --top-k K tells the K most likely, likewise.
-    Labels that the rows have don't matter, and may be missing. Features that the model has not
-    learned count for nothing.
+    Labels of the rows are passed over, and may be missing. There is one line for each row, in
+    order; an empty line of texts is an empty text. Features that the model has not learned have no
+    effect.
     """  # fmt: skip
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
@@ -108,7 +113,7 @@ def command(
         raise click.UsageError("--dictionary names the features that --explain tells of.")
     sources = text_sources(files)
     check_apart(sources)
-    learner, opened, before = opened_model(model, sources, how, labelled=False)
+    learner, opened, before = opened_model(model, sources, how, labelled=False, has_labels=labelled)
     predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None
     texts = _texts(learner, tabs=bool(scores or proba or n_explained), lists=lists)

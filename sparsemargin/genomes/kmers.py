@@ -13,6 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
+from sparsemargin._checks import check_texts
 from sparsemargin._engine.text.kmers import count_kmers
 
 # From k = 11 on k-mers are hashed to as many columns as those of 10 have.
@@ -94,6 +95,10 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         self._validate_params()
         if isinstance(X, str | bytes):
             raise ValueError("X is one sequence: pass a list of them, or read_sequences(path).")
+        check_texts("X", X)
+        if hasattr(X, "to_pylist"):
+            # Arrow's columns give their own scalars one by one.
+            X = X.to_pylist()
         # What is no letter of ASCII is no base.
         raw = (each.encode("ascii", "replace") if isinstance(each, str) else each for each in X)
         counts, columns, ends = count_kmers(raw, self.k, self.canonical, self.n_columns)

@@ -57,9 +57,6 @@ _EPOCHS, _TRIALS = 10, 1_000_000
 # Probabilities of the joint machine are by so many of its like, of parts of cells.
 _FOLDS = 3
 
-# What leaves the algorithm open.
-_OPEN = frozenset({"fit_intercept", "random_state", "shuffle", "n_jobs", "verbose"})
-
 
 @dataclass(frozen=True)
 class CellForm:
@@ -488,14 +485,14 @@ def mixing_seed(params: dict[str, Any]) -> int | None:
 
 
 def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
-    """The options of a fit, with an algorithm and, unless told, epochs where these are open."""
+    """The options of a fit, with ALMA's joint classifier unless an algorithm is named, or types are
+    reduced to two, and, unless told, epochs where these are open."""
     if not is_told:
         options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
-    is_open = options.algo is None and options.positive is None
-    if not (is_open and _OPEN.issuperset(options.params)):
+    if options.algo is not None or options.positive is not None:
         return options
     chosen = {"multi_class": "joint", "class_weight": "balanced"}
-    return replace(options, algo="alma", params={**options.params, **chosen})
+    return replace(options, algo="alma", params={**chosen, **options.params})
 
 
 def corpus_for(

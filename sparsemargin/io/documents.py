@@ -8,20 +8,37 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from math import nan
 from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.io.forms import FORMS, DocumentForm
-from sparsemargin.io.lines import CUT, Cut, LineError, Lines, content_of, not_utf8, numbered
+from sparsemargin.io.layouts import (
+    layout_of_csv,
+    layout_of_tsv,
+    notes_on_labels,
+    notes_on_quotes,
+)
+from sparsemargin.io.lines import (
+    CUT,
+    SAY_WHICH,
+    Cut,
+    LineError,
+    Lines,
+    content_of,
+    not_utf8,
+    numbered,
+)
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, Source, TextBlock, open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
-from sparsemargin.io.tables import batches, cut_batch
+from sparsemargin.io.tables import batches_of_csv, batches_of_parquet, cut_batch
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelTable, number_of
 
@@ -50,12 +67,13 @@ class Numbered:
 @dataclass(frozen=True)
 class Documents:
     """A block of texts and labels, and where they come from; bytes of the source so far, None where
-    not known; whether labels are told apart as numbers."""
+    not known; whether labels are told apart as numbers; what looks wrong with its first rows."""
 
     cut: Cut
     origin: Numbered
     consumed: int | None = None
     numeric: bool = False
+    notes: tuple[str, ...] = ()
 
 
 #: What gives a block of texts.
@@ -65,24 +83,49 @@ Piece = Callable[[], Documents]
 def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
     """What gives the texts of a file, block by block, when it is called."""
     form = how.of(source)
-    if form in CUT:
-        free = list[bytearray]()
-        for block in numbered(source.blocks(free)):
-            yield partial(_of_lines, block, form, how, free)
+    if form == "parquet":
+        yield from _pieces_of_table(source.name, batches_of_parquet(source, how), how)
         return
+    free = list[bytearray]()
+    blocks, layout = numbered(source.blocks(free)), None
+    if form in ("csv", "tsv"):
+        first = next(blocks, None)
+        if first is None:
+            return
+        blocks = chain([first], blocks)
+        begin = content_of(first, as_lines=False).lstrip(b" \r\n")
+        try:
+            layout = (layout_of_csv if form == "csv" else layout_of_tsv)(begin, how)
+        except ValueError as error:
+            raise ValueError(f"{source.name}, line 1: {error}") from None
+    if layout is not None:
+        batches = batches_of_csv(source.name, form, blocks, layout, how)
+        yield from _pieces_of_table(source.name, batches, how)
+        return
+    for block in blocks:
+        yield partial(_of_lines, block, form, how, free)
+
+
+def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> Iterator[Piece]:
     first = 1
-    for batch in batches(source, how):
-        origin = Numbered(source.name, "row", range(first, first := first + len(batch)))
+    for batch in batches:
+        origin = Numbered(name, "row", range(first, first := first + len(batch)))
         yield partial(_documents, partial(cut_batch, batch, how), origin)
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
-    lines = Lines(content_of(block), form)
+    # Blank lines have predictions, so that these stand beside the lines, and no labels.
+    lines = Lines(
+        content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
+    )
     origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
     try:
         made = _documents(partial(CUT[form], lines, how), origin)
     except UnicodeDecodeError as error:
         raise not_utf8(block, error) from None
+    if form == "tsv" and block.n_lines_before == 0:
+        notes = [f"{origin.name}: {each}" for each in notes_on_quotes(made.cut.texts)]
+        made = replace(made, notes=(*made.notes, *notes))
     free.append(block.buffer)
     return replace(made, consumed=block.consumed, numeric=form == "vw")
 
@@ -92,7 +135,13 @@ def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
         made = cut()
     except LineError as error:
         raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
-    return Documents(made, replace(origin, numbers=origin.numbers[made.rows]))
+    is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
+    notes = list[str]()
+    if is_first and made.counts is not None and (made.counts == 1).all():
+        notes = [f"{origin.name}: {each}" for each in notes_on_labels(made.labels)]
+    if is_first and made.verdict is not None and made.verdict.doubt:
+        notes.append(f"{origin.name}: {made.verdict.doubt}")
+    return Documents(made, replace(origin, numbers=origin.numbers[made.rows]), notes=tuple(notes))
 
 
 class DocumentCorpus(Corpus):
@@ -107,13 +156,19 @@ class DocumentCorpus(Corpus):
     ) -> None:  # fmt: skip
         dtype = np.dtype(getattr(vectorizer, "dtype", np.float64))
         dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
-        reading = Reading(dtype, zero_based=True, multilabel=how.multilabel, n_features=n_features)
+        reading = Reading(
+            dtype, zero_based=True, multilabel=how.multilabel and how.labelled,
+            n_features=n_features,
+        )  # fmt: skip
         super().__init__(sources, reading, n_threads, "learning")
         first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
         self.how = replace(how, counted=not getattr(first, "binary", False))
-        self.vectorizer = vectorizer
+        self.vectorizer, self.n_features = vectorizer, n_features
         # The first texts, until there are enough for the vectorizer to know its columns' words by.
         self.first_texts: list[str] | None = None
+        # What has been warned of, and whether the lines of each source have labels, once known.
+        self._noted: set[str] = set()
+        self._has_labels: dict[str, bool] = {}
         for source in sources:
             how.of(source)
 
@@ -144,9 +199,30 @@ class DocumentCorpus(Corpus):
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """The texts of a piece, and their rows."""
         documents = piece()
+        if not len(documents.cut.texts):
+            # Blank lines alone; some vectorizers refuse to transform no texts.
+            from scipy.sparse import csr_matrix
+
+            return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
         X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X
+
+    def _check(self, documents: Documents) -> None:
+        """Warn of what looks wrong; refuse lines without labels after others that have them."""
+        for note in documents.notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                warn_user(note)
+        verdict, origin = documents.cut.verdict, documents.origin
+        if verdict is not None and verdict.has_labels != self._has_labels.setdefault(
+            origin.name, verdict.has_labels
+        ):
+            how = "begin" if verdict.has_labels else "do not begin"
+            raise ValueError(
+                f"{origin.place_of(0)}: lines from here on {how} with classes of the model, unlike "
+                f"those before. {SAY_WHICH}"
+            )
 
     def _remember(self, texts: Sequence[str]) -> None:
         assert self.first_texts is not None
@@ -166,7 +242,8 @@ class DocumentCorpus(Corpus):
     ) -> LabelledRows:  # fmt: skip
         """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
         documents, X = made.result()
-        (texts, labels, counts, _), start = documents.cut, None
+        (texts, labels, counts, *_), start = documents.cut, None
+        self._check(documents)
         if self.first_texts is not None:
             self._remember(texts)
         consumed = documents.consumed

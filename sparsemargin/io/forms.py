@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,6 +17,11 @@ _FORM_OF = {
     ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
+
+# Brackets around nothing, a number, or what has quotes or commas; others only around quotes.
+_LIST = re.compile(
+    r"""\[(\s*|\s*[-\d].*|.*['",].*)\]|\(\s*['"].*\)|\{\s*['"].*\}""", re.DOTALL
+)  # fmt: skip
 
 _CELLS = ".h5ad", ".h5", ".zarr", *MATRIX_ENDS
 _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
@@ -38,11 +44,39 @@ def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Litera
     return None if found == "fasttext" and form is None else found
 
 
+def is_list(label: str) -> bool:
+    """Whether a label is a list, tuple or set that Python, NumPy or JSON has written as text.
+
+    Examples
+    --------
+    >>> is_list("['a', 'b']"), is_list("[1, 2]"), is_list("[unk]")
+    (True, True, False)
+    """
+    return _LIST.fullmatch(label.strip()) is not None
+
+
 @dataclass(frozen=True)
 class DocumentForm:
-    """How files of texts are read: their form (None: as their names end), the columns of a table
-    that hold the text and the label, whether a text may have several labels, and must have one, and
-    whether it matters how often a word is there."""
+    """How files of texts are read.
+
+    Parameters
+    ----------
+    form : str, default=None
+        Form of the files. None: as their names end.
+    text, label : str
+        Columns of a table that hold the text and the label.
+    multilabel : bool, default=False
+        Whether a text may have any number of labels.
+    labelled : bool, default=True
+        Whether labels are read. If not, they are passed over, and blank lines are texts.
+    counted : bool, default=True
+        Whether it matters how often a word is in a text.
+    has_labels : bool, default=None
+        Where labels are not read, whether lines of a .tsv have some. None: each block of lines
+        shows it, by the `classes` that a line may begin with.
+    classes : frozenset of str, default=None
+        The classes of the model that predicts.
+    """
 
     form: TextForm | None = None
     text: str = "text"
@@ -50,9 +84,15 @@ class DocumentForm:
     multilabel: bool = False
     labelled: bool = True
     counted: bool = True
+    has_labels: bool | None = None
+    classes: frozenset[str] | None = None
 
     def of(self, source: Source) -> TextForm:
         """The form of one of the files."""
+        if self.labelled and self.text == self.label:
+            raise ValueError(
+                f"text and label both name the column {self.text!r}. Name a column for each."
+            )
         form = self.form or form_of(source.name)
         if form is None:
             ends = ", ".join(_FORM_OF)
@@ -70,12 +110,15 @@ class DocumentForm:
     def missing(self, column: str, among: list[str]) -> str:
         """What to tell of a column that is not there."""
         argument = "text" if column == self.text else "label"
+        # Spaces around a name are seen in quotes.
+        names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
+        found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         return (
-            f"no column {column!r}, but {', '.join(among) or 'none'}. Name the one by "
+            f"no column {column!r}, but {found or 'none'}. Name the one by "
             f"{argument}=COLUMN; the first line of a .csv names its columns."
         )
 
     def labels_of(self, label: str) -> list[str]:
-        """The labels of a text, which commas part if there may be several."""
-        labels = label.split(",") if self.multilabel else [label]
+        """The labels of a text, separated by commas if there may be several."""
+        labels = label.split(",") if self.multilabel and not is_list(label) else [label]
         return [each.strip() for each in labels if each.strip()]

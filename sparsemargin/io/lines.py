@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._shown import quoted
-from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.forms import DocumentForm, is_list
 from sparsemargin.io.reading import SEVERAL_LABELS
 from sparsemargin.io.sources import TextBlock
 from sparsemargin.models.labels import label_text, number_of
@@ -30,19 +30,39 @@ _FORMS = {
     "vw": "lines are 'LABEL | word word:2'",
 }
 
+#: How to specify whether lines of a .tsv have labels.
+SAY_WHICH = (
+    "Pass labelled=True if what stands before the first tab of a line is its label, "
+    "labelled=False if each line is a text."
+)
+
 EMPTY = "{!r} is empty. Give it a value, or drop the row."
+
+_NO_LIST = (
+    "the label {} is a list written as text. Separate the labels by commas, in pandas by "
+    "df['label'].map(','.join), or write the table to a .jsonl or .parquet file, which hold lists."
+)
 
 _NO_LABELS: tuple[list[str], Any] = [], None
 
 
+class Verdict(NamedTuple):
+    """Whether the lines of a block of a .tsv begin with labels, which are passed over, and what is
+    doubtful about it; empty if nothing is."""
+
+    has_labels: bool
+    doubt: str = ""
+
+
 class Cut(NamedTuple):
     """Texts; the labels of all of them, end to end, and how many each has; the lines they are of,
-    where not each line has one text."""
+    where not each line has one text; whether the lines have labels, if that had to be found out."""
 
     texts: Sequence[str]
     labels: list[str]
     counts: Any
     rows: Any = slice(None)
+    verdict: Verdict | None = None
 
 
 class LineError(Exception):
@@ -64,11 +84,11 @@ def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
         n_lines += int(np.count_nonzero(characters == ord("\n")))
 
 
-def content_of(block: TextBlock) -> bytes:
-    """What is in a block, the last line ended; carriage returns alone end the lines of a file that
-    has nothing else."""
+def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
+    """The content of a block, its last line ended. In the lines of a file that has no line feeds,
+    these take the place of carriage returns; in tables, quoted fields keep theirs."""
     text = bytes(memoryview(block.buffer)[: block.stop])
-    if block.n_lines_before == 0 and b"\n" not in text:
+    if as_lines and block.n_lines_before == 0 and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
     return text if text.endswith(b"\n") else text + b"\n"
 
@@ -81,16 +101,16 @@ def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
 
 
 class Lines:
-    """Those of a block that are not empty: where they start and end, and their numbers, from 0. The
-    block ends where a line does; a UnicodeDecodeError where a line that is asked for is no
-    UTF-8."""
+    """The lines of a block, without the empty ones unless `keep_empty`: where they start and end,
+    and their numbers, from 0. The block ends with the end of a line. A line that is not UTF-8
+    raises a UnicodeDecodeError when it is asked for."""
 
-    def __init__(self, text: bytes, form: str) -> None:
+    def __init__(self, text: bytes, form: str, *, keep_empty: bool = False) -> None:
         self.text, self.form, self.characters = text, form, np.frombuffer(text, np.uint8)
         ends = np.flatnonzero(self.characters == ord("\n"))
         starts = np.append(0, ends[:-1] + 1)
         ends -= (ends > starts) & (self.characters[ends - 1] == ord("\r"))
-        self.numbers = np.flatnonzero(ends > starts)
+        self.numbers = np.arange(len(ends)) if keep_empty else np.flatnonzero(ends > starts)
         self.starts, self.ends = starts[self.numbers], ends[self.numbers]
 
     def __len__(self) -> int:
@@ -111,14 +131,22 @@ class Lines:
 
 
 def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
-    """The same, if all texts have a label, and no other, where they must."""
+    """The same, if all texts have a label, and no other, where they must. A label that is a list
+    written as text is refused."""
+
+    def line_of(row: int) -> int:
+        return row if isinstance(cut.rows, slice) else int(cut.rows[row])
+
+    for label in filter(is_list, dict.fromkeys(cut.labels)):
+        row = int(np.searchsorted(np.cumsum(cut.counts), cut.labels.index(label), side="right"))
+        raise LineError(line_of(row), _NO_LIST.format(quoted(label)))
     wrong = np.flatnonzero(cut.counts != 1) if how.labelled and not how.multilabel else ()
     for row in map(int, wrong[:1]):
         if not cut.counts[row]:
-            raise unlabelled(row)
+            raise unlabelled(line_of(row))
         start = int(cut.counts[:row].sum())
         found = ", ".join(cut.labels[start : start + cut.counts[row]])
-        raise LineError(row, f"several labels, {found}. {SEVERAL_LABELS}")
+        raise LineError(line_of(row), f"several labels, {found}. {SEVERAL_LABELS}")
     return cut
 
 
@@ -128,17 +156,61 @@ def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
 
 
 def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
-    """Lines ``LABEL<tab>text``; without labels the text is what follows the last tab."""
-    tabs = np.append(-1, np.flatnonzero(lines.characters == ord("\t")))
-    if not how.labelled:
-        last = tabs[np.searchsorted(tabs, lines.ends) - 1]
-        return Cut(Parts(lines.text, np.maximum(last + 1, lines.starts), lines.ends), *_NO_LABELS)
-    tabs = np.append(tabs, len(lines.text))[np.searchsorted(tabs, lines.starts)]
-    for row in np.flatnonzero(tabs >= lines.ends)[:1].tolist():
+    """Cut lines ``LABEL<tab>text``, of which the text is what follows the first tab, or lines
+    without labels, each of which is a text."""
+    tabs = np.append(np.flatnonzero(lines.characters == ord("\t")), len(lines.text))
+    tabs = tabs[np.searchsorted(tabs, lines.starts)]
+    verdict, has_labels = None, how.labelled or how.has_labels
+    if has_labels is None:
+        verdict = _verdict(lines, tabs, how)
+        has_labels = verdict is not None and verdict.has_labels
+    if not has_labels:
+        return Cut(Parts(lines.text, lines.starts, lines.ends), *_NO_LABELS, verdict=verdict)
+    for row in np.flatnonzero((tabs >= lines.ends) & (lines.ends > lines.starts))[:1].tolist():
         raise lines.unlabelled(row)
-    texts = Parts(lines.text, tabs + 1, lines.ends)
+    texts = Parts(lines.text, np.minimum(tabs + 1, lines.ends), lines.ends)
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS, verdict=verdict)
     labels = flat(lines.made(lines.starts, tabs, how.labels_of))
     return single(Cut(texts, *labels), how, lines.unlabelled)
+
+
+def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
+    """Whether the lines begin with labels: if at least half of them begin with a class of the
+    model and a tab, and the others have a tab, too. None for blank lines alone. A `LineError` if
+    only some lines begin so."""
+    classes, texts = how.classes or frozenset(), Parts(lines.text, lines.starts, lines.ends)
+    filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
+
+    def is_known(label: str) -> bool:
+        labels = how.labels_of(label)
+        return classes.issuperset(labels) and (bool(labels) or how.multilabel)
+
+    known = np.zeros(len(lines), bool)
+    known[has_tab] = lines.made(lines.starts[has_tab], tabs[has_tab], is_known)
+    n_lines, n_known = int(filled.sum()), int(known.sum())
+    if not n_lines:
+        return None
+    odd = int(np.argmax(filled & ~known))
+    line = quoted(texts[odd])
+    all_have_tabs = bool(has_tab[filled].all())
+    if n_known == 0 and all_have_tabs and classes == {"1", "-1"}:
+        raise LineError(odd, f"it can't be seen whether {line} begins with a label. {SAY_WHICH}")
+    if n_known == 0:
+        doubt = f"{line} has a tab, but no line begins with a class of the model: each line is "
+        return Verdict(False, f"{doubt}read as a text. {SAY_WHICH}" if has_tab.any() else "")
+    if n_known == n_lines:
+        return Verdict(True)
+    if not all_have_tabs or 2 * n_known < n_lines:
+        raise LineError(
+            odd, f"{line} does not begin with a class of the model and a tab, but other lines do. "
+            f"{SAY_WHICH}",
+        )  # fmt: skip
+    doubt = (
+        f"{n_lines - n_known:,} of {n_lines:,} lines, such as {line}, begin with labels that the "
+        "model has not learned. They are passed over. "
+    )
+    return Verdict(True, f"{doubt}{SAY_WHICH}")
 
 
 def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
@@ -176,9 +248,13 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
 
 
 def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
-    """Lines ``{"text": "...", "label": "..."}``; labels may be lists."""
-    texts, labels = list[str](), list[list[str]]()
+    """Cut lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
+    space are left out, as readers of JSON lines do."""
+    texts, labels, rows = list[str](), list[list[str]](), list[int]()
     for row, line in enumerate(lines):
+        if not line.strip():
+            continue
+        rows.append(row)
         try:
             record = json.loads(line)
             if "\\u" in line:
@@ -200,9 +276,9 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
             label = record[how.label]
             many = isinstance(label, list)
             labels.append([*map(label_text, label)] if many else how.labels_of(label_text(label)))
-    return single(
-        Cut(texts, *flat(labels)), how, lambda row: LineError(row, EMPTY.format(how.label))
-    )
+    found = flat(labels) if how.labelled else _NO_LABELS
+    cut = Cut(texts, found[0], found[1], np.array(rows, int))
+    return single(cut, how, lambda row: LineError(row, EMPTY.format(how.label)))
 
 
 def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
@@ -215,6 +291,10 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
         if head and (head[-1].startswith("'") or not before[-1].isspace()):
             # A tag, which needs no mark where it touches the bar.
             head.pop()
+        if not line and not how.labelled:
+            texts.append("")
+            rows.append(row)
+            continue
         if not bar or len(head) > 2 or (how.labelled and not how.multilabel and not head):
             raise lines.unlabelled(row)
         times = 1

@@ -18,7 +18,7 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
-from sparsemargin.models.labels import Choice, LabelTable
+from sparsemargin.models.labels import Choice, LabelTable, label_text
 from sparsemargin.models.outputs import (
     choice_of,
     codes_of,
@@ -78,8 +78,12 @@ def documents_of(
 ) -> OpenCorpus:
     """Files of texts, whose rows the steps of a pipeline before the learner make."""
 
+    fitted = learner._fitted
+    classes = frozenset(map(label_text, learner.classes_.tolist()))
+
     def opened(multilabel: bool) -> Corpus:
-        several = replace(how, multilabel=multilabel and how.labelled)
+        many = multilabel if how.labelled else fitted.many
+        several = replace(how, multilabel=many, classes=classes)
         return DocumentCorpus(sources, several, vectorizer, learner.n_features_in_, n_threads)
 
     return opened

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from sparsemargin._checks import check_count, check_flag, check_float_dtype
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin._shown import quoted
 from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
@@ -201,9 +202,10 @@ class Corpus(RowSource):
         under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
         pool = ThreadPoolExecutor(self.n_threads)
         source: Source | None = None
+        n_passed_over = 0
 
         def finish() -> Iterator[LabelledRows]:
-            nonlocal source, n_lines
+            nonlocal source, n_lines, n_passed_over
             scanner, text, future = under_way.popleft()
             if text.source is not source:
                 source, n_lines = text.source, 0
@@ -215,6 +217,7 @@ class Corpus(RowSource):
                     error, text, reading, max_index=max_index, purpose=self.purpose
                 ) from None
             n_lines += rows.n_lines
+            n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
             yield LabelledRows(
                 rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
                 rows.label_start, rows.lowest, rows.highest,
@@ -243,6 +246,11 @@ class Corpus(RowSource):
                 yield from finish()
         finally:
             pool.shutdown(cancel_futures=True)
+        if n_passed_over and self.purpose == "predicting":
+            warn_user(
+                f"{self.names}: {n_passed_over:,} lines are blank or hold only a comment. They are "
+                "not rows and have no prediction: the lines of the output are those of the rows."
+            )
         for each in self.sources:
             each.check_unchanged()
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.layouts import Layout
 from sparsemargin.io.lines import (
     EMPTY,
     Cut,
@@ -16,7 +20,6 @@ from sparsemargin.io.lines import (
     content_of,
     flat,
     not_utf8,
-    numbered,
     single,
 )
 from sparsemargin.io.sources import Source, TextBlock
@@ -27,60 +30,97 @@ _ROWS_AT_ONCE = 4096
 # Bytes of a csv that are read together: what a row may take.
 _CSV_BYTES = 1 << 23
 
-_DELIMITERS = ",;\t|"
+# What the fields of a row after the last one of a csv hold.
+_END = "\x03end of the table\x03"
 
 
-def batches(source: Source, how: DocumentForm) -> Iterator[Any]:
-    """Record batches of a table that has the columns, perhaps."""
-    form = how.of(source)
+def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
+    """Record batches of the columns that are read, of a parquet file."""
+    with _naming(source.name, "parquet"):
+        from pyarrow.parquet import ParquetFile
+
+        opened = source.seekable
+        if opened is None:
+            raise ValueError(f"{source.name}: parquet is read from files by name. Pass a path.")
+        with ParquetFile(opened) as file:
+            names = file.schema_arrow.names
+            _check_columns(source.name, names, how)
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
+                # Of columns of one name, the first is read.
+                yield batch.select([batch.schema.names.index(name) for name in how.columns])
+
+
+def batches_of_csv(
+    name: str, form: str, blocks: Iterator[TextBlock], layout: Layout, how: DocumentForm
+) -> Iterator[Any]:
+    """Record batches of the columns that are read, of fields in lines."""
+    _check_columns(f"{name}, line 1", layout.names, how)
+    with _naming(name, form, layout.n_header_rows):
+        from pyarrow import RecordBatch, string
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+
+        # Columns have their numbers for names, as several may have the same name. All that are
+        # read are text, whatever their values look like.
+        read = [str(layout.names.index(column)) for column in how.columns]
+        text = ConvertOptions(include_columns=read, column_types=dict.fromkeys(read, string()))
+        lines = ParseOptions(
+            delimiter=layout.delimiter,
+            newlines_in_values=True,
+            # Of a single column an empty line is an empty text.
+            ignore_empty_lines=len(layout.names) > 1,
+        )
+        # One thread numbers the rows, for errors.
+        reading = ReadOptions(
+            block_size=_CSV_BYTES, use_threads=False,
+            column_names=list(map(str, range(len(layout.names)))),
+            skip_rows_after_names=layout.n_header_rows,
+        )  # fmt: skip
+        last_row = layout.delimiter.join([_END] * len(layout.names)).encode()
+        content = io.BufferedReader(_Content(blocks, last_row), _CSV_BYTES)
+        before, n_rows = None, 0
+        for batch in open_csv(content, reading, lines, text):
+            if before is not None and len(before):
+                yield RecordBatch.from_arrays(before.columns, names=how.columns)
+            before, n_rows = batch, n_rows + len(batch)
+        if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
+            raise ValueError(
+                f"{name}, row {n_rows}: a quote is opened and not closed before the end of the "
+                'file. Close it, or quote the text and write its quotes twice: "a ""text"""'
+            )
+        yield RecordBatch.from_arrays(before.slice(0, len(before) - 1).columns, names=how.columns)
+
+
+def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
+    for column in how.columns:
+        if column not in names:
+            raise ValueError(f"{where}: {how.missing(column, names)}")
+
+
+@contextmanager
+def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
+    """Let errors of pyarrow name the file."""
     try:
         import pyarrow
     except ImportError:
         raise ModuleNotFoundError(
-            f"{source.name}: {form} is read by pyarrow. Install it: "
-            "pip install 'sparsemargin[text]'"
+            f"{name}: {form} is read by pyarrow. Install it: pip install 'sparsemargin[text]'"
         ) from None
     try:
-        if form == "parquet":
-            from pyarrow.parquet import ParquetFile
-
-            file = source.seekable
-            if file is None:
-                raise ValueError(f"{source.name}: parquet is read from files by name. Pass a path.")
-            yield from ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
-        else:
-            yield from _batches_of_csv(_Content(source), how)
-    except pyarrow.ArrowInvalid as error:
-        raise ValueError(_told(str(error), source.name, form)) from None
-
-
-def _batches_of_csv(content: _Content, how: DocumentForm) -> Iterator[Any]:
-    import pyarrow
-    from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
-
-    def found_by(delimiter: str) -> tuple[int, int]:
-        """How many of the columns, and of all columns."""
-        names = next(csv.reader([content.first_line()], delimiter=delimiter), [])
-        return len(set(how.columns).intersection(names)), len(names)
-
-    # A column is text whatever its first values look like.
-    words = ConvertOptions(column_types=dict.fromkeys(how.columns, pyarrow.string()))
-    lines = ParseOptions(delimiter=max(_DELIMITERS, key=found_by), newlines_in_values=True)
-    # By one thread rows have numbers, for errors.
-    reading = ReadOptions(block_size=_CSV_BYTES, use_threads=False)
-    yield from open_csv(io.BufferedReader(content, _CSV_BYTES), reading, lines, words)
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        # Errors of the system have numbers, and those of a damaged file have none.
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(_described(str(error), name, form, n_header_rows)) from None
 
 
 class _Content(io.RawIOBase):
-    """The text of a file, whatever it is compressed by."""
+    """The text of blocks, and a last row after it, which shows that all quotes are closed."""
 
-    def __init__(self, source: Source) -> None:
-        self._blocks = map(_checked, numbered(source.blocks([])))
+    def __init__(self, blocks: Iterator[TextBlock], last_row: bytes) -> None:
+        self._blocks = chain(map(_checked, blocks), [last_row + b"\n"])
         # A byte-order mark has become blanks.
-        self._next = next(self._blocks, b"").lstrip(b" ")
-
-    def first_line(self) -> str:
-        return self._next.decode().partition("\n")[0].rstrip("\r")
+        self._next = next(self._blocks).lstrip(b" \r\n")
 
     def readable(self) -> bool:
         return True
@@ -93,7 +133,7 @@ class _Content(io.RawIOBase):
 
 
 def _checked(block: TextBlock) -> bytes:
-    content = content_of(block)
+    content = content_of(block, as_lines=False)
     try:
         content.decode()
     except UnicodeDecodeError as error:
@@ -101,38 +141,78 @@ def _checked(block: TextBlock) -> bytes:
     return content
 
 
-def _told(error: str, name: str, form: str) -> str:
+def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
     if "straddling object" in error:
         return (
-            f"{name}: a row is longer than {_CSV_BYTES:,} bytes. Shorten its text, or make the "
-            "file .parquet."
+            f"{name}: a row is longer than {_CSV_BYTES:,} bytes. Close its quotes if one is open, "
+            "shorten its text, or write the table to a .parquet file."
         )
     row = re.search(r"Row #(\d+): (.*)", error, re.DOTALL)
     if row is None:
-        return f"{name} is no sound {form}: {error}"
+        return f"{name} is not a valid {form} file: {error}"
     return (
-        f"{name}, row {int(row[1]) - 1}: {row[2][:100]}. Quote texts that hold a delimiter or "
-        'quotes: "a text, ""quoted"""'
+        f"{name}, row {int(row[1]) - n_header_rows}: {row[2].split(_END)[0][:100]}. Quote texts "
+        'that hold a delimiter or quotes: "a text, ""quoted"""'
     )
 
 
 def cut_batch(batch: Any, how: DocumentForm) -> Cut:
-    """The texts and labels of a record batch; a `LineError` where one is missing."""
-    columns = [_column(batch, name, how) for name in how.columns]
-    for name, column in zip(how.columns, columns, strict=True):
-        if None in column:
-            raise LineError(column.index(None), EMPTY.format(name))
+    """The texts and labels of a record batch; a `LineError` where one is missing or has a type
+    that can't be read."""
+    for name in how.columns:
+        missing = batch.column(name).is_null()
+        if batch.column(name).null_count:
+            raise LineError(missing.index(True).as_py(), EMPTY.format(name))
+    texts = _strings(batch.column(how.text), how.text)
     if not how.labelled:
-        return Cut(columns[0], [], None)
-    labels = [each if isinstance(each, list) else how.labels_of(each) for each in columns[1]]
-    cut = Cut(columns[0], *flat(labels))
+        return Cut(texts, [], None)
+    labels = _labels(batch.column(how.label), how)
+    cut = Cut(texts, *flat(labels))
     return single(cut, how, lambda row: LineError(row, EMPTY.format(how.label)))
 
 
-def _column(batch: Any, name: str, how: DocumentForm) -> list[Any]:
-    if name not in batch.schema.names:
-        raise LineError(0, how.missing(name, batch.schema.names))
-    column = batch.column(batch.schema.names.index(name))
-    if not str(column.type).startswith(("list", "large_list")):
-        column = column.cast("string")
-    return column.to_pylist()
+def _labels(column: Any, how: DocumentForm) -> list[list[str]]:
+    """The labels of each row: those of a list, or those in a text."""
+    from pyarrow import compute, types
+
+    kinds = types.is_list, types.is_large_list, types.is_fixed_size_list
+    if not any(is_kind(column.type) for is_kind in kinds):
+        return [how.labels_of(each) for each in _strings(column, how.label)]
+    values, ends = column.flatten(), np.cumsum(compute.list_value_length(column).to_numpy())
+    if values.null_count:
+        place = values.is_null().index(True).as_py()
+        row = int(np.searchsorted(ends, place, side="right"))
+        raise LineError(row, f"a label in the list {how.label!r} is empty. Leave it out.")
+    found = _strings(values, how.label)
+    return [found[a:b] for a, b in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
+
+
+def _strings(column: Any, name: str) -> list[str]:
+    """The values as text, none of them null."""
+    from pyarrow import ArrowInvalid, ArrowNotImplementedError, types
+
+    column = getattr(column, "storage", column)
+    if types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    try:
+        if types.is_nested(kind):
+            raise ArrowNotImplementedError
+        if not (types.is_string(kind) or types.is_large_string(kind)):
+            column = column.cast("large_string")
+        # pyarrow does not check the text of a file.
+        column.validate(full=True)
+    except ArrowNotImplementedError:
+        raise LineError(
+            0, f"the column {name!r} has the type {str(kind)[:60]}, which is no text. Make a "
+            "column of texts from it, and pass its name.",
+        ) from None  # fmt: skip
+    except ArrowInvalid:
+        for row, value in enumerate(column.cast("large_binary").to_pylist()):
+            try:
+                value.decode()
+            except UnicodeDecodeError as error:
+                raise LineError(row, f"{name!r} is not UTF-8: {error}.") from None
+        raise
+    strings: list[str] = column.to_pylist()
+    return strings

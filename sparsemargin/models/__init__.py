@@ -49,6 +49,9 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "maxmargin": (MaxMargin, {}),
 }
 
+#: The algorithm that parameters are those of where none is named.
+DEFAULT: Algorithm = "arow"
+
 # What other libraries, and the command line, call `max_iter`.
 _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 
@@ -68,27 +71,13 @@ def without_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def default_algorithm(params: Mapping[str, Any]) -> Algorithm:
-    """What ``algo=None`` means where these parameters are given: AROW, or ALMA where that takes a
-    value that AROW does not."""
-    return "alma" if any(
-        not _takes(AROW, name, value) and _takes(ALMA, name, value)
-        for name, value in params.items()
-    ) else "arow"  # fmt: skip
-
-
-def _takes(learner: type[Learner], name: str, value: Any) -> bool:
-    known = declarations(learner)
-    return name in known and any(limit.allows(value) for limit in known[name].limits)
-
-
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
-    """The learner of that name, None: the default, and all parameters for it: those given and those
-    the name fixes."""
-    given = name
+    """The learner of that name, None: the default, AROW; and all parameters for it: those given and
+    those the name fixes. A ValueError names the algorithms that have a parameter that it lacks."""
+    given = f"algo={name!r}"
     if name is None:
-        params = without_defaults(params)
-        name = default_algorithm(params)
+        given = f"algo=None, which is {DEFAULT!r}"
+        params, name = without_defaults(params), DEFAULT
     if not isinstance(name, str) or name not in ALGORITHMS:
         raise ValueError(
             f"Unknown algo={name!r}.{_nearest_algorithm(name)} "
@@ -99,10 +88,18 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     unknown = sorted(set(params) - set(known))
     if unknown:
         raise ValueError(
-            f"Unknown parameter {', '.join(map(repr, unknown))} for algo={given!r}."
+            f"Unknown parameter {', '.join(map(repr, unknown))} for {given}."
             f"{_nearest_parameter(unknown[0], known)} Known are: {', '.join(known)}."
         )
     return learner, {**fixed, **params}
+
+
+def owners_of(parameter: str) -> list[Algorithm]:
+    """The algorithms that have a parameter."""
+    return [
+        algo for algo, (learner, fixed) in ALGORITHMS.items()
+        if parameter in declarations(learner) and parameter not in fixed
+    ]  # fmt: skip
 
 
 def _nearest_algorithm(name: Any) -> str:
@@ -118,10 +115,7 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
     """Whose parameter it is; or a question after the nearest of the known ones."""
     if name in _OTHER_WORDS:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
-    owners = [
-        algo for algo, (learner, fixed) in ALGORITHMS.items()
-        if name in declarations(learner) and name not in fixed
-    ]  # fmt: skip
+    owners = owners_of(name)
     if owners:
-        return f" It is a parameter of {', '.join(map(repr, owners))}."
+        return f" {name} is a parameter of {', '.join(f'algo={each!r}' for each in owners)}."
     return did_you_mean(name, known)

@@ -13,7 +13,7 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.models import ALGORITHMS, Algorithm, Learner, default_algorithm
+from sparsemargin.models import ALGORITHMS, Algorithm, Learner
 from sparsemargin.models.class_weights import Targets, named_weights, rows_by_class
 from sparsemargin.models.fitted import Beginning
 from sparsemargin.models.outputs import codes_of
@@ -86,7 +86,6 @@ class Candidate(NamedTuple):
 
 AROW = Candidate("arow", {}, 1, 1000)
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
-_ALMA = Candidate("alma", {}, 2, 1000)
 
 
 def others(n_features: int, sparse: bool) -> list[Candidate]:
@@ -103,10 +102,8 @@ def others(n_features: int, sparse: bool) -> list[Candidate]:
 
 
 def settled(params: Mapping[str, Any]) -> Candidate | None:
-    """What parameters ask for that not every candidate has; None: they leave it open."""
-    if OPEN_PARAMETERS.issuperset(params):
-        return None
-    return AROW if default_algorithm(params) == "arow" else _ALMA
+    """AROW, if parameters are given that not every candidate has; None: they leave it open."""
+    return None if OPEN_PARAMETERS.issuperset(params) else AROW
 
 
 def select(

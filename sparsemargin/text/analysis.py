@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import cache, partial
 from itertools import islice
 from numbers import Integral
@@ -143,12 +144,37 @@ class Preparation:
             return text, False
         except Exception as error:
             if type(error) in (AttributeError, TypeError, ValueError):
-                shown = "None" if document is None else type(document).__name__
-                raise type(error)(
-                    f"{error} (texts[{i}] is {shown}: leave it out, or '' in its place)"
-                ) from None
+                raise type(error)(f"{error} ({what_it_is(document, i)})") from None
             error.add_note(f"It is texts[{i}].")
             raise
+
+
+def what_it_is(document: Any, i: int) -> str:
+    """What stands in place of a text, by its number, and what to do about it."""
+    if document is None or type(document).__name__ in ("float", "NAType"):
+        return f"texts[{i}] is {document!r}: leave it out, or '' in its place"
+    return f"texts[{i}] is {type(document).__name__}: give it as a str"
+
+
+@contextmanager
+def naming_no_texts(raw_documents: Any) -> Iterator[Iterator[Any]]:
+    """The texts for scikit-learn's code; errors of what is no text among them name it."""
+    if hasattr(raw_documents, "to_pylist"):
+        # Arrow's columns give their own scalars one by one.
+        raw_documents = raw_documents.to_pylist()
+    i, document = 0, ""
+
+    def texts() -> Iterator[Any]:
+        nonlocal i, document
+        for i, document in enumerate(raw_documents):  # noqa: B007
+            yield document
+
+    try:
+        yield texts()
+    except (AttributeError, TypeError, ValueError) as error:
+        if isinstance(document, str | bytes):
+            raise
+        raise type(error)(f"{error} ({what_it_is(document, i)})") from None
 
 
 class Parts(Sequence[str]):

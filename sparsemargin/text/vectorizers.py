@@ -23,8 +23,17 @@ from sklearn.utils.sparsefuncs_fast import (
 )
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._checks import check_texts
 from sparsemargin._engine.text import counting
-from sparsemargin.text.analysis import Plan, Preparation, parameters_of, scan, settings_of, shares
+from sparsemargin.text.analysis import (
+    Plan,
+    Preparation,
+    naming_no_texts,
+    parameters_of,
+    scan,
+    settings_of,
+    shares,
+)
 from sparsemargin.text.vocabulary import Vocabulary
 
 #: Entries of a matrix that are worked on at once.
@@ -122,6 +131,30 @@ class _Scanning:
     """What all vectorizers have: a plan by which the engine scans their texts."""
 
     _base: type
+    # What the methods call the texts.
+    _argument = "raw_documents"
+
+    def fit(self, raw_documents: Any, y: Any = None) -> Self:
+        """Fit as scikit-learn's class does.
+
+        Parameters
+        ----------
+        raw_documents : iterable of str or bytes
+        y : object
+            Not used.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If `raw_documents` is a single text, a table, a mapping, a set or an array that is not
+            one-dimensional.
+        """
+        check_texts(self._argument, raw_documents)
+        return super().fit(raw_documents, y)  # type: ignore[misc,no-any-return]
 
     def _plan_of(self, terms: Callable[[], Vocabulary] | None = None, **given: Any) -> Plan | None:
         """The plan for the parameters, and `terms`, as they are now; None where scikit-learn's code
@@ -150,6 +183,16 @@ class _Counting(_Scanning):
     analyzer: Any
     dtype: Any
     n_jobs: int | None
+
+    def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        """Fit, and transform the same texts, as scikit-learn's class does; see `fit`."""
+        check_texts(self._argument, raw_documents)
+        return super().fit_transform(raw_documents, y)  # type: ignore[misc]
+
+    def transform(self, raw_documents: Any) -> Any:
+        """Make rows of texts, as scikit-learn's class does; see `fit`."""
+        check_texts(self._argument, raw_documents)
+        return super().transform(raw_documents)  # type: ignore[misc]
 
     @property
     def vocabulary_(self) -> dict[Any, int]:
@@ -200,7 +243,8 @@ class _Counting(_Scanning):
         terms = partial(self._vocabulary_of_fit, as_words) if fixed_vocab else None
         plan = self._plan_of(terms)
         if plan is None:
-            return super()._count_vocab(raw_documents, fixed_vocab)  # type: ignore[misc]
+            with naming_no_texts(raw_documents) as texts:
+                return super()._count_vocab(texts, fixed_vocab)  # type: ignore[misc]
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         dtype = np.dtype(self.dtype)
         counted = dtype if dtype in counting.TYPES else np.dtype(np.int32)
@@ -276,6 +320,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
     _base = theirs.TfidfVectorizer
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
+        check_texts(self._argument, raw_documents)
         self._check_params()
         names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
         self._tfidf = theirs.TfidfTransformer(**{name: getattr(self, name) for name in names})
@@ -286,6 +331,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         return self._weighed(X)
 
     def transform(self, raw_documents: Any) -> Any:
+        check_texts(self._argument, raw_documents)
         if "_tfidf" not in vars(self):
             check_is_fitted(self, msg="The TF-IDF vectorizer is not fitted")
         return self._weighed(super(self._base, self).transform(raw_documents))
@@ -334,6 +380,10 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
     """
 
     _base = theirs.HashingVectorizer
+    _argument = "X"
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        return super().fit(X, y)
 
     def remember_terms(self, texts: Iterable[Any], most: int = 1 << 17) -> Self:
         """Keep terms of texts, the most frequent one of each column, to call the columns by.
@@ -367,11 +417,13 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         return _HashedNames(self.n_features, self.terms_)
 
     def transform(self, X: Any) -> Any:
+        check_texts(self._argument, X)
         fits = np.dtype(self.dtype) in counting.TYPES and self.n_features <= MOST_HASHED
         given = {"n_hashed": self.n_features, "signs": self.alternate_sign}
-        plan = self._plan_of(**given) if fits and not isinstance(X, str) else None
+        plan = self._plan_of(**given) if fits else None
         if plan is None:
-            return super().transform(X)
+            with naming_no_texts(X) as texts:
+                return super().transform(texts)
         n_jobs = joblib.effective_n_jobs(self.n_jobs)
         _, arrays = scan(plan, np.dtype(self.dtype), X, n_jobs)
         rows = matrix_of(arrays, self.n_features, self.dtype)

@@ -102,7 +102,7 @@ def inspected(*options, model="a.model"):
 def test_inspect_tells_the_strongest_features():
     # Indices as the file has them, from 1 or 0.
     for first in 1, 0:
-        model = fit_svmlight("train.svm", alpha=0.7, zero_based=first == 0, random_state=0)
+        model = fit_svmlight("train.svm", "alma", alpha=0.7, zero_based=first == 0, random_state=0)
         save_model(model, "a.model")
         figures = inspected("--top", "5")
         assert figures["settings"]["alpha"] == 0.7

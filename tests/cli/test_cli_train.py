@@ -50,7 +50,7 @@ def error_of(options, code=1):
     ("--algo so --a 2 --max-updates 20", "so", {"a": 2, "max_updates": 20}),
     ("--hash-bits 8 --float32 --threads 1", None,
      {"hash_bits": 8, "dtype": np.float32, "n_jobs": 1}),
-    ("--zero-based yes --alpha 0.5 --no-fit-intercept", None,
+    ("--zero-based yes --algo alma --alpha 0.5 --no-fit-intercept", "alma",
      {"zero_based": True, "alpha": 0.5, "fit_intercept": False}),
     ("--positive 1 --class-weight 1=2 --class-weight -1=0.5", None,
      {"positive": "1", "class_weight": {1.0: 2.0, -1.0: 0.5}}),
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_old_model(monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    error = train("train.svm -o a.model -q --alpha 0.5", 1).stderr
+    error = train("train.svm -o a.model -q --algo alma --alpha 0.5", 1).stderr
     assert "a.model: No space left on device. Make room, or write elsewhere" in error
     assert "Nor could what has been learned be saved elsewhere: [Errno 28]" in error
     assert contents() == before

@@ -205,9 +205,13 @@ def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
 @pytest.mark.parametrize(
     ("rows", "given", "message"),
     [
-        ([("label", "words"), ("a", "x")], {}, r"row 1: no column 'text', but label, words.*text="),
-        ([("text", "kind"), ("a", "x")], {}, r"row 1: no column 'label', but text, kind.*label="),
-        ([("text", "label"), ("", "x")], {"label": "no"}, r"row 1: no column 'no'"),
+        (
+            [("label", "words"), ("a", "x")],
+            {},
+            r"line 1: no column 'text', but label, words.*text=",
+        ),
+        ([("text", "kind"), ("a", "x")], {}, r"line 1: no column 'label', but text, kind.*label="),
+        ([("text", "label"), ("", "x")], {"label": "no"}, r"line 1: no column 'no'"),
     ],
 )
 def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
@@ -464,8 +468,11 @@ def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
     [
         (b"label,text\nspam,x\nham,\xfc\n", "line 3: byte 0xfc is not UTF-8. Make it UTF-8: iconv"),
         (b"label,text\nspam,x\nham,y, z\n", "row 2: Expected 2 columns, got 3.*Quote texts that"),
-        (b"spam,x\nham,y\n", "row 1: no column 'text', but spam, x. Name the one by --text COLUMN"),
-        (b"", "Empty CSV"),
+        (
+            b"spam,x\nham,y\n",
+            "line 1: no column 'text', but spam, x. Name the one by --text COLUMN",
+        ),
+        (b"", "has no rows"),
     ],
 )
 def test_a_csv_that_is_wrong_is_told_by_row_and_option(tmp_path, content, message):

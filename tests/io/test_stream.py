@@ -155,15 +155,15 @@ def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypat
             fit_svmlight(path, "pnorm", classes=[0, 1], memory_limit=5000)
 
 
-def test_the_default_is_arow_or_what_may_have_the_parameters(text):
+def test_the_default_is_arow(text):
     model = fit_svmlight(text)
     assert model.intercept_scaling_ == pytest.approx(1 / 3, rel=0.1)
     same(model, of_loaded(text, "arow"))
-    same(fit_svmlight(text, p=3), of_loaded(text, "alma", p=3))
+    same(fit_svmlight(text, "alma", p=3), of_loaded(text, "alma", p=3))
     # Beside a kernel there is none.
     kernel = {"kernel": "rbf", "gamma": 1.0, "max_support": 10_000}
-    assert not fit_svmlight(text, **kernel).intercept_.any()
-    assert fit_svmlight(text, intercept_scaling=1.0, **kernel).intercept_.all()
+    assert not fit_svmlight(text, "alma", **kernel).intercept_.any()
+    assert fit_svmlight(text, "alma", intercept_scaling=1.0, **kernel).intercept_.all()
     # A fit from scratch forgets how files were read.
     assert not model._fitted.reading["zero_based"]
     assert not hasattr(model.fit(*load_svmlight(text)), "_reading")
@@ -186,7 +186,8 @@ def test_the_first_rows_choose_the_learner_where_they_can_be_read_again(tmp_path
         read = fit_svmlight("-", classes=range(10), random_state=0)
     assert type(read).__name__ == "AROWClassifier"
     assert type(fit_svmlight(path, r=0.1)).__name__ == "AROWClassifier"
-    assert type(fit_svmlight(path, p=3)).__name__ == "ALMAClassifier"
+    with pytest.raises(ValueError, match=r"p is a parameter of .*algo='alma'"):
+        fit_svmlight(path, p=3)
 
 
 @pytest.mark.parametrize("settings", [

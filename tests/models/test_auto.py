@@ -1,11 +1,13 @@
 """The default: which learner it takes, and that it is the same however it is asked for."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import load_digits
+from sklearn.datasets import dump_svmlight_file, load_digits
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -17,13 +19,17 @@ from sparsemargin import (
     AutoClassifier,
     PNormPerceptron,
     SecondOrderPerceptron,
+    fit_anndata,
     fit_csr,
+    fit_svmlight,
+    fit_text,
     load_model,
     save_model,
     write_readable,
 )
 from sparsemargin._engine.fitting.epochs import _Fit
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.distributed import fit_distributed
 from sparsemargin.models import ALGORITHMS, auto, selection
 
 DIGITS = load_digits(return_X_y=True)
@@ -158,13 +164,46 @@ def test_every_candidate_has_the_parameters_that_leave_the_choice_open(algo):
     assert set(AutoClassifier().get_params()) == selection.OPEN_PARAMETERS
 
 
-@pytest.mark.parametrize(("params", "kind"), [
-    ({"p": 7}, ALMAClassifier), ({"kernel": "rbf"}, ALMAClassifier), ({"r": 2}, AROWClassifier),
-    ({"hypothesis": "vote"}, ALMAClassifier), ({"hypothesis": "average"}, AROWClassifier),
-    ({"early_stopping": True}, AROWClassifier),
+@pytest.mark.parametrize("params", [
+    {"r": 2}, {"hypothesis": "average"}, {"early_stopping": True}, {"p": 2, "kernel": "linear"},
 ])  # fmt: skip
-def test_values_and_not_names_settle_the_learner(params, kind):
-    assert type(fit_csr(*TEXT, **params)) is kind
+def test_parameters_of_arow_make_it_the_learner(params):
+    assert type(fit_csr(*TEXT, **params)) is AROWClassifier
+
+
+@pytest.mark.parametrize(("params", "message"), [
+    ({"C": 1}, "'C' for algo=None, which is 'arow'. C is a parameter of algo='alma'."),
+    ({"alpha": 0.5}, "alpha is a parameter of algo='alma', algo='ho', algo='so'."),
+    ({"p": 7}, "p is a parameter of algo='pnorm', algo='alma', algo='ho'"),
+    ({"kernel": "rbf"}, "kernel is a parameter of algo='perceptron'"),
+    ({"hypothesis": "vote"}, "The 'hypothesis' parameter of AROWClassifier must be"),
+])  # fmt: skip
+@pytest.mark.parametrize("entry", ["fit_csr", "fit_text", "fit_svmlight", "fit_distributed"])
+def test_no_parameter_selects_an_algorithm(tmp_path, entry, params, message):
+    X, y = TEXT
+    texts, labels = ["bee sea", "dee eff"] * 20, ["a", "b"] * 20
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
+    fits = {
+        "fit_csr": lambda **how: fit_csr(X, y, **how),
+        "fit_text": lambda **how: fit_text(texts, labels, **how),
+        "fit_svmlight": lambda **how: fit_svmlight(tmp_path / "a.svm", **how),
+        "fit_distributed": lambda **how: fit_distributed([(X, y)], **how),
+    }
+    with pytest.raises(ValueError, match=re.escape(message)):
+        fits[entry](**params)
+    assert type(fit_csr(X, y, "alma", **params)) is ALMAClassifier
+
+
+def test_parameters_of_cells_are_those_of_their_default():
+    anndata = pytest.importorskip("anndata")
+    random = np.random.RandomState(0)
+    adata = anndata.AnnData(random.poisson(1.0, (60, 20)).astype(np.float32))
+    adata.obs["kind"] = np.array(["a", "b", "c"] * 20)
+    model = fit_anndata(adata, "kind", alpha=0.5, max_iter=1)[-1]
+    assert (type(model), model.alpha, model.multi_class) == (ALMAClassifier, 0.5, "joint")
+    with pytest.raises(ValueError, match="r is a parameter of algo='arow'"):
+        fit_anndata(adata, "kind", r=0.1)
+    assert type(fit_anndata(adata, "kind", "arow", r=0.1, max_iter=1)[-1]) is AROWClassifier
 
 
 def test_what_it_has_taken_is_told(capsys):

@@ -41,12 +41,9 @@ def problem():
     ("alma", {"B": 1.0, "C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, B=1.0, C=sqrt(0.5))),
     ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
     ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
-    (None, {"alpha": 0.8, "intercept_scaling": 0.1},
-     ALMAClassifier(alpha=0.8, max_iter=25, intercept_scaling=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},
      SecondOrderPerceptron(max_iter=3, fit_intercept=False)),
     (None, {"r": 0.1, "max_iter": 3}, AROWClassifier(r=0.1, max_iter=3)),
-    (None, {"hypothesis": "vote"}, ALMAClassifier(hypothesis="vote", max_iter=25)),
 ])  # fmt: skip
 def test_names_and_parameters_stand_for_estimators(problem, algo, params, estimator):
     X, y = problem
@@ -174,11 +171,11 @@ def test_the_intercept_is_measured_in_the_norm_of_the_rows(size):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
-def test_the_default_has_no_intercept_beside_a_kernel(problem, kernel):
+def test_there_is_no_intercept_beside_a_kernel(problem, kernel):
     X, y = problem
     X = 1000 * (X @ X.T if kernel == "precomputed" else X)
-    assert not fit_csr(X, y, kernel=kernel).intercept_.any()
-    assert fit_csr(X, y, kernel=kernel, intercept_scaling=1.0).intercept_.any()
+    assert not fit_csr(X, y, "alma", kernel=kernel).intercept_.any()
+    assert fit_csr(X, y, "alma", kernel=kernel, intercept_scaling=1.0).intercept_.any()
 
 
 @pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]], [[np.nan]]])

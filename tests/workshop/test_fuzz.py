@@ -93,7 +93,7 @@ def run(script, *arguments):
     return call(sys.executable, script, *arguments, env=os.environ | own)
 
 
-@pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches"])
+@pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches", "tables"])
 def test_nothing_is_found(fuzzer, tmp_path):
     n = some(200, 5000) if fuzzer == "model_files" else 60
     # Without the process that watches, which would only import everything once more.

@@ -1,0 +1,375 @@
+"""The layout of files of texts: train, evaluate, predict and info read the same rows of a file, and
+what is not what it seems is warned of or refused."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from problems.command_line import run
+from problems.tables import any_of, check_table, make_table, spoil
+from sparsemargin import fit_text, load_model
+from sparsemargin.text import HashingVectorizer
+
+pa = pytest.importorskip("pyarrow")
+parquet = pytest.importorskip("pyarrow.parquet")
+
+ROWS = [("sea", "waves and salt"), ("land", "hills and forest")] * 20
+LABELS, TEXTS = map(list, zip(*ROWS, strict=True))
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def model():
+    lines("a.tsv", ROWS)
+    run("train", "a.tsv", "-o", "m.model", "-q", "--hash-bits", "12")
+    return "m.model"
+
+
+def lines(name, rows):
+    Path(name).write_text("".join("\t".join(row) + "\n" for row in rows))
+
+
+def train(name, **how):
+    return fit_text(name, vectorizer=HashingVectorizer(n_features=1 << 12), random_state=0, **how)
+
+
+def predicted(model, name, *options):
+    return run("predict", model, name, *options).stdout.splitlines()
+
+
+# ---------------------------------------------------------------------------- all forms, at random
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_all_commands_read_the_same_rows_of_random_tables(tmp_path, seed):
+    outcomes = set()
+    for number in range(100):
+        random = np.random.RandomState([seed, number])
+        table, sound = make_table(random), number % 2 == 0
+        if not sound:
+            table = table._replace(content=spoil(random, table.content))
+        outcomes.add(check_table(tmp_path / f"a{table.end}", table, sound=sound))
+    assert outcomes == {"read", "refused"}
+
+
+def test_figures_and_lines_of_all_commands_agree_on_random_tables():
+    for number in range(15):
+        random = np.random.RandomState([1, number])
+        table = make_table(random)
+        has_words = any(
+            len(word) > 1 for _, text in table.rows for word in re.findall(r"\w+", text)
+        )
+        if len({label for label, _ in table.rows}) < 2 or not has_words:
+            continue
+        name = f"a{table.end}"
+        Path(name).write_bytes(table.content)
+        given = [f"--{key}={value}" for key, value in table.columns.items()]
+        trained = run("train", name, "-o", "m", "--json", "--hash-bits", "8", *given).stdout
+        evaluated = json.loads(run("evaluate", "m", name, "--json", *given).stdout)
+        (info,) = json.loads(run("info", name, "--json", *given).stdout)["files"]
+        n_rows = len(table.rows)
+        assert json.loads(trained)["rows"] == evaluated["rows"] == info["rows"] == n_rows
+        labels = predicted("m", name, *given)
+        assert len(labels) == len(table.texts)
+        if len(labels) == n_rows:
+            right = [a == b for a, (b, _) in zip(labels, table.rows, strict=True)]
+            assert np.mean(right) == pytest.approx(evaluated["accuracy"])
+
+
+@pytest.mark.parametrize("command", ["train", "evaluate", "predict", "info"])
+def test_no_table_ends_in_an_internal_error(model, command):
+    contents = {
+        "empty.csv": b"", "blank.csv": b"\n\n", "names.csv": b"text,label\n",
+        "names.tsv": b"label\ttext\n", "blank.tsv": b"\n\n",
+        "open.csv": b'label,text\nsea,a\nland,"b\nsea,c\n', "no.csv": b"x\n", "nul.csv": b"\0\0\n",
+        "long.csv": b"label,text," + b"x" * 140_000 + b"\nsea,a,1\nland,b,1\n",
+        "unnamed.csv": b'"' + b"word " * 30_000 + b'",spam\na,b\n',
+        "garbage.parquet": b"PAR1garbage", "empty.parquet": b"",
+    }  # fmt: skip
+    for name, content in contents.items():
+        Path(name).write_bytes(content)
+        where = [name, "-o", "x"] if command == "train" else [model, name]
+        told = run(command, *(where if command != "info" else [name]), code=None)
+        assert "inside sparsemargin" not in told.stderr
+        assert told.exit_code == 0 or name in told.stderr
+
+
+# ------------------------------------------------------------------- which part of a line is text
+
+
+def test_predict_reads_the_text_that_evaluate_reads(model):
+    files = {
+        "tabs.tsv": [(label, text, "seen on monday") for label, text in ROWS],
+        "trailing.tsv": [(label, text, "") for label, text in ROWS],
+        "other.tsv": [(label, "read more", TEXTS[i % 7]) for i, (label, _) in enumerate(ROWS)],
+    }
+    for name, rows in files.items():
+        lines(name, rows)
+        accuracy = json.loads(run("evaluate", model, name, "--json").stdout)["accuracy"]
+        labels = predicted(model, name)
+        assert np.mean([a == b for a, b in zip(labels, LABELS, strict=True)]) == accuracy
+
+
+def test_lines_without_labels_are_texts_and_a_doubt_is_told(model):
+    texts = ["waves and salt\tseen", "hills\tof forest", "salt\t"]
+    Path("new.tsv").write_text("".join(text + "\n" for text in texts))
+    told = run("predict", model, "new.tsv", "--scores")
+    assert "no line begins with a class of the model" in told.stderr
+    scores = [float(line.split("\t")[1]) for line in told.stdout.splitlines()[1:]]
+    np.testing.assert_allclose(scores, load_model(model).decision_function(texts), atol=1e-6)
+    same = run("predict", model, "new.tsv", "--scores", "--unlabelled")
+    assert (same.stdout, same.stderr) == (told.stdout, "")
+    Path("plain.tsv").write_text("waves\nhills\n")
+    assert run("predict", model, "plain.tsv").stderr == ""
+
+
+def test_lines_some_of_which_have_labels_are_refused_unless_told(model):
+    Path("new.tsv").write_text("sea\twaves\nland\thills\nhills only\n")
+    told = run("predict", model, "new.tsv", code=1).stderr
+    assert "new.tsv, line 3: 'hills only' does not begin with a class" in told
+    assert "--labelled" in told
+    assert len(predicted(model, "new.tsv", "--unlabelled")) == 3
+    assert "line 3: 'hills only' has no label" in run(
+        "predict", model, "new.tsv", "--labelled", code=1
+    ).stderr  # fmt: skip
+    Path("new.tsv").write_text("sea\twaves\nriver\thills\nland\tforest\n")
+    told = run("predict", model, "new.tsv")
+    assert (
+        "1 of 3 lines, such as 'river\\thills', begin with labels that the model has" in told.stderr
+    )
+    assert told.stdout.split() == ["sea", "land", "land"]
+    assert run("predict", model, "new.tsv", "--labelled").stderr == ""
+
+
+def test_blocks_of_lines_may_not_differ(model, monkeypatch):
+    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    Path("new.tsv").write_text("sea\twaves\n" * 60 + "hills only\n" * 60)
+    told = run("predict", model, "new.tsv", code=1).stderr
+    assert re.search(r"new\.tsv, line \d+: .*begin with", told)
+
+
+def test_a_model_of_one_label_against_others_asks_which_it_is():
+    lines("a.tsv", ROWS)
+    run("train", "a.tsv", "-o", "one.model", "-q", "--positive", "sea", "--hash-bits", "12")
+    told = run("predict", "one.model", "a.tsv", code=1).stderr
+    assert "it can't be seen whether 'sea\\twaves and salt' begins with a label" in told
+    assert predicted("one.model", "a.tsv", "--labelled") == ["1", "-1"] * 20
+
+
+@pytest.mark.parametrize("end", [".tsv", ".txt", ".vw", ".csv", ".jsonl"])
+def test_there_is_a_line_for_every_row(model, end):
+    texts = ["waves and salt", "", "hills", "   ", "salt", ""]
+    made = {
+        ".vw": [f"| {text}" if text else "" for text in texts],
+        ".csv": ["text", *texts],
+        ".jsonl": [json.dumps({"text": text}) for text in texts],
+    }.get(end, texts)
+    Path(f"new{end}").write_text("".join(line + "\n" for line in made))
+    assert predicted(model, f"new{end}") == load_model(model).predict(texts).tolist()
+
+
+def test_lines_of_svmlight_text_without_a_row_are_told():
+    Path("a.svm").write_text("1 1:2\n\n# none\n-1 1:3\n")
+    run("train", "a.svm", "-o", "a.model", "-q")
+    told = run("predict", "a.model", "a.svm")
+    assert len(told.stdout.splitlines()) == 2
+    assert "a.svm: 2 lines are blank or hold only a comment" in told.stderr
+
+
+# ------------------------------------------------------------------------------- layouts of a .tsv
+
+
+def numbered_texts():
+    return [(label, f"{text} {i}") for i, (label, text) in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize("names", [("label", "text"), ("text", "label"), ("id", "label", "text")])
+def test_names_in_the_first_line_say_which_column_is_which(names, model):
+    values = {"label": LABELS, "text": TEXTS, "id": [str(i) for i in range(40)]}
+    lines("named.tsv", [names, *zip(*(values[name] for name in names), strict=True)])
+    learned = train("named.tsv")
+    np.testing.assert_array_equal(learned[-1].coef_, train("a.tsv")[-1].coef_)
+    assert json.loads(run("evaluate", model, "named.tsv", "--json").stdout)["rows"] == 40
+    assert predicted(model, "named.tsv") == LABELS
+    assert json.loads(run("info", "named.tsv", "--json").stdout)["files"][0]["rows"] == 40
+
+
+def test_other_names_in_the_first_line_are_asked_for():
+    lines("named.tsv", [("Sentiment", "Review"), *ROWS])
+    with pytest.raises(ValueError, match=r"named\.tsv, line 1: no column 'text', but Sentiment, R"):
+        train("named.tsv")
+    assert train("named.tsv", text="Review", label="Sentiment").classes_.tolist() == ["land", "sea"]
+    lines("a.tsv", ROWS)
+    with pytest.raises(ValueError, match=r"a\.tsv, line 1: no column 'body', but sea, waves and s"):
+        train("a.tsv", text="body")
+
+
+def test_one_column_is_not_read_as_text_and_label():
+    Path("a.csv").write_text("text,label\nwaves,sea\nhills,land\n")
+    with pytest.raises(ValueError, match="text and label both name the column 'text'"):
+        train("a.csv", label="text")
+
+
+def test_names_without_one_of_labels_are_refused(model):
+    lines("new.tsv", [("id", "text"), ("1", "waves"), ("2", "hills")])
+    for arguments in ("train", "new.tsv", "-o", "x"), ("evaluate", model, "new.tsv"):
+        told = run(*arguments, code=1).stderr
+        assert "new.tsv, line 1: no column 'label', but id, text. Name the one by --label" in told
+    assert predicted(model, "new.tsv") == ["sea", "land"]
+
+
+def test_a_first_line_that_may_be_names_is_warned_of():
+    lines("named.tsv", [("outcome", "words"), *ROWS])
+    with pytest.warns(UserWarning, match="the label 'outcome' of the first row is the only one"):
+        train("named.tsv")
+
+
+@pytest.mark.parametrize("rows", [
+    [(text, label) for label, text in numbered_texts()],
+    [(str(i), label, text) for i, (label, text) in enumerate(ROWS)],
+], ids=["swapped", "numbered"])  # fmt: skip
+def test_labels_that_hardly_repeat_are_warned_of(rows, model):
+    lines("odd.tsv", rows)
+    with pytest.warns(UserWarning, match=r"odd\.tsv: the first 40 rows have 40 different labels"):
+        train("odd.tsv")
+    assert "40 different labels" in run("info", "odd.tsv").stderr
+    with pytest.warns(UserWarning, match="y has 40 different labels in 40 rows"):
+        fit_text(TEXTS, [text for _, text in numbered_texts()])
+
+
+@pytest.mark.parametrize("label", ['"{}"', "{}"])
+def test_quoted_fields_are_read_as_csv_quotes_them(label, model):
+    rows = [(each, f'say "{text}",\n\twell') for each, text in ROWS]
+    made = [label.format(each) + '\t"' + text.replace('"', '""') + '"\n' for each, text in rows]
+    Path("quoted.tsv").write_text("".join(made))
+    learned = train("quoted.tsv")
+    with open("plain.csv", "w", newline="") as file:
+        csv.writer(file).writerows([("label", "text"), *rows])
+    np.testing.assert_array_equal(learned[-1].coef_, train("plain.csv")[-1].coef_)
+    assert predicted(model, "quoted.tsv") == LABELS
+    Path("some.tsv").write_text('"sea"\twaves\n"land"\t"hills"\n')
+    with pytest.raises(ValueError, match=r"some\.tsv, line 1: the fields of .* are quoted, but"):
+        train("some.tsv")
+    Path("some.tsv").write_text('label\ttext\n"sea"\twaves\n"land"\t"hills"\n')
+    assert train("some.tsv").classes_.tolist() == ["land", "sea"]
+
+
+def test_quotes_that_a_csv_writer_has_made_are_warned_of():
+    rows = [*ROWS, ("sea", '"salt ""and"" water"')]
+    lines("quoted.tsv", rows)
+    with pytest.warns(UserWarning, match="is quoted as a csv writer does it"):
+        train("quoted.tsv")
+    lines("quoted.tsv", [("label", "text"), *rows])
+    train("quoted.tsv")
+
+
+@pytest.mark.parametrize("label", ["['sea', 'all']", '["sea"]', "[1, 2]", "('sea',)", "[]"])
+@pytest.mark.parametrize("multilabel", [False, True])
+def test_lists_written_as_text_are_refused(label, multilabel):
+    pandas = pytest.importorskip("pandas")
+    df = pandas.DataFrame({"text": TEXTS, "label": [label, *LABELS[1:]]})
+    df.to_csv("a.csv", index=False)
+    with pytest.raises(ValueError, match=r"a\.csv, row 1: the label .* is a list written as text"):
+        train("a.csv", multilabel=multilabel)
+    # Its remedies.
+    df["label"] = [[each, "all"] for each in LABELS]
+    df.to_json("a.jsonl", orient="records", lines=True)
+    df["label"] = df["label"].map(",".join)
+    df.to_csv("a.csv", index=False)
+    for name in "a.csv", "a.jsonl":
+        assert train(name, multilabel=True).classes_.tolist() == ["all", "land", "sea"]
+
+
+# ------------------------------------------------------------------------------- csv and parquet
+
+
+@pytest.mark.parametrize(("first", "later"), [("7", "A0"), ("4", "4.5"), ("2024-01-01", "n/a")])
+def test_columns_that_are_not_read_may_hold_anything(monkeypatch, first, later):
+    monkeypatch.setattr("sparsemargin.io.tables._CSV_BYTES", 1000)
+    rows = [f"{first},{text},{label}\n" for label, text in ROWS]
+    Path("a.csv").write_text("id,text,label\n" + "".join(rows) + f"{later},cheap,sea\n")
+    assert train("a.csv").classes_.tolist() == ["land", "sea"]
+
+
+def test_a_field_may_be_longer_than_python_reads():
+    long = "salt " * 60_000
+    Path("a.csv").write_text(f'text,label\n"{long}",sea\nhills,land\n')
+    assert train("a.csv").predict([long]).tolist() == ["sea"]
+
+
+def test_lines_of_a_csv_may_end_by_both_characters():
+    rows = [f"{text},{label}" for label, text in ROWS]
+    Path("a.csv").write_bytes("\r".join(["text,label", *rows, "salt\r\nhills,land\n"]).encode())
+    with pytest.raises(ValueError, match=r"a\.csv, row 41: Expected 2 columns, got 1"):
+        train("a.csv")
+    Path("a.csv").write_bytes(("\r".join(["text,label", *rows]) + "\n").encode())
+    assert train("a.csv").classes_.tolist() == ["land", "sea"]
+
+
+def test_a_quote_that_is_not_closed_is_told():
+    Path("a.csv").write_text('label,text\nsea,waves\nland,"hills\nsea,salt\n')
+    with pytest.raises(ValueError, match=r"a\.csv, row 2: a quote is opened and not closed"):
+        train("a.csv")
+    Path("a.csv").write_text('label,text\nsea,waves\nland,"hills"\nsea,salt\n')
+    assert train("a.csv").classes_.tolist() == ["land", "sea"]
+
+
+@pytest.mark.parametrize(("column", "message"), [
+    (lambda: pa.array([text.split() for text in TEXTS]), "has the type list<"),
+    (lambda: pa.array([{"a": text} for text in TEXTS]), "has the type struct<"),
+    (lambda: pa.array([[("a", 1)]] * 40, pa.map_(pa.string(), pa.int64())), "has the type map<"),
+    (lambda: pa.array([*[b"a"] * 39, b"\xff"]), "'text' is not UTF-8: .*0xff"),
+    (lambda: pa.array([*TEXTS[1:], None]), "'text' is empty"),
+])  # fmt: skip
+def test_columns_of_other_types_are_refused_by_row(column, message):
+    parquet.write_table(pa.table({"text": column(), "label": LABELS}), "a.parquet")
+    with pytest.raises(ValueError, match=rf"a\.parquet, row \d+: .*{message}"):
+        train("a.parquet")
+
+
+def test_a_damaged_page_is_told_by_the_name_of_the_file():
+    parquet.write_table(pa.table({"text": TEXTS, "label": LABELS}), "a.parquet")
+    damaged = bytearray(Path("a.parquet").read_bytes())
+    for i in range(60, 120):
+        damaged[i] ^= 255
+    Path("a.parquet").write_bytes(damaged)
+    with pytest.raises(ValueError, match=r"a\.parquet"):
+        train("a.parquet")
+
+
+def test_files_of_several_schemas_and_without_rows_are_read_together():
+    parquet.write_table(pa.table({"text": TEXTS, "label": LABELS}), "a.parquet")
+    empty = pa.array([], pa.string())
+    parquet.write_table(pa.table({"label": empty, "id": empty, "text": empty}), "b.parquet")
+    large = pa.table(
+        {"more": [1] * 40, "label": LABELS, "text": pa.array(TEXTS, pa.large_string())}
+    )
+    parquet.write_table(large, "c.parquet")
+    assert train(["a.parquet", "b.parquet", "c.parquet"]).classes_.tolist() == ["land", "sea"]
+    parquet.write_table(pa.table({"text": TEXTS}), "d.parquet")
+    with pytest.raises(ValueError, match=r"d\.parquet: no column 'label', but text"):
+        train(["a.parquet", "d.parquet"])
+
+
+def test_names_of_columns_are_read_as_python_reads_them():
+    from sparsemargin.io.layouts import _names
+
+    random = np.random.RandomState(0)
+    for _ in range(300):
+        parts = ["a", "b c", '"', ",", ";", " "]
+        names = [
+            "".join(any_of(random, parts) for _ in range(3)) for _ in range(random.randint(1, 5))
+        ]
+        for delimiter in ",", ";", "\t", "|":
+            file = io.StringIO()
+            csv.writer(file, delimiter=delimiter, lineterminator="").writerow(names)
+            assert _names(file.getvalue().encode(), delimiter) == names
