@@ -21,6 +21,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+from sparsemargin.models.label_values import label_array, unwrapped
 from sparsemargin.models.labels import whole_numbers
 
 
@@ -144,25 +145,35 @@ def refuse_other_data(X: Any) -> None:
 
 
 def check_labels(y: Any) -> np.ndarray:
-    """Labels as a one-dimensional array; a ValueError where y is None, has the wrong shape, lacks
-    a label, mixes types, or is continuous."""
+    """Return labels as a one-dimensional array of bool, integer, float or str.
+
+    Raises
+    ------
+    ValueError
+        If y is None, has the wrong shape, lacks a label, mixes types, holds what is no label, or is
+        continuous.
+    """
     if y is None:
         raise ValueError(
             "Learning requires y to be passed, but the target y is None. Give a label for each row "
             "of X."
         )
-    # A column of a table has a dtype too.
-    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
+    y = unwrapped(y)
+    if isinstance(y, list | tuple):
         _refuse_lists(y)
-        _refuse_missing(y)
-        _refuse_mixed(y)
-    if type(y) is not np.ndarray or y.ndim != 1:
-        y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        _refuse_missing(y)
-    if y.dtype.kind not in "biuUS" and whole_numbers(y) is None:
-        check_classification_targets(y)
-    return y
+        if any(isinstance(label, _ROWS) for label in y):
+            y = column_or_1d(y, warn=True)
+    elif type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(np.asarray(y), warn=True)
+    elif y.dtype.kind == "O":
+        _refuse_lists(y)
+    labels = label_array(y)
+    if labels.dtype.kind not in "biuU" and whole_numbers(labels) is None:
+        check_classification_targets(labels)
+    return labels
+
+
+_ROWS = (list, tuple, np.ndarray)
 
 
 def _refuse_lists(y: Any) -> None:
@@ -177,30 +188,6 @@ def _refuse_lists(y: Any) -> None:
                 f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
                 "each row."
             )
-
-
-def _refuse_missing(y: Any) -> None:
-    for i, label in enumerate(y):
-        if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
-            raise ValueError(
-                f"y[{i}] is {'None' if label is None else 'NaN'}: this row has no label. Leave "
-                "rows without one out of X and y."
-            )
-
-
-def _refuse_mixed(y: Any) -> None:
-    first_of: dict[type, int] = {}
-    for i, label in enumerate(y):
-        kind = str if isinstance(label, str) else type(label)
-        first_of.setdefault(kind, i)
-    words = [i for kind, i in first_of.items() if kind is str]
-    others = [(i, kind) for kind, i in first_of.items() if kind is not str]
-    if words and others:
-        i, kind = others[0]
-        raise ValueError(
-            f"y mixes types: y[{words[0]}] is a str, y[{i}] is of type {kind.__name__}. "
-            "Give labels of one type."
-        )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
