@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sparsemargin.io.sources import MATRIX_ENDS, Source
+from sparsemargin.models.label_values import file_labels
 
 #: Forms that files of texts have, which the ends of their names tell.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
@@ -50,6 +51,8 @@ class DocumentForm:
     multilabel: bool = False
     labelled: bool = True
     counted: bool = True
+    #: Whether commas part labels; None: where a text may have several.
+    commas: bool | None = None
 
     def of(self, source: Source) -> TextForm:
         """The form of one of the files."""
@@ -75,7 +78,6 @@ class DocumentForm:
             f"{argument}=COLUMN; the first line of a .csv names its columns."
         )
 
-    def labels_of(self, label: str) -> list[str]:
-        """The labels of a text, which commas part if there may be several."""
-        labels = label.split(",") if self.multilabel else [label]
-        return [each.strip() for each in labels if each.strip()]
+    def labels_of(self, value: Any) -> list[str]:
+        """The labels of a text by the value of its field; a NotALabelError where it is none."""
+        return file_labels(value, self.multilabel if self.commas is None else self.commas)

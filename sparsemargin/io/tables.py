@@ -10,14 +10,12 @@ from typing import Any
 
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.lines import (
-    EMPTY,
     Cut,
     LineError,
     content_of,
-    flat,
+    cut_values,
     not_utf8,
     numbered,
-    single,
 )
 from sparsemargin.io.sources import Source, TextBlock
 
@@ -50,7 +48,9 @@ def batches(source: Source, how: DocumentForm) -> Iterator[Any]:
             yield from ParquetFile(file).iter_batches(_ROWS_AT_ONCE)
         else:
             yield from _batches_of_csv(_Content(source), how)
-    except pyarrow.ArrowInvalid as error:
+    except (pyarrow.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
         raise ValueError(_told(str(error), source.name, form)) from None
 
 
@@ -118,21 +118,29 @@ def _told(error: str, name: str, form: str) -> str:
 
 def cut_batch(batch: Any, how: DocumentForm) -> Cut:
     """The texts and labels of a record batch; a `LineError` where one is missing."""
-    columns = [_column(batch, name, how) for name in how.columns]
-    for name, column in zip(how.columns, columns, strict=True):
-        if None in column:
-            raise LineError(column.index(None), EMPTY.format(name))
-    if not how.labelled:
-        return Cut(columns[0], [], None)
-    labels = [each if isinstance(each, list) else how.labels_of(each) for each in columns[1]]
-    cut = Cut(columns[0], *flat(labels))
-    return single(cut, how, lambda row: LineError(row, EMPTY.format(how.label)))
+    texts, *labels = (_values(batch, name, how) for name in how.columns)
+    return cut_values(texts, labels[0] if labels else [], how)
 
 
-def _column(batch: Any, name: str, how: DocumentForm) -> list[Any]:
+def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
+    """The values of a column as Python has them; a `LineError` names the row of one that can't be
+    read."""
     if name not in batch.schema.names:
         raise LineError(0, how.missing(name, batch.schema.names))
     column = batch.column(batch.schema.names.index(name))
-    if not str(column.type).startswith(("list", "large_list")):
-        column = column.cast("string")
-    return column.to_pylist()
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError, NotImplementedError):
+        return [_value(column, name, row) for row in range(len(column))]
+
+
+def _value(column: Any, name: str, row: int) -> Any:
+    try:
+        return column[row].as_py()
+    except UnicodeDecodeError:
+        raise LineError(
+            row, f"{name!r} is not UTF-8. Write the file anew from its source."
+        ) from None
+    except (ValueError, OverflowError, NotImplementedError) as error:
+        raise LineError(row, f"{name!r} is of type {column.type}, which can't be read: {error}. "
+                        "Make text or whole numbers of it.") from None  # fmt: skip

@@ -20,6 +20,8 @@ import numpy as np
 # Whole numbers beyond are written with an exponent.
 _LARGEST_IN_FULL = 1e16
 
+_BYTE_ORDER_MARK = "\ufeff"
+
 # Largest whole number up to which a double holds every one.
 _LARGEST_EXACT = 1 << 53
 
@@ -186,12 +188,13 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
     values = values.tolist() if isinstance(values, np.ndarray) and _keeps_values(values) else values
     values, types = list(values), set(map(type, values))
     if not types <= _PLAIN_TYPES or (types == {str} and any("\0" in value for value in values)):
+        for i in (i for i, value in enumerate(values) if is_missing(value)):
+            _placed(values[i], place, i)
         values = [_placed(value, place, i) for i, value in enumerate(values)]
         types = set(map(type, values))
     if len(types) > 1 and types != {int, float}:
-        for i, value in enumerate(values):
-            if is_missing(value):
-                _placed(value, place, i)
+        for i in (i for i, value in enumerate(values) if is_missing(value)):
+            _placed(values[i], place, i)
         _refuse_mixed(values, place)
     if types == {str}:
         return np.array(values, dtype=np.str_)
@@ -251,8 +254,9 @@ def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
     """An array of numbers or text in native byte order, its floats being finite."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "f":
-        for i in np.flatnonzero(~np.isfinite(array))[:1].tolist():
-            _placed(array[i], place, i)
+        for wrong in (np.isnan(array), np.isinf(array)):
+            for i in np.flatnonzero(wrong)[:1].tolist():
+                _placed(array[i], place, i)
         if array.dtype.itemsize > 8:
             double = array.astype(np.float64)
             for i in np.flatnonzero(double != array)[:1].tolist():
@@ -282,15 +286,35 @@ def file_label(value: Any) -> str:
     """
     label = plain_label(value)
     if isinstance(label, str):
-        label = label.strip()
-        if not label:
+        word = _word(label)
+        if not word:
             raise NotALabelError("is empty", missing=True)
-        return label
+        return word
     if isinstance(label, float) and not label.is_integer():
         raise NotALabelError(
             "is a measurement, not a class. Give each class a word, or a whole number"
         )
     return label_text(label)
+
+
+def _word(text: str) -> str:
+    """A label of a file without the white space around it."""
+    word = _checked_text(text.strip())
+    if _BYTE_ORDER_MARK in word:
+        raise NotALabelError(
+            "has a byte-order mark, with which it is another label that looks the same. Delete the "
+            "mark; files that begin with one are named one by one, not joined"
+        )
+    return word
+
+
+def spaced_label(text: str) -> str:
+    """A label that a space ends, as in fastText's form."""
+    if "\xa0" in text:
+        raise NotALabelError(
+            "has a no-break space, which does not end a label. Make the space a plain one"
+        )
+    return _word(text)
 
 
 def file_labels(value: Any, commas: bool) -> list[str]:
@@ -303,8 +327,7 @@ def file_labels(value: Any, commas: bool) -> list[str]:
         If one is no label.
     """
     if isinstance(value, str):
-        parts = value.split(",") if commas else [value]
-        return [_checked_text(part.strip()) for part in parts if part.strip()]
+        return list(filter(None, map(_word, value.split(",") if commas else [value])))
     if not isinstance(value, list):
         return [file_label(value)]
     labels = []

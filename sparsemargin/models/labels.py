@@ -547,9 +547,10 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
     told = list(classes) if isinstance(classes, set | frozenset) else unwrapped(classes)
     told = np.ravel(told) if isinstance(told, np.ndarray) else told
     labels = label_array(told, "classes[{}]".format)
-    if labels.dtype.kind in "biu" and (
-        labels.astype(np.float64).astype(object) != labels.astype(object)
-    ).any():
+    if (
+        labels.dtype.kind in "biu"
+        and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
+    ):
         # A double can't hold them, and files have them as words.
         labels = labels.astype(np.str_)
     as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
