@@ -161,8 +161,8 @@ def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
 def _converted(
     values: list[Any], name: str, convert: Callable[[Any], Any], missing: str, first: int = 0
 ) -> Iterator[Any]:
-    """What is made of the values of a column, from that of the first row on; a `LineError` names the
-    row of one that is wrong."""
+    """What is made of the values of a column, from that of the first row on; a `LineError` names
+    the row of one that is wrong."""
     for row, value in enumerate(values, first):
         try:
             yield convert(value)

@@ -3,8 +3,9 @@
 A cache is an archive of arrays (`sparsemargin.io.archive`), into which ``numpy.load`` looks: the
 document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
 ``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
-so on; ``label_texts``, a list of JSON, ``label_numbers``, NaN for words, and ``rows.json`` tell what
-is known once all rows are. It is one file, and no folder, which could not be replaced as a whole.
+so on; ``label_texts``, a list in JSON, ``label_numbers``, NaN for words, and ``rows.json`` tell
+what is known once all rows are. It is one file, and no folder, which could not be replaced as a
+whole.
 
 A cache is written while text is scanned for the first time (`write_cache`), and read through a
 memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and

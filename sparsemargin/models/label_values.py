@@ -115,16 +115,20 @@ def plain_label(value: Any) -> str | bool | int | float:
     if isinstance(value, float | np.floating):
         return _checked_float(value)
     if isinstance(value, Decimal | Rational):
-        if abs(value) > _LARGEST_WHOLE:
-            raise NotALabelError("is too large a number. Give the class a word")
-        if value != int(value):
-            raise NotALabelError("is a measurement, not a class. Give the class a word")
-        return int(value)
+        return _whole(value)
     if isinstance(value, Enum):
         raise NotALabelError(f"is a {type(value).__name__}. Give its value: label.value")
     raise NotALabelError(
         f"is a {type(value).__name__}, neither a number nor text. Give a number or a word"
     )
+
+
+def _whole(value: Any) -> int:
+    if abs(value) > _LARGEST_WHOLE:
+        raise NotALabelError("is too large a number. Give the class a word")
+    if value != int(value):
+        raise NotALabelError("is a measurement, not a class. Give the class a word")
+    return int(value)
 
 
 def _checked_text(text: str) -> str:
@@ -152,7 +156,7 @@ def unwrapped(y: Any) -> Any:
     missing labels become None or pandas.NA, which NumPy's own types can't hold.
     """
     if isinstance(y, np.ma.MaskedArray):
-        return np.where(np.ma.getmaskarray(y), None, y.astype(object).data)
+        return np.ma.filled(y.astype(object), None)
     if hasattr(y, "to_pylist"):  # pyarrow
         return y.to_pylist()
     dtype = getattr(y, "dtype", None)

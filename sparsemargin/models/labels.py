@@ -19,6 +19,7 @@ import numpy as np
 
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import shown
 from sparsemargin.models.label_values import (
     DROP_ROWS,
@@ -44,6 +45,9 @@ _PLAIN_NUMBER = re.compile(r"\+?(-?)(0|[1-9][0-9]*)(?:\.0)?")
 # Truths as Python, R, and JSON and pyarrow write them.
 _TRUTHS = {each: each.capitalize() for word in ("true", "false") for each in
            (word, word.upper())}  # fmt: skip
+
+# Of fewer rows, as in scikit-learn, all labels may differ.
+_FEW_ROWS = 20
 
 _NOT_FINITE = {"nan", "inf", "infinity"}
 
@@ -584,8 +588,8 @@ def _refuse_missing_among_numbers(labels: list[str], names: str) -> None:
     marks = [label for label in words if label.lower().lstrip("+-") in _NOT_FINITE]
     if marks and len(marks) == len(words) < len(labels):
         raise ValueError(
-            f"{names} has the label {first_labels(marks[:1])} among numbers: this row has no label. "
-            "Give it one, or drop the row; or write the classes as words."
+            f"{names} has the label {first_labels(marks[:1])} among numbers: such a row has no "
+            "label. Give it one, or drop the row; or write the classes as words."
         )
 
 
@@ -594,6 +598,22 @@ def refuse_lone(classes: np.ndarray, name: str) -> None:
     if len(classes) < 2:
         lone = first_labels(classes.tolist())
         raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
+
+
+def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
+    """Warn, as scikit-learn does, where more than half of the labels of more than 20 rows differ.
+
+    Parameters
+    ----------
+    n_classes, n_rows : int
+    name : str
+        Where the labels are: "y", or names of files.
+    """
+    if n_rows > _FEW_ROWS and n_classes > round(n_rows / 2):
+        warn_user(
+            f"{name} has {n_classes:,} different labels in {n_rows:,} rows, more than half of "
+            "them. Are these classes? Each label is learned as a class of its own."
+        )
 
 
 class Choice:

@@ -46,7 +46,7 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     if is_plain_csr(X):
         return X
     refuse_other_data(X)
-    check_sparse(X)
+    X = check_sparse(X)
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
     return X if issparse(X) else _csr_of(X)
@@ -65,22 +65,51 @@ def _csr_of(X: np.ndarray) -> csr_matrix:
     return csr_matrix((values, columns, indptr), shape=X.shape)
 
 
-def check_sparse(X: Any, name: str = "X") -> None:
-    """Refuse a sparse matrix whose arrays don't go together; anything else passes.
+# The arrays of integers that each sparse format has beside its values.
+_INTEGERS = {
+    "csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"), "dia": ("offsets",),
+}  # fmt: skip
 
-    scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
-    which converts, sorts and slices, then reads and writes wherever they lead.
+
+def check_sparse(X: Any, name: str = "X") -> Any:
+    """Return a sparse matrix in native byte order, or refuse it where its arrays don't go together;
+    anything else passes as it is.
+
+    scipy looks at the arrays when it makes a matrix, and not when they are set later. Its compiled
+    code, which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is corrupted, or has not two dimensions.
     """
     if not issparse(X):
-        return
+        return X
     if len(X.shape) != 2:
         raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
     try:
+        X = _native(X)
         _check_arrays(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{name} is corrupted: {error}. Rebuild the matrix from its source."
         ) from None
+    return X
+
+
+def _native(X: Any) -> Any:
+    """The same matrix, with copies of the arrays that are in the other byte order, which scipy does
+    not take."""
+    arrays = {name: np.asarray(getattr(X, name)) for name in _INTEGERS.get(X.format, ())}
+    if arrays:
+        arrays["data"] = np.asarray(X.data)
+    foreign = {name: array for name, array in arrays.items() if not array.dtype.isnative}
+    if foreign:
+        X = copy(X)
+    for name, array in foreign.items():
+        setattr(X, name, array.astype(array.dtype.newbyteorder("=")))
+    return X
 
 
 def _check_arrays(X: Any) -> None:
@@ -88,9 +117,7 @@ def _check_arrays(X: Any) -> None:
     if max(X.shape) > sys.maxsize:
         raise ValueError(f"no index counts as far as its shape {X.shape}")
     looked_at = copy(X)
-    integers = {"csr": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
-    integers["csc"] = integers["bsr"] = integers["csr"]
-    for name in integers.get(X.format, ()):
+    for name in _INTEGERS.get(X.format, ()):
         array = np.asarray(getattr(X, name))
         if array.dtype.kind not in "iu":
             raise TypeError(f"its {name} are of type {array.dtype}, not integers")
@@ -98,6 +125,10 @@ def _check_arrays(X: Any) -> None:
             # Differences of unsigned numbers wrap, and a fall would pass for a rise.
             setattr(looked_at, name, array.astype(np.int64))
     if X.format in ("csr", "csc", "bsr"):
+        # scipy looks at no pointer where the last one is 0.
+        pointers = np.asarray(looked_at.indptr)
+        if (pointers[1:] < pointers[:-1]).any():
+            raise ValueError("its row pointers fall")
         looked_at.check_format(full_check=True)
     elif X.format == "coo":
         coo_array((X.data, (X.row, X.col)), shape=X.shape)
