@@ -29,7 +29,7 @@ from sparsemargin.cli.options import (
     make_command,
 )
 from sparsemargin.io.compression import HEAD_BYTES, codec_of
-from sparsemargin.io.documents import pieces
+from sparsemargin.io.documents import pieces, take_labels
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
@@ -143,22 +143,25 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
 
 def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
     """From a reading of all texts."""
-    labels = Counter[str]()
+    table, rows_of = LabelTable(), Counter[int]()
     counts = Counter[int]()
-    for piece in pieces(source, replace(how, multilabel=True, counted=False)):
+    for piece in pieces(source, replace(how, multilabel=True, commas=False, counted=False)):
         documents = piece()
-        cut = documents.cut
         for note in documents.notes:
             warnings.warn(note, stacklevel=1)
-        labels.update(cut.labels)
-        counts.update(cut.counts.tolist())
+        labels = Counter(documents.cut.labels)
+        ids = take_labels(table, list(labels), documents.numeric).tolist()
+        for label, n_rows in zip(ids, labels.values(), strict=True):
+            rows_of[label] += n_rows
+        counts.update(documents.cut.counts.tolist())
+    texts = table.short_texts()
     return {
         "compression": _compression(source),
         "form": how.of(source),
         "rows": counts.total(),
         "rows_without_label": counts[0],
         "rows_of_several_labels": counts.total() - counts[0] - counts[1],
-        "labels": [{"label": text, "rows": n_rows} for text, n_rows in labels.most_common()],
+        "labels": [{"label": texts[i], "rows": n_rows} for i, n_rows in rows_of.most_common()],
     }
 
 

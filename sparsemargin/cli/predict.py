@@ -147,23 +147,26 @@ def command(
 
 
 def _texts(learner: Learner, *, tabs: bool, lists: bool) -> list[bytes]:
-    """The classes as training files wrote them, whatever their encoding; refused if a reader of
-    the predictions could not make out one of them, in lists of them if rows are told these."""
-    marks = "\n\r" + "\t" * tabs + "," * lists
-    texts = []
-    for text in map(label_text, learner.classes_.tolist()):
-        clear = set(marks).isdisjoint(text) and (text != "" or not lists)
+    """The classes as training files have them, in their encoding; line ends, and tabs where tabs
+    separate fields, are written as escapes. A ValueError names a class that a reader of the
+    predictions could not make out, in lists of classes if rows have several."""
+    escapes = str.maketrans({"\n": "\\n", "\r": "\\r", **({"\t": "\\t"} if tabs else {})})
+    texts = dict[bytes, str]()
+    for label in map(label_text, learner.classes_.tolist()):
+        text = label.translate(escapes)
+        clear = not lists or ("," not in text and text != "")
         try:
-            texts.append(text.encode("utf-8", "surrogateescape"))
-            clear = clear and texts[-1].decode("utf-8", "surrogateescape") == text
+            raw = text.encode("utf-8", "surrogateescape")
+            clear = clear and raw.decode("utf-8", "surrogateescape") == text
         except UnicodeEncodeError:
             clear = False
-        if not clear:
+        if not clear or raw in texts:
             raise ValueError(
-                f"The model's class {text!r} can't be told in lines of text. Learn it by another "
+                f"The model's class {label!r} can't be told in lines of text. Learn it by another "
                 "name, or predict in Python, by load_model."
             )
-    return texts
+        texts[raw] = label
+    return list(texts)
 
 
 def _told(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:

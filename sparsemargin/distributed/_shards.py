@@ -123,7 +123,7 @@ class MatrixShard:
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
         if making is not None:
             X = making.rows(X)
-        given.check_sparse(y, "y")
+        y = given.check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
         # A shard without rows is refused later, by its number.

@@ -79,7 +79,7 @@ def learning_curve_over_epochs(
     True
     """
     stops = _check_epochs(epochs)
-    check_sparse(X)
+    X = check_sparse(X)
     estimator, X, X_test = made_rows(estimator, X, y, X_test)
     if not hasattr(estimator, "partial_fit"):
         raise ValueError(f"{type(estimator).__name__} has no partial_fit, by which epochs are run.")

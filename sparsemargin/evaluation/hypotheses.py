@@ -101,7 +101,7 @@ def hypothesis_errors(
     model, X = model_and_rows(model, X)
     _check_log(model)
     at, trials = _check_moments(model, moments)
-    check_sparse(X)
+    X = check_sparse(X)
     y = given.check_labels(y)
     check_consistent_length(X, y)
     return _errors_at(model, X, y, at, trials)

@@ -87,7 +87,7 @@ def selection_stability(
     """
     if top < 1:
         raise ValueError(f"top must be 1 or more, got {top}.")
-    check_sparse(X)  # before scipy slices it
+    X = check_sparse(X)  # before scipy slices it
     pairs = list(check_cv(splits, y, classifier=True).split(X, y))
     if len(pairs) < 2:
         raise ValueError("One model agrees with itself. Pass at least two splits.")

@@ -101,7 +101,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
             "hypothesis='random' predicts each row by another weight vector, so it has no margins. "
             "Fit with hypothesis='last', 'average' or 'vote'."
         )
-    check_sparse(X)
+    X = check_sparse(X)
     y = check_labels(y)
     check_consistent_length(X, y)
     codes = LabelEncoder(model.classes_).transform(y)

@@ -144,6 +144,12 @@ def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
     return Documents(made, replace(origin, numbers=origin.numbers[made.rows]), notes=tuple(notes))
 
 
+def take_labels(table: LabelTable, labels: list[str], numeric: bool) -> np.ndarray:
+    """The ids of labels of texts, which are taken into the table as numbers, where they can be, or
+    as words."""
+    return table.take(labels, [number_of(label) if numeric else nan for label in labels])
+
+
 class DocumentCorpus(Corpus):
     """Files of texts, whose rows the `transform` of a vectorizer, or of a pipeline's steps, makes:
     so many features. `n_threads` make rows, while the consumer is at work on those before."""
@@ -252,7 +258,7 @@ class DocumentCorpus(Corpus):
         if self.reading.multilabel:
             start = pointers_of(counts, np.dtype(np.int64))
         new = [label for label in dict.fromkeys(labels) if label not in ids]
-        taken = table.take(new, [number_of(label) if documents.numeric else nan for label in new])
+        taken = take_labels(table, new, documents.numeric)
         ids.update(zip(new, taken.tolist(), strict=True))
         codes = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
         return LabelledRows(

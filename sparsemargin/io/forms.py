@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from sparsemargin.io.sources import MATRIX_ENDS, Source
+from sparsemargin.models.label_values import file_labels
 
 #: Forms that files of texts have, which the ends of their names tell.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
@@ -86,6 +87,8 @@ class DocumentForm:
     counted: bool = True
     has_labels: bool | None = None
     classes: frozenset[str] | None = None
+    #: Whether commas part labels; None: where a text may have several.
+    commas: bool | None = None
 
     def of(self, source: Source) -> TextForm:
         """The form of one of the files."""
@@ -118,7 +121,7 @@ class DocumentForm:
             f"{argument}=COLUMN; the first line of a .csv names its columns."
         )
 
-    def labels_of(self, label: str) -> list[str]:
-        """The labels of a text, separated by commas if there may be several."""
-        labels = label.split(",") if self.multilabel and not is_list(label) else [label]
-        return [each.strip() for each in labels if each.strip()]
+    def labels_of(self, value: Any) -> list[str]:
+        """The labels of a text by the value of its field; a NotALabelError where it is none."""
+        commas = self.multilabel if self.commas is None else self.commas
+        return file_labels(value, commas and not (isinstance(value, str) and is_list(value)))

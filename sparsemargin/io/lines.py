@@ -14,7 +14,16 @@ from sparsemargin._shown import quoted
 from sparsemargin.io.forms import DocumentForm, is_list
 from sparsemargin.io.reading import SEVERAL_LABELS
 from sparsemargin.io.sources import TextBlock
-from sparsemargin.models.labels import label_text, number_of
+from sparsemargin.models.label_values import (
+    INDICATOR,
+    NO_LABEL,
+    NotALabelError,
+    file_text,
+    is_indicator,
+    quoted_value,
+    spaced_label,
+)
+from sparsemargin.models.labels import number_of
 from sparsemargin.text.analysis import Parts
 
 #: What labels begin with in fastText's form.
@@ -123,10 +132,19 @@ class Lines:
         line = Parts(self.text, self.starts, self.ends)[row]
         return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
 
-    def made(self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any]) -> list[Any]:
-        """What is made of what stands there: few strings, each of them often."""
+    def made(
+        self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any
+    ) -> list[Any]:
+        """What is made of the labels that stand there, of which few differ; `rows` are their lines,
+        for errors."""
         found = [self.text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
-        known = {each: make(each.decode()) for each in set(found)}
+        known = dict[bytes, Any]()
+        for each in dict.fromkeys(found):
+            try:
+                known[each] = make(each.decode())
+            except NotALabelError as error:
+                label = quoted_value(each.decode())
+                raise LineError(int(rows[found.index(each)]), f"label {label} {error}.") from None
         return list(map(known.__getitem__, found))
 
 
@@ -155,6 +173,33 @@ def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
     return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
 
 
+def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
+    """Texts and labels by the values of two columns; a `LineError` names the row of a value that
+    is neither, or is missing."""
+    if set(map(type, texts)) != {str}:
+        texts = list(_converted(texts, how.text, file_text, EMPTY))
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS)
+    if is_indicator(labels):
+        raise LineError(0, f"{how.label!r} {INDICATOR}.")
+    found = flat(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
+    return single(Cut(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label)))
+
+
+def _converted(
+    values: list[Any], name: str, convert: Callable[[Any], Any], missing: str, first: int = 0
+) -> Iterator[Any]:
+    """What is made of the values of a column, from that of the first row on; a `LineError` names
+    the row of one that is wrong."""
+    for row, value in enumerate(values, first):
+        try:
+            yield convert(value)
+        except NotALabelError as error:
+            if error.missing:
+                raise LineError(row, missing.format(name)) from None
+            raise LineError(row, f"{name!r} = {quoted_value(value)} {error}.") from None
+
+
 def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
     """Cut lines ``LABEL<tab>text``, of which the text is what follows the first tab, or lines
     without labels, each of which is a text."""
@@ -171,7 +216,7 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
     texts = Parts(lines.text, np.minimum(tabs + 1, lines.ends), lines.ends)
     if not how.labelled:
         return Cut(texts, *_NO_LABELS, verdict=verdict)
-    labels = flat(lines.made(lines.starts, tabs, how.labels_of))
+    labels = flat(lines.made(lines.starts, tabs, how.labels_of, range(len(lines))))
     return single(Cut(texts, *labels), how, lines.unlabelled)
 
 
@@ -244,13 +289,15 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
         return Cut(texts, *_NO_LABELS)
     for row in rows[names == stops][:1].tolist():
         raise lines.unlabelled(row)
-    return single(Cut(texts, lines.made(names, stops, str), counts), how, lines.unlabelled)
+    return single(
+        Cut(texts, lines.made(names, stops, spaced_label, rows), counts), how, lines.unlabelled
+    )
 
 
 def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
     """Cut lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
     space are left out, as readers of JSON lines do."""
-    texts, labels, rows = list[str](), list[list[str]](), list[int]()
+    texts, labels, rows = list[Any](), list[Any](), list[int]()
     for row, line in enumerate(lines):
         if not line.strip():
             continue
@@ -269,16 +316,13 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
         for name in how.columns:
             if name not in record:
                 raise LineError(row, how.missing(name, list(record)))
-            if record[name] is None:
-                raise LineError(row, EMPTY.format(name))
-        texts.append(label_text(record[how.text]))
+        texts.append(record[how.text])
         if how.labelled:
-            label = record[how.label]
-            many = isinstance(label, list)
-            labels.append([*map(label_text, label)] if many else how.labels_of(label_text(label)))
-    found = flat(labels) if how.labelled else _NO_LABELS
-    cut = Cut(texts, found[0], found[1], np.array(rows, int))
-    return single(cut, how, lambda row: LineError(row, EMPTY.format(how.label)))
+            labels.append(record[how.label])
+    try:
+        return cut_values(texts, labels, how)._replace(rows=np.array(rows, int))
+    except LineError as error:
+        raise LineError(rows[error.row], str(error)) from None
 
 
 def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
@@ -301,10 +345,11 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
         if how.labelled and head[1:]:
             times = _check_count(_weight(head[1], row), row)
         texts += [" ".join(_words(features, row, how.counted))] * times
-        labels += [how.labels_of(head[0]) if head else []] * times
+        found = list(_converted(head[:1], "label", how.labels_of, NO_LABEL, row))
+        labels += [found[0] if found else []] * times
         rows += [row] * times
-    found = flat(labels) if how.labelled else _NO_LABELS
-    return Cut(texts, found[0], found[1], np.array(rows, int))
+    ends = flat(labels) if how.labelled else _NO_LABELS
+    return Cut(texts, ends[0], ends[1], np.array(rows, int))
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:

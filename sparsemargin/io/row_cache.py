@@ -3,8 +3,9 @@
 A cache is an archive of arrays (`sparsemargin.io.archive`), into which ``numpy.load`` looks: the
 document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
 ``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
-so on; ``label_texts``, one a line, ``label_numbers``, NaN for words, and ``rows.json`` tell what is
-known once all rows are. It is one file, and no folder, which could not be replaced as a whole.
+so on; ``label_texts``, a list in JSON, ``label_numbers``, NaN for words, and ``rows.json`` tell
+what is known once all rows are. It is one file, and no folder, which could not be replaced as a
+whole.
 
 A cache is written while text is scanned for the first time (`write_cache`), and read through a
 memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
@@ -57,7 +58,6 @@ _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # With a page that is touched, Linux maps those around it up to such bounds.
 _REACH = 1 << 16
-_LINE_END = ord("\n")
 # Blocks of about so many bytes are in memory together while their rows are mixed.
 _MIXED_BYTES = 1 << 26
 
@@ -120,14 +120,13 @@ def _names(i: int, multilabel: bool) -> list[str]:
 def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
     """The first field of the documents that can't be as it is; None: all can."""
     texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
-    n_labels = np.count_nonzero(texts == _LINE_END)
+    n_labels = len(texts) if type(texts) is list else -1
     lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
     sound = {
         "identity": type(told["identity"]) is dict,
         "dtype": told["dtype"] in ("float32", "float64"),
         "multilabel": type(told["multilabel"]) is bool,
-        _TEXTS: texts.dtype == np.uint8 and texts.ndim == 1
-        and (not len(texts) or texts[-1] == _LINE_END),
+        _TEXTS: n_labels >= 0 and all(type(text) is str for text in texts),
         _NUMBERS: numbers.dtype == np.float64 and numbers.shape == (n_labels,)
         and not np.isinf(numbers).any(),
         "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
@@ -172,8 +171,7 @@ def write_cache(
                 n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
                 lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
                 yield rows
-            texts = "".join(f"{text}\n" for text in table.texts)
-            raw = texts.encode("utf-8", "surrogateescape")
+            raw = json.dumps(table.texts).encode("ascii")
             archive.array(_TEXTS, np.frombuffer(raw, np.uint8))
             archive.array(_NUMBERS, np.array(table.numbers, np.float64))
             archive.document(_END, {
@@ -201,8 +199,7 @@ class RowCache:
         self.dtype = np.dtype(told["dtype"])
         self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
         self.lowest, self.highest = told["lowest"], told["highest"]
-        texts = bytes(told[_TEXTS]).decode("utf-8", "surrogateescape")
-        self.label_texts: list[str] = texts.split("\n")[:-1]
+        self.label_texts: list[str] = told[_TEXTS]
         self.label_numbers: list[float] = told[_NUMBERS].tolist()
         self.block_rows = told["rows"]
         self.n_rows, self.n_blocks = sum(self.block_rows), len(self.block_rows)
@@ -243,7 +240,10 @@ class RowCache:
             told = archive.document(CACHE_DOCUMENT)
             if told["version"] == _VERSION:
                 told |= archive.document(_END)
-                told |= {label: archive.array(label) for label in (_TEXTS, _NUMBERS)}
+                texts = archive.array(_TEXTS)
+                is_text = texts.dtype == np.uint8 and texts.ndim == 1
+                told[_TEXTS] = json.loads(bytes(texts)) if is_text else None
+                told[_NUMBERS] = archive.array(_NUMBERS)
                 wrong = _wrong_field(told, len(archive.map))
                 if wrong:
                     raise ValueError(f"it is wrong at {wrong!r}")

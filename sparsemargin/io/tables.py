@@ -9,18 +9,14 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
-import numpy as np
-
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.layouts import Layout
 from sparsemargin.io.lines import (
-    EMPTY,
     Cut,
     LineError,
     content_of,
-    flat,
+    cut_values,
     not_utf8,
-    single,
 )
 from sparsemargin.io.sources import Source, TextBlock
 
@@ -157,62 +153,30 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
 
 
 def cut_batch(batch: Any, how: DocumentForm) -> Cut:
-    """The texts and labels of a record batch; a `LineError` where one is missing or has a type
-    that can't be read."""
-    for name in how.columns:
-        missing = batch.column(name).is_null()
-        if batch.column(name).null_count:
-            raise LineError(missing.index(True).as_py(), EMPTY.format(name))
-    texts = _strings(batch.column(how.text), how.text)
-    if not how.labelled:
-        return Cut(texts, [], None)
-    labels = _labels(batch.column(how.label), how)
-    cut = Cut(texts, *flat(labels))
-    return single(cut, how, lambda row: LineError(row, EMPTY.format(how.label)))
+    """The texts and labels of a record batch; a `LineError` where one is missing."""
+    texts, *labels = (_values(batch, name, how) for name in how.columns)
+    return cut_values(texts, labels[0] if labels else [], how)
 
 
-def _labels(column: Any, how: DocumentForm) -> list[list[str]]:
-    """The labels of each row: those of a list, or those in a text."""
-    from pyarrow import compute, types
-
-    kinds = types.is_list, types.is_large_list, types.is_fixed_size_list
-    if not any(is_kind(column.type) for is_kind in kinds):
-        return [how.labels_of(each) for each in _strings(column, how.label)]
-    values, ends = column.flatten(), np.cumsum(compute.list_value_length(column).to_numpy())
-    if values.null_count:
-        place = values.is_null().index(True).as_py()
-        row = int(np.searchsorted(ends, place, side="right"))
-        raise LineError(row, f"a label in the list {how.label!r} is empty. Leave it out.")
-    found = _strings(values, how.label)
-    return [found[a:b] for a, b in zip([0, *ends[:-1].tolist()], ends.tolist(), strict=True)]
-
-
-def _strings(column: Any, name: str) -> list[str]:
-    """The values as text, none of them null."""
-    from pyarrow import ArrowInvalid, ArrowNotImplementedError, types
-
-    column = getattr(column, "storage", column)
-    if types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
+def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
+    """The values of a column as Python has them; a `LineError` names the row of one that can't be
+    read."""
+    if name not in batch.schema.names:
+        raise LineError(0, how.missing(name, batch.schema.names))
+    column = batch.column(batch.schema.names.index(name))
     try:
-        if types.is_nested(kind):
-            raise ArrowNotImplementedError
-        if not (types.is_string(kind) or types.is_large_string(kind)):
-            column = column.cast("large_string")
-        # pyarrow does not check the text of a file.
-        column.validate(full=True)
-    except ArrowNotImplementedError:
+        return column.to_pylist()
+    except (ValueError, OverflowError, NotImplementedError):
+        return [_value(column, name, row) for row in range(len(column))]
+
+
+def _value(column: Any, name: str, row: int) -> Any:
+    try:
+        return column[row].as_py()
+    except UnicodeDecodeError:
         raise LineError(
-            0, f"the column {name!r} has the type {str(kind)[:60]}, which is no text. Make a "
-            "column of texts from it, and pass its name.",
-        ) from None  # fmt: skip
-    except ArrowInvalid:
-        for row, value in enumerate(column.cast("large_binary").to_pylist()):
-            try:
-                value.decode()
-            except UnicodeDecodeError as error:
-                raise LineError(row, f"{name!r} is not UTF-8: {error}.") from None
-        raise
-    strings: list[str] = column.to_pylist()
-    return strings
+            row, f"{name!r} is not UTF-8. Write the file anew from its source."
+        ) from None
+    except (ValueError, OverflowError, NotImplementedError) as error:
+        raise LineError(row, f"{name!r} is of type {column.type}, which can't be read: {error}. "
+                        "Make text or whole numbers of it.") from None  # fmt: skip

@@ -23,7 +23,12 @@ from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
 from sparsemargin._engine.rows.parts import part_of
-from sparsemargin.models.class_weights import Targets, rows_by_class, steps_by_class
+from sparsemargin.models.class_weights import (
+    Targets,
+    refuse_no_rows,
+    rows_by_class,
+    steps_by_class,
+)
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
 from sparsemargin.models.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.parameters import SharedParameters, declarations
@@ -256,6 +261,7 @@ class Learner(SharedParameters, Attributes):
                     before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
                 )  # fmt: skip
+            refuse_no_rows(targets, self._fitted.class_weight, weights)
             task = self._task(
                 rows, targets, weights, check=check,
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),

@@ -83,7 +83,39 @@ def _to_scale(weight: np.ndarray) -> np.ndarray:
 def _checked(weight: np.ndarray) -> np.ndarray:
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
+    if not weight.any():
+        raise ValueError(
+            "class_weight is 0 for every class: there is nothing to learn from. Give two classes "
+            "or more a weight above 0."
+        )
     return weight
+
+
+def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
+    """Refuse rows that have one class each, if the weights of the rows and of their classes leave
+    none of them.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_rows,) or Positives
+    steps : ndarray of shape (2, n_labels)
+        As of `steps_by_class`.
+    weights : ndarray of shape (n_rows,), or None
+
+    Raises
+    ------
+    ValueError
+        If each row has weight 0 or a class of weight 0.
+    """
+    if isinstance(targets, Positives) or steps.all():
+        return
+    counted = (steps[:, 0] if steps.shape[1] == 1 else steps[1])[targets] > 0
+    if not (counted if weights is None else counted & (weights > 0)).any():
+        beside = "" if weights is None else "sample_weight and "
+        raise ValueError(
+            f"{beside}class_weight leave no row to learn from: every row has weight 0, or a class "
+            "of weight 0. Give rows of two classes or more a weight above 0."
+        )
 
 
 def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:

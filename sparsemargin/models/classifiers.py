@@ -38,6 +38,7 @@ from sparsemargin.models.labels import (
     joined,
     multilabel_targets,
     refuse_lone,
+    warn_of_many_classes,
 )
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
@@ -209,6 +210,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
                 first = Beginning(X, earlier.classes, earlier.form)
                 return self._learn(X, targets, weights, seed, first, None)
             targets, classes = found_targets(y)
+            if isinstance(y, np.ndarray):
+                warn_of_many_classes(len(classes), len(y), "y")
             form = y.form if isinstance(y, MultilabelTargets) else None
             first = Beginning(X, classes, form, sparse=sparse)
             slice_seed = random.randint(LARGEST_SEED)
@@ -346,7 +349,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         """X as CSR, and the labels in y; `before` is what has been learned, None: nothing, and
         `n_columns` are those of an indicator that is given as lists."""
         X = self._check_X(X, reset=before is None)
-        check_sparse(y, "y")
+        y = check_sparse(y, "y")
         many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
@@ -487,12 +490,12 @@ where rows may have several
         float
         """
         fitted = self._fitted
-        check_sparse(y, "y")
+        y = check_sparse(y, "y")
         many = None
         if fitted.many:
             many = multilabel_targets(y, 0 if fitted.form == "lists" else None)
         if many is None:
-            return float(super().score(X, y, sample_weight))
+            return float(super().score(X, given.check_labels(y), sample_weight))
         rows = self._check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
         told = self._labels_of(rows, choice_of(fitted))

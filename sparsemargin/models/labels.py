@@ -12,21 +12,26 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import Any, Literal, NoReturn, Self, get_args
 
 import numpy as np
 
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import shown
+from sparsemargin.models.label_values import (
+    DROP_ROWS,
+    is_missing,
+    label_array,
+    unwrapped,
+)
+from sparsemargin.models.label_values import label_text as label_text
 
 #: What labels of rows that may have several came as, and predictions are given back as.
 Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
-
-# Whole numbers beyond are written with an exponent.
-_LARGEST_IN_FULL = 1e16
 
 # Integer labels are looked up in a table where they span no more than this.
 _WIDEST_TABLE = 1 << 20
@@ -34,12 +39,23 @@ _WIDEST_TABLE = 1 << 20
 # Words that are no numbers to files may be classes that are, such as 1 and -1 but not 01 or 1.0.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 
-# The id of a number that is several classes.
+# Plain whole numbers as words: with a sign, and with the point that floats have in a csv.
+_PLAIN_NUMBER = re.compile(r"\+?(-?)(0|[1-9][0-9]*)(?:\.0)?")
+
+# Truths as Python, R, and JSON and pyarrow write them.
+_TRUTHS = {each: each.capitalize() for word in ("true", "false") for each in
+           (word, word.upper())}  # fmt: skip
+
+# Of fewer rows, as in scikit-learn, all labels may differ.
+_FEW_ROWS = 20
+
+_NOT_FINITE = {"nan", "inf", "infinity"}
+
+# The id of a number, or a word, that is several classes.
 _EQUAL = -2
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _NUMBERS = (int, float, np.number, np.bool_)
-_ONE_TYPE = "Give labels of one type, numbers or text."
 _NO_NEW_CLASS = (
     "Leave such rows out, or fit anew with all classes, which partial_fit needs in its first call."
 )
@@ -52,7 +68,8 @@ def first_labels(labels: Sequence[Any], most: int = 10) -> str:
 
 
 def number_of(label: Any) -> float:
-    """What a label is as a number; NaN for words, among them what only Python takes for a number.
+    """Return the number that a label is; NaN for words. Words that only Python takes for numbers,
+    and infinities, are words.
 
     Examples
     --------
@@ -62,37 +79,51 @@ def number_of(label: Any) -> float:
     if isinstance(label, str) and not (label.isascii() and label.strip() == label):
         return nan
     try:
-        return float(label)
-    except (TypeError, ValueError):
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
         return nan
+    return number if isfinite(number) else nan
 
 
-def label_text(label: Any) -> str:
-    """A class as text has it: whole numbers without a point, words as they are.
+def word_of(text: str) -> str:
+    """What labels of files of texts are compared by: the same for 1, +1 and 1.0, and for true,
+    True and TRUE; other words stay as they are.
 
     Examples
     --------
-    >>> label_text(-1.0), label_text(0.5), label_text("spam")
-    ('-1', '0.5', 'spam')
+    >>> word_of("+1"), word_of("1.0"), word_of("01"), word_of("TRUE")
+    ('1', '1', '01', 'True')
     """
-    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
-        return str(int(label))
-    return str(label)
+    number = _PLAIN_NUMBER.fullmatch(text)
+    if number is not None:
+        return "0" if number[2] == "0" else number[1] + number[2]
+    return _TRUTHS.get(text, text)
 
 
-def _key(label: Any, number: float | None = None) -> float | str:
-    """What labels are told apart by: the number, or the word."""
-    number = number_of(label) if number is None else number
-    return str(label) if isnan(number) else number
+def _key(text: str, number: float) -> float | str:
+    """What a label of a file is compared by: its number, or, where that is NaN, its word."""
+    return word_of(text) if isnan(number) else number
 
 
-def _refuse_equal(classes: Sequence[Any], number: float) -> NoReturn:
-    """Refuse a label that may be several of the classes."""
-    same = [label_text(each) for each in classes if number_of(each) == number]
-    raise ValueError(
-        f"The classes {' and '.join(same[:2])} are equal as numbers, by which labels in svmlight "
-        "text are told apart. Rename one of them."
-    )
+def _other_key(key: float | str) -> float | str:
+    """The word that a number is written as, or the number that a word is the plain writing of, else
+    the word itself: labels of files that have numbers and of files that have words are one."""
+    if not isinstance(key, str):
+        return label_text(key)
+    number = number_of(key)
+    return number if label_text(number) == key else key
+
+
+def _refuse_equal(classes: Sequence[Any], label: str | float) -> NoReturn:
+    """Refuse a label, a word or a number, that may be several of the classes."""
+    texts = [label_text(each) for each in classes]
+    if isinstance(label, str):
+        same = [text for text in texts if word_of(text) == label]
+        how = "one label in files of texts"
+    else:
+        same = [text for text in texts if number_of(text) == label]
+        how = "equal as numbers, by which labels in svmlight text are told apart"
+    raise ValueError(f"The classes {' and '.join(same[:2])} are {how}. Rename one of them.")
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray | None:
@@ -104,11 +135,29 @@ def whole_numbers(y: np.ndarray) -> np.ndarray | None:
     return whole if np.array_equal(whole, y) else None
 
 
+def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """The place of each label among the sorted classes, int64; -1 for labels that are none.
+
+    Text is no number, and integers are compared exactly, also with those of another type.
+    """
+    if not len(classes) or (classes.dtype.kind == "U") != (labels.dtype.kind == "U"):
+        return np.full(len(labels), -1, dtype=np.int64)
+    if labels.dtype != classes.dtype and np.result_type(labels, classes).kind == "f":
+        large = [each for each in (classes, labels) if len(each) and np.abs(each).max() > 2**53]
+        if large:
+            classes, labels = classes.astype(object), labels.astype(object)
+    codes = np.searchsorted(classes, labels).astype(np.int64, copy=False)
+    codes[codes == len(classes)] = 0
+    codes[classes[codes] != labels] = -1
+    return codes
+
+
 class LabelTable:
     """All labels met so far, numbered in the order of their first rows.
 
-    Labels that are the same number, such as 1 and +1, are one label. `texts` are as first written,
-    `numbers` NaN for words, which may look like numbers, too.
+    Labels with the same number are one label, and so are words that `word_of` makes the same.
+    `texts` are as first written. `numbers` are NaN for words: svmlight text and Vowpal Wabbit's
+    form have numbers, other files of texts have words, which may look like numbers.
     """
 
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
@@ -124,19 +173,21 @@ class LabelTable:
         numbers; True and False are 1 and 0 as well."""
         labels, table = classes.tolist(), cls()
         table.texts, table.numbers = [*map(label_text, labels)], [*map(number_of, labels)]
-        for code, key in enumerate(map(_key, table.texts, table.numbers)):
-            table._ids[key] = _EQUAL if key in table._ids else code
-        table._ids.update(zip(table.texts, range(len(labels)), strict=True))
+        for code, (text, number) in enumerate(zip(table.texts, table.numbers, strict=True)):
+            for key in {word_of(text), _key(text, number)}:
+                table._ids[key] = _EQUAL if key in table._ids else code
         return table
 
     def take(self, texts: Any, numbers: Any) -> np.ndarray:
         """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
         ids = np.empty(len(texts), dtype=np.int32)
         for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
-            ids[i] = self._ids.setdefault(_key(text, number), len(self.texts))
+            key = _key(text, number)
+            ids[i] = self._ids.setdefault(key, len(self.texts))
             if ids[i] == _EQUAL:
-                _refuse_equal(self.texts, number)
+                _refuse_equal(self.texts, key)
             if ids[i] == len(self.texts):
+                self._ids.setdefault(_other_key(key), len(self.texts))
                 self.texts.append(text)
                 self.numbers.append(number)
         return ids
@@ -155,10 +206,18 @@ class LabelTable:
 
     def values(self) -> np.ndarray:
         """The labels: float64 where all are numbers, as `load_svmlight` gives them, or are words
-        that are plain whole numbers; else str."""
+        that are plain whole numbers, or numbers as programs write them; else str."""
         if all(map(_WHOLE.fullmatch, self.texts)):
             return np.array(self.texts, dtype=np.float64)
-        return np.array(self.texts if any(map(isnan, self.numbers)) else self.numbers)
+        if not any(map(isnan, self.numbers)):
+            return np.array(self.numbers)
+        written = list(map(number_of, self.texts))
+        if any(number % 1 for number in written) and all(
+            label_text(number) == word_of(text)
+            for number, text in zip(written, self.texts, strict=True)
+        ):
+            return np.array(written)
+        return np.array(self.texts)
 
     def short_texts(self) -> list[str]:
         """The labels by id, numbers as `label_text` has them."""
@@ -166,8 +225,13 @@ class LabelTable:
         return [text if isnan(number) else label_text(number) for text, number in given]
 
     def find(self, label: Any) -> int:
-        """The id of a label given as a number or as text; -1: not met so far."""
-        return self._ids.get(label_text(label), self._ids.get(_key(label), -1))
+        """The id of a label given as a number or as text; -1 if it has not been met so far."""
+        found = self._ids.get(word_of(label_text(label)), -1)
+        if found < 0:
+            by_number = self._ids.get(number_of(label), -1)
+            # Words that are equal as numbers only, such as 01 and 1, are not the same label.
+            found = -1 if by_number < 0 or isnan(self.numbers[by_number]) else by_number
+        return found
 
 
 class UnknownLabelError(Exception):
@@ -205,7 +269,7 @@ class LabelEncoder:
         """One for text that tells rows with this label, perhaps among others, from the rest."""
         encoder = LabelEncoder([-1.0, 1.0])
         encoder.positive, encoder._others = positive, 0
-        encoder._code_of = {_key(positive): 1, label_text(positive): 1}
+        encoder._code_of = {number_of(positive): 1, word_of(label_text(positive)): 1}
         return encoder
 
     def fit_transform(self, y: Any) -> Any:
@@ -225,16 +289,13 @@ class LabelEncoder:
     def transform(self, y: Any) -> Any:
         """The code of each row's class, int64; a ValueError names the first label that is none of
         the classes, and its row."""
-        codes = np.searchsorted(self.classes, y)
-        codes[codes == len(self.classes)] = 0
-        unknown = self.classes[codes] != y
-        if unknown.any():
-            row = int(np.flatnonzero(unknown)[0])
+        codes = places_among(self.classes, y)
+        for row in np.flatnonzero(codes < 0)[:1].tolist():
             raise ValueError(
                 f"y[{row}] = {y[row : row + 1].tolist()[0]!r} is not among the model's "
                 f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
             )
-        return codes.astype(np.int64, copy=False)
+        return codes
 
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
         """The classes of rows of text, by the ids that always the same table gives each row's
@@ -251,10 +312,10 @@ class LabelEncoder:
         self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
     ) -> np.ndarray:
         known = len(self._of_ids)
-        keys = map(_key, table.texts[known:], table.numbers[known:])
+        keys = list(map(_key, table.texts[known:], table.numbers[known:]))
         new = np.array([self._code_of.get(key, self._others) for key in keys], dtype=np.int64)
-        for number in np.array(table.numbers[known:])[new == _EQUAL]:
-            _refuse_equal(self.classes.tolist(), number)
+        for at in np.flatnonzero(new == _EQUAL).tolist():
+            _refuse_equal(self.classes.tolist(), keys[at])
         self._of_ids = np.append(self._of_ids, new)
         codes = self._of_ids[ids]
         unknown = np.flatnonzero(codes < 0)
@@ -267,12 +328,12 @@ class LabelEncoder:
 
 @dataclass(frozen=True)
 class MultilabelTargets:
-    """Labels of rows that may have several, as they are given: the Positives of an indicator of
-    `shape`, or lists."""
+    """Labels of rows that may have several, as they are given: the columns of an indicator of
+    `shape`, or the labels of lists, all of them end to end."""
 
     form: Form
     shape: tuple[int, ...]
-    given: Any
+    given: Positives
 
     @property
     def columns(self) -> np.ndarray | None:
@@ -292,22 +353,23 @@ class MultilabelEncoder(LabelEncoder):
         """Find all labels there are, sorted, and the codes of each row's; a ValueError
         where lists have no label, or labels of several types."""
         self.form = y.form
-        self.classes = _sorted_labels(y.given) if y.columns is None else y.columns
+        self.classes = np.unique(y.given.labels) if y.columns is None else y.columns
+        if not len(self.classes):
+            raise ValueError("No row of y has a label: nothing to learn.")
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
         """The codes of each row's labels; a ValueError names the first label that is none of the
         classes, and its row, or the number of labels of an indicator that has another."""
-        codes = self._codes_of(y)
-        if y.form == "lists" and -1 in codes.labels:
-            row = int(np.searchsorted(codes.starts, codes.labels.argmin(), side="right")) - 1
-            known = set(self.classes.tolist())
-            label = next(label for label in y.given[row] if label not in known)
-            raise ValueError(
-                f"y[{row}] has the label {label!r}, which is not among the model's "
-                f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
-            )
-        return codes
+        if y.columns is None:
+            for at in np.flatnonzero(places_among(self.classes, y.given.labels) < 0)[:1].tolist():
+                row = int(np.searchsorted(y.given.starts, at, side="right")) - 1
+                label = y.given.labels[at : at + 1].tolist()[0]
+                raise ValueError(
+                    f"y[{row}] has the label {label!r}, which is not among the model's "
+                    f"classes {self.classes.tolist()}. {_NO_NEW_CLASS}"
+                )
+        return self._codes_of(y)
 
     def transform_ids(
         self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None
@@ -342,17 +404,10 @@ class MultilabelEncoder(LabelEncoder):
                     f"{len(self.classes)}. Pass a column for each of these; others need a new fit."
                 )
             return y.given
-        known = {label: code for code, label in enumerate(self.classes.tolist())}
-        ends, codes = [0], list[int]()
-        for i, row in enumerate(y.given):
-            try:
-                codes += sorted({known.get(label, -1) for label in row})
-            except TypeError:
-                raise ValueError(
-                    f"y[{i}] = {row!r} has labels that are neither numbers nor text. {_ONE_TYPE}"
-                ) from None
-            ends.append(len(codes))
-        return Positives(np.array(ends, dtype=np.int64), np.array(codes, dtype=np.int64))
+        # Labels that are none of the classes come first, as code 0, until 1 is subtracted.
+        codes = places_among(self.classes, y.given.labels) + 1
+        starts, labels = label_sets(codes, y.given.starts, len(self.classes) + 1)
+        return Positives(starts, labels - 1)
 
 
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
@@ -364,6 +419,7 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
     """
     from scipy.sparse import issparse
 
+    y = unwrapped(y)
     if not may_have_several(y):
         return None
     if issparse(y):
@@ -376,11 +432,20 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
         return _of_indicator(np.array(y), "dense")
     for i, row in enumerate(y):
         if not _is_collection(row):
+            if is_missing(row):
+                raise ValueError(f"y[{i}] is {row}: this row has no label. {DROP_ROWS}")
             raise ValueError(
                 f"y[{i}] = {row!r} is no list of labels, as other rows are. Pass a list for "
                 "every row, or one class for every row."
             )
-    return MultilabelTargets("lists", (len(y),), y)
+    starts = np.cumsum([0, *map(len, y)], dtype=np.int64)
+
+    def place(at: int) -> str:
+        row = int(np.searchsorted(starts, at, side="right")) - 1
+        return f"y[{row}][{at - starts[row]}]"
+
+    labels = label_array(list(chain.from_iterable(y)), place)
+    return MultilabelTargets("lists", (len(y),), Positives(starts, labels))
 
 
 def may_have_several(y: Any) -> bool:
@@ -389,6 +454,7 @@ def may_have_several(y: Any) -> bool:
 
     if issparse(y):
         return True
+    y = unwrapped(y)
     if not isinstance(y, list | tuple):
         y = np.asarray(y)
         if y.ndim != 1 or y.dtype.kind != "O":
@@ -452,20 +518,6 @@ def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
     )
 
 
-def _sorted_labels(lists: Any) -> np.ndarray:
-    """All labels of the lists."""
-    try:
-        labels = np.array(sorted(set(chain.from_iterable(lists))))
-        sound = labels.ndim == 1 and bool((labels[1:] > labels[:-1]).all())
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"The labels in y can't be sorted: {error}. {_ONE_TYPE}") from None
-    if not sound or labels.dtype.kind not in "biufU":
-        raise ValueError(f"The labels in y are neither numbers nor text. {_ONE_TYPE}")
-    if not len(labels):
-        raise ValueError("No row of y has a label: nothing to learn.")
-    return labels
-
-
 def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
     """The labels of rows, each once and in order, by the codes that text has in any order."""
     n_rows = len(start) - 1
@@ -496,9 +548,16 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
         return LabelEncoder.of_positive(positive)
     if classes is None:
         return None
-    labels = np.array(list(classes) if isinstance(classes, set | frozenset) else classes)
-    labels = np.array(labels.tolist()) if labels.dtype == object else labels
-    as_in_files = labels.astype(np.str_ if labels.dtype.kind in "UO" else np.float64)
+    told = list(classes) if isinstance(classes, set | frozenset) else unwrapped(classes)
+    told = np.ravel(told) if isinstance(told, np.ndarray) else told
+    labels = label_array(told, "classes[{}]".format)
+    if (
+        labels.dtype.kind in "biu"
+        and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
+    ):
+        # A double can't hold them, and files have them as words.
+        labels = labels.astype(np.str_)
+    as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
     return encoder_of(as_in_files, "classes", many)
 
 
@@ -509,8 +568,11 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
         odd = labels[labels % 1 != 0][0]
         raise ValueError(
             f"{names} has labels such as {odd:g}, which are not classes but measurements, and "
-            "can't be learned by a classifier. Give each class a number, or a word."
+            "can't be learned by a classifier. Give each class a number, or a word; or pass all "
+            f"classes as words, such as '{odd:g}': classes=[...]."
         )
+    if labels.dtype.kind == "U":
+        _refuse_missing_among_numbers(labels.tolist(), names)
     classes = np.unique(labels)
     if many:
         if not len(classes):
@@ -520,11 +582,38 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
     return LabelEncoder.of_text(classes)
 
 
+def _refuse_missing_among_numbers(labels: list[str], names: str) -> None:
+    """Refuse the words nan and inf where all other labels are numbers: they mark missing ones."""
+    words = [label for label in labels if isnan(number_of(label))]
+    marks = [label for label in words if label.lower().lstrip("+-") in _NOT_FINITE]
+    if marks and len(marks) == len(words) < len(labels):
+        raise ValueError(
+            f"{names} has the label {first_labels(marks[:1])} among numbers: such a row has no "
+            "label. Give it one, or drop the row; or write the classes as words."
+        )
+
+
 def refuse_lone(classes: np.ndarray, name: str) -> None:
     """Refuse a single class, which there is nothing to tell from."""
     if len(classes) < 2:
         lone = first_labels(classes.tolist())
         raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
+
+
+def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
+    """Warn, as scikit-learn does, where more than half of the labels of more than 20 rows differ.
+
+    Parameters
+    ----------
+    n_classes, n_rows : int
+    name : str
+        Where the labels are: "y", or names of files.
+    """
+    if n_rows > _FEW_ROWS and n_classes > round(n_rows / 2):
+        warn_user(
+            f"{name} has {n_classes:,} different labels in {n_rows:,} rows, more than half of "
+            "them. Are these classes? Each label is learned as a class of its own."
+        )
 
 
 class Choice:

@@ -22,6 +22,7 @@ from sklearn.utils.validation import column_or_1d
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+from sparsemargin.models.label_values import label_array, unwrapped
 from sparsemargin.models.labels import whole_numbers
 
 
@@ -46,7 +47,7 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     if is_plain_csr(X):
         return X
     refuse_other_data(X)
-    check_sparse(X)
+    X = check_sparse(X)
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
     return X if issparse(X) else _csr_of(X)
@@ -65,22 +66,51 @@ def _csr_of(X: np.ndarray) -> csr_matrix:
     return csr_matrix((values, columns, indptr), shape=X.shape)
 
 
-def check_sparse(X: Any, name: str = "X") -> None:
-    """Refuse a sparse matrix whose arrays don't go together; anything else passes.
+# The arrays of integers that each sparse format has beside its values.
+_INTEGERS = {
+    "csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"), "dia": ("offsets",),
+}  # fmt: skip
 
-    scipy looks at them when it makes a matrix, and not when they are set later; its compiled code,
-    which converts, sorts and slices, then reads and writes wherever they lead.
+
+def check_sparse(X: Any, name: str = "X") -> Any:
+    """Return a sparse matrix in native byte order, or refuse it where its arrays don't go together;
+    anything else passes as it is.
+
+    scipy looks at the arrays when it makes a matrix, and not when they are set later. Its compiled
+    code, which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is corrupted, or has not two dimensions.
     """
     if not issparse(X):
-        return
+        return X
     if len(X.shape) != 2:
         raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
     try:
+        X = _native(X)
         _check_arrays(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
             f"{name} is corrupted: {error}. Rebuild the matrix from its source."
         ) from None
+    return X
+
+
+def _native(X: Any) -> Any:
+    """The same matrix, with copies of the arrays that are in the other byte order, which scipy does
+    not take."""
+    arrays = {name: np.asarray(getattr(X, name)) for name in _INTEGERS.get(X.format, ())}
+    if arrays:
+        arrays["data"] = np.asarray(X.data)
+    foreign = {name: array for name, array in arrays.items() if not array.dtype.isnative}
+    if foreign:
+        X = copy(X)
+    for name, array in foreign.items():
+        setattr(X, name, array.astype(array.dtype.newbyteorder("=")))
+    return X
 
 
 def _check_arrays(X: Any) -> None:
@@ -88,9 +118,7 @@ def _check_arrays(X: Any) -> None:
     if max(X.shape) > sys.maxsize:
         raise ValueError(f"no index counts as far as its shape {X.shape}")
     looked_at = copy(X)
-    integers = {"csr": ("indices", "indptr"), "coo": ("row", "col"), "dia": ("offsets",)}
-    integers["csc"] = integers["bsr"] = integers["csr"]
-    for name in integers.get(X.format, ()):
+    for name in _INTEGERS.get(X.format, ()):
         array = np.asarray(getattr(X, name))
         if array.dtype.kind not in "iu":
             raise TypeError(f"its {name} are of type {array.dtype}, not integers")
@@ -98,6 +126,10 @@ def _check_arrays(X: Any) -> None:
             # Differences of unsigned numbers wrap, and a fall would pass for a rise.
             setattr(looked_at, name, array.astype(np.int64))
     if X.format in ("csr", "csc", "bsr"):
+        # scipy looks at no pointer where the last one is 0.
+        pointers = np.asarray(looked_at.indptr)
+        if (pointers[1:] < pointers[:-1]).any():
+            raise ValueError("its row pointers fall")
         looked_at.check_format(full_check=True)
     elif X.format == "coo":
         coo_array((X.data, (X.row, X.col)), shape=X.shape)
@@ -145,25 +177,35 @@ def refuse_other_data(X: Any) -> None:
 
 
 def check_labels(y: Any) -> np.ndarray:
-    """Labels as a one-dimensional array; a ValueError where y is None, has the wrong shape, lacks
-    a label, mixes types, or is continuous."""
+    """Return labels as a one-dimensional array of bool, integer, float or str.
+
+    Raises
+    ------
+    ValueError
+        If y is None, has the wrong shape, lacks a label, mixes types, holds what is no label, or is
+        continuous.
+    """
     if y is None:
         raise ValueError(
             "Learning requires y to be passed, but the target y is None. Give a label for each row "
             "of X."
         )
-    # A column of a table has a dtype too.
-    if isinstance(y, (list, tuple)) or getattr(getattr(y, "dtype", None), "kind", None) == "O":
+    y = unwrapped(y)
+    if isinstance(y, list | tuple):
         _refuse_lists(y)
-        _refuse_missing(y)
-        _refuse_mixed(y)
-    if type(y) is not np.ndarray or y.ndim != 1:
-        y = column_or_1d(y, warn=True)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        _refuse_missing(y)
-    if y.dtype.kind not in "biuUS" and whole_numbers(y) is None:
-        check_classification_targets(y)
-    return y
+        if any(isinstance(label, _ROWS) for label in y):
+            y = column_or_1d(y, warn=True)
+    elif type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(np.asarray(y), warn=True)
+    elif y.dtype.kind == "O":
+        _refuse_lists(y)
+    labels = label_array(y)
+    if labels.dtype.kind not in "biuU" and whole_numbers(labels) is None:
+        check_classification_targets(labels)
+    return labels
+
+
+_ROWS = (list, tuple, np.ndarray)
 
 
 def _refuse_lists(y: Any) -> None:
@@ -178,30 +220,6 @@ def _refuse_lists(y: Any) -> None:
                 f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
                 "each row."
             )
-
-
-def _refuse_missing(y: Any) -> None:
-    for i, label in enumerate(y):
-        if label is None or (isinstance(label, float | np.floating) and np.isnan(label)):
-            raise ValueError(
-                f"y[{i}] is {'None' if label is None else 'NaN'}: this row has no label. Leave "
-                "rows without one out of X and y."
-            )
-
-
-def _refuse_mixed(y: Any) -> None:
-    first_of: dict[type, int] = {}
-    for i, label in enumerate(y):
-        kind = str if isinstance(label, str) else type(label)
-        first_of.setdefault(kind, i)
-    words = [i for kind, i in first_of.items() if kind is str]
-    others = [(i, kind) for kind, i in first_of.items() if kind is not str]
-    if words and others:
-        i, kind = others[0]
-        raise ValueError(
-            f"y mixes types: y[{words[0]}] is a str, y[{i}] is of type {kind.__name__}. "
-            "Give labels of one type."
-        )
 
 
 def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:

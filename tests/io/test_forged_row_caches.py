@@ -96,8 +96,10 @@ def test_documents_that_lack_or_contradict_something(path):
 @pytest.mark.parametrize(
     ("name", "array"),
     [
-        ("label_texts", np.frombuffer(b"+1\n-1", np.uint8)),
-        ("label_texts", np.frombuffer(b"+1\n-1\n", np.int8)),
+        ("label_texts", np.frombuffer(b'["+1", 1]', np.uint8)),
+        ("label_texts", np.frombuffer(b'{"+1": 1}', np.uint8)),
+        ("label_texts", np.frombuffer(b'["+1"]', np.uint8)),
+        ("label_texts", np.frombuffer(b'["+1", "-1"]', np.int8)),
         ("label_texts", np.zeros((6, 1), np.uint8)),
         ("label_texts", np.array(["+1", "-1"])),
         ("label_numbers", np.array([1.0, np.inf])),

@@ -92,11 +92,11 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
     labels = [["p"], ["q"], [word]] if many else np.array(["p", "q", word])
     save_model(model_of(labels), tmp_path / "a.model")
     (tmp_path / "rows.svm").write_text("3:1\n1:1\n")
-    refused = ["c\nd", "x\ry", "\udcc3\udca9", *["k,m", ""] * many]
+    refused = ["\udcc3\udca9", *["k,m", ""] * many]
     how = ["predict", tmp_path / "a.model", tmp_path / "rows.svm"]
     for scores in [], ["--scores"]:
         target = tmp_path / f"out{len(scores)}"
-        if word in [*refused, *["t\tb"] * len(scores)]:
+        if word in refused:
             for more in scores, [*scores, "-o", target]:
                 result = run(*how, *more, code=1)
                 assert f"class {word!r} can't be told in lines" in result.stderr
@@ -105,7 +105,9 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
             continue
         run(*how, *scores, "-o", target)
         lines = target.read_bytes().decode().split("\n")[len(scores) : -1]
-        assert [line.split("\t")[0] if scores else line for line in lines] == [word, "p"]
+        written = word.replace("\n", "\\n").replace("\r", "\\r")
+        written = written.replace("\t", "\\t") if scores else written
+        assert [line.split("\t")[0] if scores else line for line in lines] == [written, "p"]
         assert not scores or {line.count("\t") for line in lines} == {3}
 
 

@@ -323,9 +323,9 @@ def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
     (np.full((N_ROWS, 2), "1"), r"y\[0, 0\] = '1' is neither 0 nor 1"),
     ([["a"], "b", []] * 40, r"y\[1\] = 'b' is no list of labels"),
     ([1, [2, 3], []] * 40, r"y\[0\] = 1 is no list of labels, as other rows are"),
-    ([[[1]], [[2]], [[1]]] * 40, "can't be sorted: .*unhashable"),
-    ([["a"], [1], []] * 40, "can't be sorted"),
-    ([[None], [], []] * 40, "neither numbers nor text"),
+    ([[[1]], [[2]], [[1]]] * 40, r"y\[0\]\[0\] = \[1\] is a list, neither a number nor text"),
+    ([["a"], [1], []] * 40, r"y mixes types: y\[0\]\[0\] is of type str, y\[1\]\[0\] is of"),
+    ([[], [None], []] * 40, r"y\[1\]\[0\] is None: this row has no label"),
     ([["a"], ["b"]], "inconsistent numbers of samples"),
 ])  # fmt: skip
 def test_what_is_neither_an_indicator_nor_lists(y, words):
@@ -340,8 +340,8 @@ def test_lists_with_labels_that_were_not_told():
     new = ALMAClassifier().partial_fit
     for told, call in {
         r"y\[2\] has the label 'c'": lambda: model.partial_fit(X, [[], [], ["a", "c"]]),
-        r"y\[1\] = \[\['b'\]\] has labels": lambda: model.partial_fit(X, unsortable),
-        r"y\[1\] = .* that are neither": lambda: model.score(X, unsortable),
+        r"y\[1\]\[0\] = \['b'\] is a list": lambda: model.partial_fit(X, unsortable),
+        r"y\[1\]\[0\] = .* neither a number": lambda: model.score(X, unsortable),
         "classes must be passed on the first call": lambda: new(X, [["a"], [], ["b"]]),
         "not the columns of y": lambda: new(X, np.eye(3, dtype=int), classes=[0, 1]),
     }.items():

@@ -88,7 +88,7 @@ def assert_cache_refused(path, message):
 HEAD = {"version": 1, "identity": {}, "dtype": "float64", "multilabel": False}
 END = {"lowest": 1, "highest": 9, "n_columns": 9}
 LABELS = {
-    "label_texts": np.frombuffer(b"+1\n-1\n", np.uint8), "label_numbers": np.array([1.0, -1.0])
+    "label_texts": np.frombuffer(b'["+1", "-1"]', np.uint8), "label_numbers": np.array([1.0, -1.0])
 }  # fmt: skip
 NAMES = ["data", "indices", "indptr", "labels", "label_start"]
 

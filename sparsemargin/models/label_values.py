@@ -1,0 +1,386 @@
+"""What a label is, wherever it comes from: memory, or a field of a file.
+
+`plain_label` is the one place that decides which values are labels. `label_array` makes an array of
+the labels of rows in memory, and `file_labels` makes the words that files of texts are read as.
+Nothing here needs scikit-learn, pandas, pyarrow or polars.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterable
+from decimal import Decimal
+from enum import Enum
+from math import isfinite, isnan
+from numbers import Integral, Rational
+from typing import Any
+
+import numpy as np
+
+# Whole numbers beyond are written with an exponent.
+_LARGEST_IN_FULL = 1e16
+
+_BYTE_ORDER_MARK = "\ufeff"
+
+# Largest whole number up to which a double holds every one.
+_LARGEST_EXACT = 1 << 53
+
+# Whole decimals and fractions beyond would take much memory as integers.
+_LARGEST_WHOLE = 10**80
+
+# Characters of a value that a message shows.
+_LONGEST_SHOWN = 40
+
+# Types whose values `numpy.array` makes labels of without a loss.
+_PLAIN_TYPES = {str, bool, int, float}
+
+#: The end of a message about rows of memory without a label; the remedy works for lists and arrays.
+DROP_ROWS = (
+    "Leave rows without one out of X and y: "
+    "keep = pandas.notna(numpy.array(y, dtype=object)), then numpy.asarray(X)[keep] (X[keep] if X "
+    "is sparse) and numpy.asarray(y)[keep]."
+)
+
+#: What a field of a file lacks.
+NO_LABEL = "{!r} is empty: this row has no label. Give it one, or drop the row."
+
+_ONE_TYPE = "Give labels of one type, numbers or text."
+_DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+_NAMES_OF_MISSING = {"NAType", "NaTType"}
+
+
+class NotALabelError(ValueError):
+    """A value that is no label. The message is the end of a sentence about the value; `missing`
+    says that there is no value at all."""
+
+    def __init__(self, what: str, *, missing: bool = False) -> None:
+        super().__init__(what)
+        self.missing = missing
+
+
+def label_text(label: Any) -> str:
+    """A class as text has it: whole numbers without a point, words as they are.
+
+    Examples
+    --------
+    >>> label_text(-1.0), label_text(0.5), label_text("spam")
+    ('-1', '0.5', 'spam')
+    """
+    if isinstance(label, float) and label.is_integer() and abs(label) < _LARGEST_IN_FULL:
+        return str(int(label))
+    return str(label)
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value stands for a missing one: None, NaN, NaT, pandas.NA."""
+    if value is None or type(value).__name__ in _NAMES_OF_MISSING:
+        return True
+    if isinstance(value, float | np.floating | Decimal):
+        return bool(isnan(value))
+    return isinstance(value, np.datetime64 | np.timedelta64) and bool(np.isnat(value))
+
+
+def plain_label(value: Any) -> str | bool | int | float:
+    """Return a label as Python's own str, bool, int or float.
+
+    Parameters
+    ----------
+    value : object
+        A str, bytes of UTF-8, a bool, an integer, a finite float, a whole Decimal or Fraction, of
+        Python or NumPy, subclasses such as members of ``(str, Enum)`` included; or a scalar of
+        pyarrow that holds one of these.
+
+    Raises
+    ------
+    NotALabelError
+        If the value is anything else, or is missing.
+    """
+    if hasattr(value, "as_py"):
+        value = value.as_py()
+    if is_missing(value):
+        raise NotALabelError("is missing", missing=True)
+    if isinstance(value, str):
+        return _checked_text(str.__str__(value))
+    if isinstance(value, bytes):
+        try:
+            return _checked_text(value.decode())
+        except UnicodeDecodeError:
+            raise NotALabelError("is bytes that are not UTF-8. Decode the labels first") from None
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    if isinstance(value, _DATES) or type(value).__name__ in ("Period", "Interval"):
+        raise NotALabelError("is a date or a time. Make text of the labels: str(label)")
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        return _checked_float(value)
+    if isinstance(value, Decimal | Rational):
+        return _whole(value)
+    if isinstance(value, Enum):
+        raise NotALabelError(f"is a {type(value).__name__}. Give its value: label.value")
+    raise NotALabelError(
+        f"is a {type(value).__name__}, neither a number nor text. Give a number or a word"
+    )
+
+
+def _whole(value: Any) -> int:
+    if abs(value) > _LARGEST_WHOLE:
+        raise NotALabelError("is too large a number. Give the class a word")
+    if value != int(value):
+        raise NotALabelError("is a measurement, not a class. Give the class a word")
+    return int(value)
+
+
+def _checked_text(text: str) -> str:
+    if "\0" in text:
+        raise NotALabelError("has a NUL character, which NumPy's text can't hold. Delete it")
+    return text
+
+
+def _checked_float(value: float | np.floating) -> float:
+    if not isfinite(value):
+        raise NotALabelError("is infinite. Give the class a finite number, or a word")
+    if float(value) != value:
+        raise NotALabelError("is no number that a double can hold. Give the class a word")
+    return float(value)
+
+
+# ------------------------------------------------------------------------------------ memory
+
+
+def unwrapped(y: Any) -> Any:
+    """Labels of memory as a list, a tuple or a plain array; sparse matrices, tables and all else
+    that `numpy.asarray` reads without a loss stay as they are.
+
+    Columns of pandas, polars and pyarrow may be nullable, and masked arrays may be masked: their
+    missing labels become None or pandas.NA, which NumPy's own types can't hold.
+    """
+    if isinstance(y, np.ma.MaskedArray):
+        return np.ma.filled(y.astype(object), None)
+    if hasattr(y, "to_pylist"):  # pyarrow
+        return y.to_pylist()
+    dtype = getattr(y, "dtype", None)
+    if dtype is None or isinstance(dtype, np.dtype) or getattr(y, "ndim", 1) != 1:
+        return y
+    for name in ("to_list", "tolist"):
+        if hasattr(y, name):
+            return getattr(y, name)()
+    return np.asarray(y, dtype=object)
+
+
+def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
+    """Return labels as a one-dimensional array of bool, integer, float or str.
+
+    Parameters
+    ----------
+    values : list, tuple, or ndarray of shape (n_labels,)
+    place : callable
+        Names the place of a label by its number, for errors.
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+        Arrays of numbers and of str keep their type, in native byte order.
+
+    Raises
+    ------
+    ValueError
+        If a value is missing or no label, labels are of several types, or a number can't be held.
+    """
+    if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
+        return _checked_array(values, place)
+    values = values.tolist() if isinstance(values, np.ndarray) and _keeps_values(values) else values
+    values, types = list(values), set(map(type, values))
+    if not types <= _PLAIN_TYPES or (types == {str} and any("\0" in value for value in values)):
+        for i in (i for i, value in enumerate(values) if is_missing(value)):
+            _placed(values[i], place, i)
+        values = [_placed(value, place, i) for i, value in enumerate(values)]
+        types = set(map(type, values))
+    if len(types) > 1 and types != {int, float}:
+        for i in (i for i, value in enumerate(values) if is_missing(value)):
+            _placed(values[i], place, i)
+        _refuse_mixed(values, place)
+    if types == {str}:
+        return np.array(values, dtype=np.str_)
+    if int in types and max(map(abs, values), default=0) > _LARGEST_EXACT:
+        return _large_integers(values, place)
+    return _checked_array(np.array(values), place)
+
+
+def _keeps_values(array: np.ndarray) -> bool:
+    """Whether `tolist` gives the very values; it makes integers of some dates."""
+    return array.dtype.kind not in "mM"
+
+
+def _placed(value: Any, place: Any, i: int) -> Any:
+    try:
+        return plain_label(value)
+    except NotALabelError as error:
+        if error.missing:
+            shown = "NaN" if isinstance(value, float | np.floating) else value
+            raise ValueError(f"{place(i)} is {shown}: this row has no label. {DROP_ROWS}") from None
+        raise ValueError(f"{place(i)} = {quoted_value(value)} {error}.") from None
+
+
+def quoted_value(value: Any) -> str:
+    """The value as Python writes it, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
+def _refuse_mixed(values: list[Any], place: Any) -> None:
+    first_of: dict[type, int] = {}
+    for i, value in enumerate(values):
+        first_of.setdefault(type(value), i)
+    told = [f"{place(i)} is of type {kind.__name__}" for kind, i in first_of.items()]
+    raise ValueError(f"y mixes types: {', '.join(told[:2])}. {_ONE_TYPE}")
+
+
+def _large_integers(values: list[Any], place: Any) -> np.ndarray:
+    """Integers of which some are beyond those that every double holds."""
+    for i, value in enumerate(values):
+        if isinstance(value, float) or not -(2**63) <= value < 2**64:
+            raise ValueError(
+                f"{place(i)} = {value!r} and other labels are no numbers that one type can hold "
+                "exactly. Make text of all labels: str(label)."
+            )
+    if max(values) < 2**63:
+        return np.array(values, dtype=np.int64)
+    if min(values) < 0:
+        raise ValueError(
+            f"{place(values.index(max(values)))} = {max(values)} and {min(values)} are no numbers "
+            "that one type can hold exactly. Make text of all labels: str(label)."
+        )
+    return np.array(values, dtype=np.uint64)
+
+
+def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
+    """An array of numbers or text in native byte order, its floats being finite."""
+    array = array.astype(array.dtype.newbyteorder("="), copy=False)
+    if array.dtype.kind == "f":
+        for wrong in (np.isnan(array), np.isinf(array)):
+            for i in np.flatnonzero(wrong)[:1].tolist():
+                _placed(array[i], place, i)
+        if array.dtype.itemsize > 8:
+            double = array.astype(np.float64)
+            for i in np.flatnonzero(double != array)[:1].tolist():
+                _placed(array[i], place, i)
+            array = double
+    return array
+
+
+# ------------------------------------------------------------------------------------- files
+
+
+def file_label(value: Any) -> str:
+    """The word that a label of a file is, by its value in a table or in JSON.
+
+    Truths are True and False, whole numbers are written without a point, white space around words
+    is left out.
+
+    Raises
+    ------
+    NotALabelError
+        If the value is no label.
+
+    Examples
+    --------
+    >>> file_label(1.0), file_label(True), file_label(" spam ")
+    ('1', 'True', 'spam')
+    """
+    label = plain_label(value)
+    if isinstance(label, str):
+        word = _word(label)
+        if not word:
+            raise NotALabelError("is empty", missing=True)
+        return word
+    if isinstance(label, float) and not label.is_integer():
+        raise NotALabelError(
+            "is a measurement, not a class. Give each class a word, or a whole number"
+        )
+    return label_text(label)
+
+
+def _word(text: str) -> str:
+    """A label of a file without the white space around it."""
+    word = _checked_text(text.strip())
+    if _BYTE_ORDER_MARK in word:
+        raise NotALabelError(
+            "has a byte-order mark, with which it is another label that looks the same. Delete the "
+            "mark; files that begin with one are named one by one, not joined"
+        )
+    return word
+
+
+def spaced_label(text: str) -> str:
+    """A label that a space ends, as in fastText's form."""
+    if "\xa0" in text:
+        raise NotALabelError(
+            "has a no-break space, which does not end a label. Make the space a plain one"
+        )
+    return _word(text)
+
+
+def file_labels(value: Any, commas: bool) -> list[str]:
+    """All labels of a field of a file: those of a list, or one, or, where `commas` part labels, any
+    number in one word; none where the field is empty.
+
+    Raises
+    ------
+    NotALabelError
+        If one is no label.
+    """
+    if isinstance(value, str):
+        return list(filter(None, map(_word, value.split(",") if commas else [value])))
+    if not isinstance(value, list):
+        return [file_label(value)]
+    labels = []
+    for each in value:
+        try:
+            labels.append(file_label(each))
+        except NotALabelError as error:
+            what = "is no label" if error.missing else str(error)
+            raise NotALabelError(
+                f"is a list in which {quoted_value(each)} {what}. Lists hold names of labels"
+            ) from None
+    if len(set(labels)) < len(labels) and is_indicator([value]):
+        raise NotALabelError(INDICATOR)
+    return labels
+
+
+INDICATOR = (
+    "is a list of 0 and 1, an indicator, which files don't have. Write a list of the names of the "
+    "row's labels"
+)
+
+
+def is_indicator(values: Iterable[Any]) -> bool:
+    """Whether all are lists of one length, of two or more numbers that are 0 or 1."""
+    lengths = set()
+    for value in values:
+        if not isinstance(value, list) or not all(
+            isinstance(each, bool | int | float) and each in (0, 1) for each in value
+        ):
+            return False
+        lengths.add(len(value))
+    return len(lengths) == 1 and lengths.pop() > 1
+
+
+def file_text(value: Any) -> str:
+    """The text that a value of a table or of JSON is; a NotALabelError where it is a list, an
+    object, or bytes that are not UTF-8."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bytes):
+        try:
+            return value.decode()
+        except UnicodeDecodeError:
+            raise NotALabelError("is bytes that are not UTF-8. Make them UTF-8") from None
+    if is_missing(value):
+        raise NotALabelError("is empty", missing=True)
+    if isinstance(value, list | dict | tuple):
+        raise NotALabelError(
+            f"is {'an object' if isinstance(value, dict) else 'a list'}, not a text. Join its "
+            "parts to one text"
+        )
+    return label_text(value)

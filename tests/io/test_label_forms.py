@@ -1,0 +1,247 @@
+"""The same labels from memory and from files of every form: one answer, or one clear refusal."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pytest
+
+from problems.command_line import run
+from problems.label_forms import (
+    CONTAINERS,
+    KINDS,
+    MISSING,
+    REFUSED,
+    TYPED,
+    WRITERS,
+    vectorizer,
+)
+from sparsemargin import fit_text, load_model, save_model
+from sparsemargin.models.label_values import DROP_ROWS
+from sparsemargin.models.labels import label_text, word_of
+
+pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+N_ROWS = 24
+TEXTS = ["waves and salt", "hills and forest"] * (N_ROWS // 2)
+# What Python, numpy or pyarrow say of what should have been looked at before.
+UNCLEAR = re.compile("object is not|unhashable|has no attribute|Unsupported|cannot convert|invalid")
+
+
+def outcome(texts, y=None, **params):
+    """The labels that `fit_text` learns, or what is said of those that are refused."""
+    try:
+        model = fit_text(texts, y, random_state=0, **params)
+    except ValueError as error:
+        told = error
+    else:
+        return sorted(word_of(label_text(label)) for label in model.classes_.tolist())
+    assert type(told) is ValueError, told
+    assert not UNCLEAR.search(str(told)), told
+    return MISSING if "no label" in str(told) else REFUSED
+
+
+def written(path, labels):
+    """Whether the form of the file can hold the labels, with which it is then written."""
+    return held(lambda labels: WRITERS[path.name](path, TEXTS, labels) or path, labels) is not None
+
+
+def held(make, values):
+    """The values in a container, or a file, or None where it can't hold them as they are."""
+    try:
+        return make(values)
+    except Exception:  # whatever pandas, polars and pyarrow raise
+        return None
+
+
+def in_memory(values):
+    """What comes of the values in each container that can hold them."""
+    for name, container in CONTAINERS.items():
+        if name == "polars":
+            pytest.importorskip("polars")
+        given = held(container, values)
+        if given is not None:
+            yield name, given, outcome(TEXTS, given)
+
+
+def in_files(values, folder, **params):
+    """What comes of the values in each form that can hold them."""
+    for name in WRITERS:
+        if written(folder / name, values):
+            yield name, outcome(folder / name, vectorizer=vectorizer(), **params)
+
+
+# Types of values that containers hold; they make other values of all others.
+HELD = {
+    "string": str, "string[pyarrow]": str, "boolean": bool, "Int64": int, "UInt64": int,
+    "int64[pyarrow]": int, "Float64": float,
+}  # fmt: skip
+
+
+def changed_by(name, values):
+    """Whether a container or a form makes other values of these: numpy makes text of mixed types,
+    cuts members of ``(str, Enum)`` and NULs; JSON may mix types, and text has none."""
+    kinds = {type(value) for value in values}
+    if name in ("numpy", "pandas", "polars", "categories"):
+        return len(kinds) > 1 or not kinds <= {str, bool, int, float} or "a\0" in values
+    if name in HELD:
+        return kinds != {HELD[name]}
+    return name.endswith((".csv", ".tsv", ".ft")) or (name == "a.jsonl" and len(kinds) > 1)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_labels_of_a_kind_are_the_same_from_everywhere(kind, tmp_path):
+    values, expected = KINDS[kind]
+    values = values * (N_ROWS // 2)
+    found = {name: got for name, _, got in in_memory(values)}
+    found |= dict(in_files(values, tmp_path))
+    assert {"list", "objects of numpy"} <= set(found)
+    wrong = {name: got for name, got in found.items()
+             if got != expected and not changed_by(name, values)}  # fmt: skip
+    assert not wrong
+    if expected != REFUSED and not any(set("\n\r") & set(each) for each in expected):
+        texts = [name for name in ("a.csv", "b.csv", "a.tsv") if name in found]
+        if kind not in ("bytes", "(str, Enum)", "StrEnum", "IntEnum"):  # written as repr or name
+            assert {tuple(found[name]) for name in texts} <= {tuple(expected)}
+
+
+@pytest.mark.parametrize("missing", [None, math.nan, "NA", "NaT"])
+@pytest.mark.parametrize("kind", ["words", "integers", "truths", "whole floats", "times"])
+def test_a_missing_label_is_told_as_such_and_the_remedy_works(kind, missing, tmp_path):
+    import pandas
+
+    gap = {"NA": pandas.NA, "NaT": pandas.NaT}.get(missing, missing)
+    values = KINDS[kind][0] * (N_ROWS // 2)
+    values[3] = gap
+    found = list(in_memory(values))
+    for name, _, got in found:
+        if name == "numpy" and missing is None and kind == "words":
+            continue  # numpy makes an array of objects of it
+        assert got == MISSING or changed_by(name, values), name
+    assert DROP_ROWS.count("numpy.asarray") == 2
+    if kind != "times":
+        for _, y, got in found:
+            if got != MISSING:
+                continue
+            keep = pandas.notna(np.array(y, dtype=object))
+            model = fit_text(np.asarray(TEXTS)[keep].tolist(), np.asarray(y)[keep], random_state=0)
+            assert len(model.classes_) == 2
+    for name, got in in_files(values, tmp_path):
+        if name.endswith((".csv", ".jsonl", ".parquet")) and kind != "times":
+            assert got == MISSING, name
+
+
+@pytest.mark.parametrize("kind", ["truths", "whole floats", "integers", "words", "figures"])
+def test_a_model_of_one_form_knows_the_labels_of_all_others(kind, tmp_path):
+    values = KINDS[kind][0] * (N_ROWS // 2)
+    paths = [tmp_path / name for name in WRITERS]
+    for path in paths:
+        WRITERS[path.name](path, TEXTS, values)
+    together = fit_text(paths, vectorizer=vectorizer(), random_state=0)
+    assert len(together.classes_) == 2
+    for first in paths:
+        save_model(fit_text(first, vectorizer=vectorizer(), random_state=0), tmp_path / "m")
+        for path in paths:
+            told = json.loads(run("evaluate", tmp_path / "m", path, "--json").stdout)
+            assert (told["rows"], told["unknown_labels"]) == (N_ROWS, [])
+
+
+def test_signs_and_points_of_numbers_are_no_other_labels(tmp_path):
+    """Vowpal Wabbit's form has numbers, the others have words: 1, +1 and 1.0 are one label."""
+    (tmp_path / "a.vw").write_text("+1 | waves\n-1 | hills\n1.0 | waves\n" * 9)
+    (tmp_path / "a.tsv").write_text("1\twaves\n-1.0\thills\n+1\twaves\n" * 9)
+    for names in ["a.vw", "a.tsv"], ["a.tsv", "a.vw"], ["a.tsv"], ["a.vw"]:
+        paths = [tmp_path / name for name in names]
+        model = fit_text(paths, vectorizer=vectorizer(), random_state=0)
+        assert len(model.classes_) == 2
+        for path in paths:
+            counted = json.loads(run("info", path, "--json").stdout)["files"][0]["labels"]
+            assert [each["rows"] for each in counted] == [18, 9]
+
+
+def test_info_counts_the_labels_that_train_learns(tmp_path):
+    path = tmp_path / "a.tsv"
+    path.write_text("sea, salt\twaves\nland\thills\n" * 9)
+    counted = json.loads(run("info", path, "--json").stdout)["files"][0]["labels"]
+    learned = fit_text(path, vectorizer=vectorizer(), random_state=0).classes_.tolist()
+    assert sorted(each["label"] for each in counted) == learned == ["land", "sea, salt"]
+
+
+@pytest.mark.parametrize("words", [["a\nb", "c\rd"], ["inf", "Infinity"], ["nan", "naan"],
+                                   ['"', "\\n"], ["a\tb", "a\\tb"]])  # fmt: skip
+def test_odd_words_are_kept_by_caches_models_and_predictions(words, tmp_path):
+    path = tmp_path / "a.jsonl"
+    WRITERS["a.jsonl"](path, TEXTS, words * (N_ROWS // 2))
+    for cache in False, True, True:
+        model = fit_text(path, vectorizer=vectorizer(), max_iter=3, cache=cache, random_state=0)
+        assert model.classes_.tolist() == sorted(words)
+    save_model(model, tmp_path / "m")
+    assert load_model(tmp_path / "m").predict(TEXTS[:2]).tolist() == words
+    lines = run("predict", tmp_path / "m", path).stdout.splitlines()
+    assert (len(lines), len(set(lines))) == (N_ROWS, 2)
+
+
+LISTS = {
+    "words": ([["sea", "x"], ["land"]], ["land", "sea", "x"]),
+    "integers": ([[0, 2], [1]], ["0", "1", "2"]),
+    "floats": ([[0.0, 2.0], [1.0]], ["0", "1", "2"]),
+    "truths": ([[True], [False]], ["False", "True"]),
+    "one length": ([["sea", "x"], ["land", "x"]], ["land", "sea", "x"]),
+    "none of a row": ([["sea", "land"], []], ["land", "sea"]),
+    "a null": ([["sea", None], ["land"]], MISSING),
+    "nothing": ([["sea", ""], ["land"]], MISSING),
+    "NaN": ([[1.0, math.nan], [2.0]], MISSING),
+    "fractions": ([[0.5], [1.5]], REFUSED),
+    "lists": ([[["sea"]], [["land"]]], REFUSED),
+    "spans": ([[{"start": 0}], [{"start": 5}]], REFUSED),
+    "an indicator": ([[1, 0], [0, 1]], REFUSED),
+    "a wide indicator": ([[1, 0, 0], [0, 1, 1]], REFUSED),
+    "an indicator of floats": ([[1.0, 0.0], [0.0, 1.0]], REFUSED),
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_lists_of_labels_are_read_or_refused(kind, tmp_path):
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    values, expected = LISTS[kind]
+    values = values * (N_ROWS // 2)
+    for name in TYPED[:2]:
+        path = tmp_path / name
+        WRITERS[name](path, TEXTS, values)
+        got = outcome(path, multilabel=True, vectorizer=vectorizer())
+        assert got == expected, name
+    if len({len(each) for each in values}) == 1 and kind != "lists":
+        column = pyarrow.array(values)
+        fixed = column.cast(pyarrow.list_(column.type.value_type, len(values[0])))
+        write_table(pyarrow.table({"text": TEXTS, "label": fixed}), tmp_path / "c.parquet")
+        path = tmp_path / "c.parquet"
+        assert outcome(path, multilabel=True, vectorizer=vectorizer()) == expected
+
+
+def test_what_is_refused_is_named_by_file_and_row(tmp_path):
+    import pyarrow
+    from pyarrow.parquet import write_table
+
+    labels = ["sea", "land"] * (N_ROWS // 2)
+    for name, text, label in (
+        ("a list of words", pyarrow.array([text.split() for text in TEXTS]), labels),
+        ("an object", pyarrow.array([{"title": text} for text in TEXTS]), labels),
+        ("a map", TEXTS, pyarrow.array([[("a", 1)]] * N_ROWS, pyarrow.map_("string", "int64"))),
+        ("a struct", TEXTS, pyarrow.array([{"a": label} for label in labels])),
+        ("a time", TEXTS, pyarrow.array(range(N_ROWS), pyarrow.timestamp("ns"))),
+        ("a duration", TEXTS, pyarrow.array(range(N_ROWS), pyarrow.duration("ns"))),
+    ):
+        path = tmp_path / "a.parquet"
+        write_table(pyarrow.table({"text": text, "label": label}), path)
+        with pytest.raises(ValueError, match=r"a\.parquet, row 1: '(text|label)'"):
+            fit_text(path, vectorizer=vectorizer())
+        assert name
+    raw = bytearray(path.read_bytes())
+    raw[4:60] = bytes(56)
+    path.write_bytes(raw)
+    with pytest.raises(ValueError, match=r"a\.parquet"):
+        fit_text(path, vectorizer=vectorizer())
