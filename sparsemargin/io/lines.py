@@ -228,11 +228,15 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
     filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
 
     def is_known(label: str) -> bool:
-        labels = how.labels_of(label)
+        try:
+            labels = how.labels_of(label)
+        except NotALabelError:
+            return False
         return classes.issuperset(labels) and (bool(labels) or how.multilabel)
 
     known = np.zeros(len(lines), bool)
-    known[has_tab] = lines.made(lines.starts[has_tab], tabs[has_tab], is_known)
+    rows = np.flatnonzero(has_tab)
+    known[rows] = lines.made(lines.starts[rows], tabs[rows], is_known, rows)
     n_lines, n_known = int(filled.sum()), int(known.sum())
     if not n_lines:
         return None
