@@ -129,7 +129,7 @@ cdef inline void tighten(Label* label, double error) noexcept nogil:
 # -------------------------------------------------------------------------------------- safeguards
 
 cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
-    """Whether S has fallen so far that it must be recomputed."""
+    """Return whether S has fallen so far that it must be recomputed."""
     return has_fallen(label.S.high, label.S_peak, space.p.exponent != 2.0)
 
 

@@ -76,12 +76,12 @@ cdef class FirstOrderRule:
 
     @property
     def measures_rows(self):
-        """Whether margins refer to instances divided by their own norm."""
+        """Return whether margins refer to instances divided by their own norm."""
         return self.rule.scaling == BY_ROW
 
     @property
     def keeps_multipliers(self):
-        """Whether the multiplier of each row is stored because the rule may decrease it."""
+        """Return whether the multiplier of each row is stored because the rule may decrease it."""
         return keeps_multipliers(&self.rule)
 
 
@@ -236,7 +236,7 @@ cdef class FirstOrderSpace:
         return self.labels["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
 
     def exhausted(self):
-        """Whether each vector has made all the corrections it is allowed."""
+        """Return whether each vector has made all the corrections it is allowed."""
         limit = self.labels["limit"]
         return (limit >= 0) & (self.labels["corrections"] >= limit)
 

@@ -159,21 +159,22 @@ cdef inline bint starts_from_first_row(const Rule* rule) noexcept nogil:
 
 
 cdef inline bint keeps_multipliers(const Rule* rule) noexcept nogil:
-    """Whether a step may decrease the multiplier of a row, so that multipliers must be stored."""
+    """Return whether a step may decrease the multiplier of a row, so that multipliers must be
+    stored."""
     return rule.kind == ASCENT
 
 
 cdef inline bint keeps_variances(const Rule* rule) noexcept nogil:
-    """Whether each coordinate has a variance, which decreases with every correction."""
+    """Return whether each coordinate has a variance, which decreases with every correction."""
     return rule.kind == AROW
 
 
 cdef inline bint minds_repeats(const Rule* rule) noexcept nogil:
-    """Whether steps depend on norms or variances, which duplicate columns in a row would
+    """Return whether steps depend on norms or variances, which duplicate columns in a row would
     falsify."""
     return rule.scaling != UNSCALED or (rule.kind != PERCEPTRON and rule.kind != ALMA)
 
 
 cdef inline bint has_margin(const Rule* rule) noexcept nogil:
-    """Whether the first threshold is above 0, so that tests depend on the norms of rows."""
+    """Return whether the first threshold is above 0, so that tests depend on the norms of rows."""
     return threshold(rule, 1) > 0.0

@@ -42,7 +42,7 @@ class GramLoop(StoredProducts):
 
     @staticmethod
     def suits(space, task):
-        """Whether the task can be trained with dot products at all."""
+        """Return whether the task can be trained with dot products at all."""
         m = len(task.codes)
         return (
             space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged

@@ -17,7 +17,7 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
 
 
 cdef inline bint is_kept(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """Whether the multiplier of the row may decrease, whatever its output is."""
+    """Return whether the multiplier of the row may decrease, whatever its output is."""
     return (multipliers != NULL and multipliers[l] > 0.0
             and job.space.c.labels[l].stopped < 0)
 
@@ -48,7 +48,7 @@ cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
 
 
 cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
-    """Whether the last vectors, before the trial, predict another class."""
+    """Return whether the last vectors, before the trial, predict another class."""
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef int64_t code = job.codes[call.row]

@@ -79,7 +79,7 @@ class Certificate:
         return result
 
     def _idle(self, block):
-        """Whether each row of a block is ignored for all vectors, shape (n_rows,)."""
+        """Return whether each row of a block is ignored for all vectors, shape (n_rows,)."""
         idle = self.norms[block] == 0
         return idle if self.task.weights is None else idle | (self.task.weights[block] == 0)
 

@@ -352,7 +352,7 @@ class _Fit:
         self.next_choice = self.epochs + max(self.first_choice, self.epochs)
 
     def _certify_on_the_way(self):
-        """Whether all vectors are proven to be within `tol`."""
+        """Return whether all vectors are proven to be within `tol`."""
         # Margins computed only for the history must not change the training.
         due = self.stopping.tol is not None and self.epochs >= self.next_certificate
         if not (due or self.stopping.history):
@@ -372,7 +372,7 @@ class _Fit:
         return bool((per_label("stopped") >= 0).all())
 
     def _is_proven(self, margin):
-        """Whether the margin of each vector is within `tol` of the largest."""
+        """Return whether the margin of each vector is within `tol` of the largest."""
         return margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound")
 
     def _margin(self):

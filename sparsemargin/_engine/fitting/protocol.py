@@ -36,22 +36,22 @@ class Space(ABC):
     n_features: int
     p: float
 
-    #: Whether rows may have any number of labels.
+    #: True if rows may have any number of labels.
     takes_many_labels = False
-    #: Whether the vectors are combinations of the rows of a support set.
+    #: True if the vectors are combinations of the rows of a support set.
     has_support = False
-    #: Whether the weights are stored sparsely and trained in blocks of vectors.
+    #: True if the weights are stored sparsely and trained in blocks of vectors.
     in_blocks = False
-    #: Whether corrections are logged, as voted and random hypotheses require.
+    #: True if corrections are logged, as voted and random hypotheses require.
     logged: Any = False
     # Number of outputs in memory at once.
     outputs_per_part = 1 << 21
-    #: Whether the lengths of test rows can be computed, as margins require.
+    #: True if the lengths of test rows can be computed, as margins require.
     tells_lengths: Any = True
     #: For memory warnings: the growing part in words, and the parameter that limits it. None: the
     #: size is fixed.
     growth: Any = None
-    #: Whether a memory limit has prevented corrections, or the use of the matrix.
+    #: True if a memory limit has prevented corrections, or the use of the matrix.
     full: Any = False
     #: Row numbers from this one on have not been used.
     first_new_row: Any = 0
@@ -72,7 +72,8 @@ class Space(ABC):
 
     @abstractmethod
     def exhausted(self) -> np.ndarray:
-        """Whether each vector has made all the corrections it is allowed, shape (n_labels,)."""
+        """Return whether each vector has made all the corrections it is allowed, shape
+        (n_labels,)."""
 
     @abstractmethod
     def count_trials(self, trials: int) -> None:

@@ -28,7 +28,7 @@ class Positives(NamedTuple):
         return received, (Positives, *self)
 
     def indicator(self, rows, n_labels):
-        """Whether each row of a slice has each label, shape (n_rows, n_labels), bool."""
+        """Return whether each row of a slice has each label, shape (n_rows, n_labels), bool."""
         starts = self.starts[rows.start : rows.stop + 1]
         result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
         row = np.repeat(np.arange(len(result)), np.diff(starts))
@@ -98,7 +98,7 @@ class Task:
         return writable(array_of(state, "slots", np.int64, (n_rows,), -1, n_support - 1))
 
     def is_positive(self, rows, n_labels):
-        """Whether each row of a slice is positive for each vector, shape (n_rows, n_labels),
+        """Return whether each row of a slice is positive for each vector, shape (n_rows, n_labels),
         bool."""
         if self.positives is not None:
             return self.positives.indicator(rows, n_labels)
@@ -106,7 +106,7 @@ class Task:
         return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
 
     def shares(self, label, n_labels, rows=slice(None)):
-        """Whether each of the rows is positive for a vector, and the weight of its steps."""
+        """Return whether each of the rows is positive for a vector, and the weight of its steps."""
         if self.positives is not None:
             positive = np.zeros(len(self.codes), dtype=bool)
             at = np.flatnonzero(self.positives.labels == label)

@@ -38,7 +38,7 @@ def uninterrupted():
     """Delay Ctrl-C until the end of the block, so that the block runs as a whole.
 
     Yields the list of delayed calls of the handler; a caller that empties it suppresses them. Only
-    the main thread handles Ctrl-C; in other threads nothing is changed.
+    the main thread handles Ctrl-C; other threads are not affected.
     """
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):

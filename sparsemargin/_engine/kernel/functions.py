@@ -57,9 +57,9 @@ class Kernel:
     """Base class of the kernels. The square of `bias`, the intercept's coordinate in feature space,
     is added to every product; `dense`: rows are stored with all their zeros."""
 
-    #: Whether the kernel calls user code, which may raise an error.
+    #: True if the kernel calls user code, which may raise an error.
     may_fail = False
-    #: Whether the user supplies the values, which may not form a kernel.
+    #: True if the user supplies the values, which may not form a kernel.
     is_given = False
     #: The parameters that are saved, each with its check for `state.fields`.
     schema: ClassVar[dict[str, Any]] = {}
@@ -469,6 +469,6 @@ def restored_kernel(state: Any, bias: float) -> Kernel:
 
 
 def keeps_zeros(rows: Any) -> bool:
-    """Whether rows like these are stored as dense arrays."""
+    """Return whether rows like these are stored as dense arrays."""
     share = len(rows.data) / max(1, (len(rows.indptr) - 1) * rows.n_features)
     return rows.n_features <= _FEW_FEATURES or share >= _DENSE_SHARE
