@@ -1,4 +1,4 @@
-"""AROW against its dense reference, and its variances wherever a model's state goes."""
+"""AROW against its dense reference, and its variances in copies, files, streams and blocks."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def assert_same_as(model, runs, hypothesis, n_features, tolerance=1e-10):
 
 
 def assert_same(model, other):
-    """To the bit."""
+    """Assert that two models are bitwise equal."""
     for name in ("coef_", "intercept_", "n_corrections_"):
         one, same = (getattr(each, name) for each in (model, other))
         assert_array_equal(one.toarray() if hasattr(one, "toarray") else one, same)
@@ -120,6 +120,6 @@ def test_a_variance_of_a_feature_that_outweighs_all_others_keeps_its_digits():
     r = 1e-14
     how = {"fit_intercept": False, "normalize": False, "shuffle": False}
     model = AROWClassifier(r=r, **how).partial_fit(row, [1], classes=[0, 1])
-    # The variance falls by (r + others) / (r + output); 1 / variance - 1 is told.
+    # The variance is multiplied by (r + others) / (r + output); `gain` is 1 / variance - 1.
     gain = model._space.of_labels(model._space.gain)[0, 0]
     assert_allclose(gain, 1 / (r + 1e-12), rtol=1e-9)

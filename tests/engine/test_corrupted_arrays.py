@@ -1,4 +1,4 @@
-"""Sparse matrices whose arrays don't go together are refused before anything reads them."""
+"""Sparse matrices with inconsistent arrays are rejected before they are used."""
 
 import inspect
 
@@ -25,7 +25,7 @@ def X():
 
 
 def put(name, place, value):
-    """Change one entry of an array; scipy reads and writes where that leads."""
+    """Change one entry of an array; scipy would read and write out of bounds."""
     return lambda X: getattr(X, name).__setitem__(place, value)
 
 
@@ -33,7 +33,7 @@ def turned(name, change):
     return lambda X: setattr(X, name, change(getattr(X, name)))
 
 
-# Of CSR itself, models/test_bad_input.py tries all pointers and indices that don't go together.
+# For CSR, models/test_bad_input.py tests all inconsistent pointers and indices.
 CORRUPTIONS = {
     "far pointer": put("indptr", -1, 2**30),
     "falling pointers": put("indptr", 2, 2**20),
@@ -80,7 +80,7 @@ OTHERS = {
     "row between": coordinates(row=[0.5, 1.5]),
     "column too high": coordinates(col=[2**30, 0]),
     "fewer columns": coordinates(col=[0]),
-    # Scipy would write them all into an array for the columns.
+    # Scipy would write all of them into an array with the size of the number of columns.
     "longer list": as_(sp.lil_matrix, lambda X: X.data[0].extend([1.0] * 10**6)),
     "no list": as_(sp.lil_matrix, put("rows", 3, None)),
     "fewer lists": as_(sp.lil_matrix, turned("rows", lambda rows: rows[:2])),
@@ -94,7 +94,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
 def test_other_formats_that_do_not_go_together_are_refused(X, make):
-    # "setting an array element": numpy's words where columns and rows are made one array.
+    # "setting an array element" is numpy's message if columns and rows cannot form one array.
     with pytest.raises(ValueError, match=r"^X is corrupted: (?!setting)"):
         fit_csr(make(X), Y, "pnorm")
 
@@ -124,7 +124,7 @@ WRAPPED = [(kind, size) for kind in (sp.csr_matrix, sp.csc_array, sp.bsr_matrix)
 
 @pytest.mark.parametrize(("kind", "size"), WRAPPED)
 def test_nothing_takes_unsigned_pointers_that_fall(X, kind, size):
-    """Differences of theirs wrap, so that they seem to rise."""
+    """Differences of unsigned pointers wrap, so the pointers would seem to increase."""
     bad, model = kind(X), ALMAClassifier(hypothesis="vote").fit(X, Y)
     bad.indptr = bad.indptr.astype(f"u{size}")
     bad.indptr[4] = np.iinfo(bad.indptr.dtype).max
@@ -189,7 +189,7 @@ def test_however_the_arrays_lie_the_model_is_the_same(X, laid_out, name):
 
 
 def test_a_row_of_zeros_may_be_told_to_be_too_far_in_magnitude():
-    """Its intercept is, by its weight, from what the rows before have brought."""
+    """The weight of its intercept, which depends on the rows before, is too large."""
     X = sp.csr_matrix([[1.0, 0.0], [-1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     model = PNormPerceptron(p=8, normalize=False, intercept_scaling=1.0, shuffle=False, max_iter=3)
     with pytest.raises(ValueError, match=r"^Row \d of X, zero but for the intercept, leads to"):

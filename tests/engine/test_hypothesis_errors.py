@@ -1,4 +1,4 @@
-"""Every hypothesis at moments of one run, against models trained afresh up to each moment."""
+"""Every hypothesis at intermediate states of a run, against models trained only up to there."""
 
 from functools import partial
 from itertools import product
@@ -21,7 +21,7 @@ from sparsemargin import (
 from sparsemargin._engine.replay.replayed import points_of
 from sparsemargin.evaluation import hypothesis_errors
 
-# Models of a few trials warn that they have not converged.
+# Models with few trials warn that they have not converged.
 pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
 
 MOMENTS = [0.01, 0.5, 1.3, 2.5]
@@ -47,7 +47,7 @@ SPACES = {
     "rbf": {"kernel": "rbf"},
 }
 VOTE = {"hypothesis": "vote"}
-# Each with two classes or three in turn.
+# Each has two or three classes, alternately.
 CASES = [
     (rule, space, 2 + i % 2)
     for i, (rule, space) in enumerate(product(RULES, SPACES))
@@ -56,7 +56,7 @@ CASES = [
 
 
 def make_problem(n_classes=2, m=90, n=12, noise=0.1):
-    """Return sparse rows, names of their labels, and rows and names to test on."""
+    """Return sparse rows, names of their labels, and test rows with names."""
     problem = first_order.make_problem(0, m + 40, n, 0.6, noise, n_classes)
     X, names = problem.X, np.array(["cow", "ant", "bee"])[problem.y]
     return X[:m], names[:m], X[m:], names[m:]
@@ -79,7 +79,7 @@ def outputs_at_moments(model, X_test, trials):
 
 
 def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
-    """Compare a fitted model with models trained afresh."""
+    """Compare a fitted model with models trained from scratch."""
     X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
     trials = [max(1, round(moment * model._fitted.trials_per_epoch)) for moment in moments]
@@ -149,7 +149,7 @@ def test_rows_of_weight_zero_are_no_trials_and_fits_go_on():
 
 @pytest.mark.parametrize("p", [2, 10])
 def test_averages_that_would_cancel(p):
-    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
+    # Early vectors outweigh later ones by a factor of a million, and most points change rarely.
     X, *others = make_problem(m=400, n=60)
     data = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis])), *others
     how = {"normalize": False, "normalize_hypotheses": True, "random_state": 0, **VOTE}

@@ -1,4 +1,4 @@
-"""What kernels take: their parameters, precomputed matrices, functions, and rows."""
+"""The input of kernels: their parameters, precomputed matrices, functions, and rows."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def assert_refused(model, X, y, *words):
-    """The model refuses to learn from X and y, saying so in these words, and stays unfitted."""
+    """Assert that fit raises an error with these words, and that the model stays unfitted."""
     with pytest.raises(ValueError) as refusal:  # noqa: PT011
         model.fit(X, y)
     for word in words:
@@ -101,7 +101,7 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
 @with_a_kernel
 def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
     X, y = make_rows(90)
-    X = np.round(16 * X) / 16  # so that products are exact, in whatever order they are added up
+    X = np.round(16 * X) / 16  # makes products exact in any order of summation
     model = estimator(random_state=0)
     of_rows = cross_val_score(clone(model).set_params(kernel=products), X, y, cv=3)
     model.set_params(kernel="precomputed")
@@ -112,7 +112,7 @@ def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimat
 def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row(estimator):
     X, y = make_rows()
     K = gram(X)
-    # In more epochs over labels of chance, what differs by rounding goes its own way.
+    # With more epochs over random labels, small rounding differences would grow.
     params = {"kernel": "precomputed", "max_iter": 1, "random_state": 0}
     model = estimator(**params).fit(K * (1 + 1e-15 * np.tri(40)), y)
     assert_array_equal(model.predict(K[:5]), estimator(**params).fit(K, y).predict(K[:5]))
@@ -125,7 +125,7 @@ def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row
 
 
 def spoiled_products(change, n_calls=0):
-    """Return a function whose values are a kernel's, and changed after so many calls."""
+    """Return a function with the values of a kernel, which are changed after n_calls calls."""
     calls = []
 
     def kernel(X, Z):
@@ -158,7 +158,7 @@ def test_callables_that_are_no_kernel(estimator):
     for name, spoiler in SPOILERS.items():
         word = {"lopsided": "symmetric"}.get(name, "kernel")
         assert_refused(estimator(kernel=spoiled_products(spoiler)), X, y, word)
-    # A product of sparse rows is one itself.
+    # A product of sparse rows is sparse.
     assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")
 
 

@@ -1,4 +1,4 @@
-"""Models over a kernel: their pool, what they tell, how they travel, and what goes wrong."""
+"""Models with kernels: their support set, attributes, copies, and errors."""
 
 import _thread
 from concurrent.futures import ThreadPoolExecutor
@@ -49,7 +49,7 @@ def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
         model.fit(X, y)
     assert_array_equal(model.decision_function(X), before)
     assert_array_equal(model.support_, support)
-    # What was refused is not numbered.
+    # Rejected rows do not get numbers.
     model.set_params(when_full="skip").partial_fit(X, y)
     assert len(np.unique(model.support_)) == len(model.support_) == 20
 
@@ -67,7 +67,7 @@ def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
     with pytest.warns(UserWarning, match="max_support"):
         bounded.fit(X, y)
     assert_array_equal(bounded.support_, free.support_[:20])
-    # In a single epoch, learning ends with the row that fills the pool.
+    # In a single epoch, nothing changes after the row that fills the pool.
     stop = bounded.support_[-1] + 1
     until = estimator(hypothesis="last", **params).fit(X[:stop], y[:stop])
     assert_array_equal(bounded.n_corrections_, until.n_corrections_)
@@ -76,12 +76,12 @@ def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
     assert np.shape(bounded.n_passed_over_) == np.shape(bounded.n_corrections_)
     assert np.all(bounded.n_passed_over_ > 0)
     if hypothesis == "last" and n_classes == 2 and estimator is PNormPerceptron:
-        # Those that would have corrected.
+        # The skipped trials are those that would have made a correction.
         wrong = np.where(y == 1, 1, -1) * bounded.decision_function(X) <= 0
         assert bounded.n_passed_over_ == np.count_nonzero(wrong[stop:])
 
 
-# ROMMA soon has no mistakes left on so few.
+# ROMMA soon makes no more mistakes on so few rows.
 @pytest.mark.parametrize("estimator", [one for one in FIRST_ORDER if one is not ROMMAClassifier])
 def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
     X, y = make_rows(100)
@@ -131,7 +131,7 @@ def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_
         if not set(space) <= set(model.get_params()):
             continue
         model.set_params(**space)
-        # A row of zeros is a trial that can't correct.
+        # A row of zeros is a trial that cannot make a correction.
         model.partial_fit(np.zeros((1, 3)), [0], classes=range(n_classes))
         save_model(model, tmp_path / "a.model")
         assert read_summary(tmp_path / "a.model")["n_trials"] == 1
@@ -188,7 +188,7 @@ def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
             raise ZeroDivisionError("none of ours")
         return X @ Z.T
 
-    # Steps so unlike each other that norms are worked out afresh, by the kernel, within a block.
+    # The steps differ so much that norms are recomputed, with the kernel, inside a block.
     weight = 10.0 ** np.linspace(-140, 140, len(X))
     model = PNormPerceptron(kernel=kernel, hypothesis=hypothesis)
     model.partial_fit(X[:100], y[:100], classes=[0, 1, 2], sample_weight=weight[:100])
@@ -245,10 +245,11 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     if in_blocks:
         monkeypatch.setattr(loop, "MEMORY", 0)
     params = {"kernel": "rbf", "gamma": 0.01, "shuffle": False}
-    # Labels of chance: without the interrupt this fit would go on for a very long time.
+    # The labels are random; without the interrupt this fit would run for a very long time.
     with pytest.warns(UserWarning, match="Interrupted"):
         model = PNormPerceptron(max_iter=10**7, **params).fit(X, y)
-    # A call makes some passes over one block; of three blocks, the fifth ends the second one twice.
+    # A call runs some epochs over one block. With three blocks, the fifth call ends the second
+    # block's second epoch.
     assert model.n_iter_ == ((600 + 512) / 600 if in_blocks else round(model.n_iter_))
     assert 1 < model.n_iter_ < 100
     expected = PNormPerceptron(max_iter=model.n_iter_, **params).fit(X, y)
@@ -267,7 +268,7 @@ def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
     with ThreadPoolExecutor(1) as another:
         another.submit(single_blas().__enter__).result()
         with single_blas():
-            # Who came first leaves first.
+            # The thread that came first leaves first.
             another.submit(single_blas().__exit__, None, None, None).result()
             assert threads() == {1}
     assert threads() == before

@@ -1,5 +1,5 @@
-"""The loop over epochs: order, threads, stopping, going on; what a fit says, refuses and leaves
-behind where it comes to its aim, misses it or is interrupted."""
+"""The loop over epochs: order, threads, stopping and resuming; messages and errors of a fit; and
+its state after convergence, failure or an interrupt."""
 
 import _thread
 import re
@@ -44,13 +44,14 @@ POWERS = [2.0, 6.0]
 
 
 def make_contradiction():
-    """Return rows no hyperplane separates."""
+    """Return rows that no hyperplane separates."""
     X, y = make_problem()
     return sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
 
 
 def make_dense(m=60, n=8, noise=0):
-    """Return dense rows and labels of a hyperplane through the origin, the first of them wrong."""
+    """Return dense rows and labels of a hyperplane through the origin; the first `noise` are
+    wrong."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((m, n))
     y = (X @ rng.standard_normal(n) > 0).astype(int)
@@ -60,7 +61,7 @@ def make_dense(m=60, n=8, noise=0):
 
 @pytest.fixture
 def threads_at_once(monkeypatch):
-    """Let a fit take the threads that it may, however little there is to do."""
+    """Let a fit use all permitted threads, even for little work."""
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
 
 
@@ -90,8 +91,8 @@ def test_the_order_of_rows_comes_from_random_state():
 
 
 def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
-    # On orthogonal rows every row corrects once, whatever the order, and its correction is
-    # counted from its place on; so the average tells the order of the epoch.
+    # On orthogonal rows every row corrects once in any order. Its correction counts in the average
+    # from its place on, so the average shows the order of the epoch.
     m = 30
     X, y = sp.identity(m, format="csr"), np.arange(m) % 2
     places, halves = [], []
@@ -108,7 +109,7 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
-    # Whether passes are made in one call or in many.
+    # The result does not depend on whether epochs are run in one call or in several.
     model = PNormPerceptron(max_iter=4, random_state=0)
     in_one = model.fit(X, y).theta_
     monkeypatch.setattr(learning, "PRODUCTS_PER_CALL", 1)
@@ -137,7 +138,7 @@ def test_threads_and_parts_of_epochs_change_no_bit(
 
 
 def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
-    """The thread is then on its way, and the pool doesn't know it."""
+    """The thread is starting at that time, and the pool does not know it."""
     start, started, begun, ended = threading.Thread.start, [], [], []
 
     def interrupted(thread):
@@ -173,7 +174,7 @@ def test_fractions_of_an_epoch(max_iter, n_trials):
 
 @pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
 def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p, monkeypatch):
-    monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would round otherwise
+    monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would have other rounding errors
     X, y = make_dense()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
     model = estimator(max_iter=None, **params).fit(X, y)
@@ -207,7 +208,7 @@ def test_each_call_counts_its_epochs_and_trials():
 
 
 def test_parts_of_epochs_add_up():
-    # Passes over some of the rows make tenths of an epoch.
+    # Epochs over some of the rows count as tenths of an epoch.
     X, y = make_classification(30, 8, flip_y=0.2, random_state=2)
     with pytest.warns(ConvergenceWarning):
         model = MaxMarginClassifier(tol=0.001, random_state=0).fit(X, y)
@@ -221,7 +222,7 @@ def test_without_warm_start_a_fit_begins_anew():
     some = y < 2
     assert model.fit(sp.csr_matrix(X[some, :7]), y[some]).coef_.shape == (1, 7)
     model.set_params(warm_start=True).fit(X[:, :7], (y < 2).astype(int))
-    # And with it the classes are those of the first fit.
+    # With warm_start, the classes are those of the first fit.
     model.fit(X[some, :7], np.ones(some.sum()))
     assert_array_equal(model.classes_, [0, 1])
 
@@ -309,7 +310,7 @@ def test_an_aim_that_is_reached_is_no_cause_for_warnings(tol, monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MarginPerceptron(max_iter=None, tol=tol).fit(X, y)
-        # Nor is a proof that is found only at the end.
+        # A proof that is found only at the end causes no warning either.
         monkeypatch.setattr(learning, "PASSES_BETWEEN_CERTIFICATES", 1e9)
         model = MaxMarginClassifier(tol=0.01, max_iter=5000, random_state=0).fit(X, y)
     assert model.margin_ >= 0.99 * model.margin_upper_bound_
@@ -335,7 +336,7 @@ def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(
 ):
     n_features = 200 if parameters.get("solver") == "primal" else 2000
     X, y = make_zipf_text(3000, n_features, noise=0.2, random_state=0)
-    # Every look at the clock finds it so many seconds later.
+    # Each reading of the clock is later by `seconds`.
     ticks = count(0, seconds)
     monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: float(next(ticks)))
     with warnings.catch_warnings(record=True) as told:
@@ -344,13 +345,13 @@ def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(
     assert len(told) == times
     for warning in told:
         assert warning.filename == __file__
-        # The calls of the loop take as many trials as make them last alike: what is foretold at
-        # the first of them is that of quadratic growth, not of 4 seconds for so many trials.
+        # The calls of the loop have as many trials as give equal durations. The prediction at the
+        # first of them must assume quadratic growth, not 4 seconds for each such number of trials.
         assert int(re.match(TOLD, str(warning.message))[1]) > 2
 
 
 def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_before(monkeypatch):
-    # 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
+    # There are 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
     one, other = (SimpleNamespace(most_updates=-1, updates=n) for n in (300, 0))
 
     def seconds():
@@ -417,7 +418,7 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
     [
         (PNormPerceptron(hypothesis="last", n_jobs=1), 0, 2),
         (PNormPerceptron(hypothesis="average", soft_margin=1e-3, n_jobs=2), 0, 2),
-        # After ten epochs lines are rare, and calls of several passes: some over products kept.
+        # After ten epochs, lines are rare, and calls run several epochs: some with stored products.
         (MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2), 0, 11),
         (
             MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2),
@@ -431,7 +432,7 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     model.set_params(max_iter=None, verbose=1, warm_start=True)
     X, y = make_contradiction()
     y = np.where(np.arange(len(y)) % 3, y, 2)
-    # The timer starts once the loop runs, and without the interrupt this fit would never end.
+    # The timer starts once the loop runs; without the interrupt, this fit would never end.
     timer = threading.Timer(0.05, _thread.interrupt_main)
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdout", InterruptingOutput(timer.start, at_line=line))
@@ -439,7 +440,7 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
             model.fit(X, y)
     n_corrections, theta = model.n_corrections_, model.theta_
     time.sleep(0.1)
-    # No thread learns on.
+    # No thread continues the training.
     assert_array_equal(model.theta_, theta)
     assert model.n_iter_ >= 2
     assert np.isfinite(model.decision_function(X)).all()

@@ -1,4 +1,4 @@
-"""How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
+"""Training of the Perceptrons with a matrix: streams, copies, vectors, stopping, memory."""
 
 import _thread
 import warnings
@@ -66,7 +66,7 @@ def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, c
     X, y = noisy_problem(200, n_classes=n_classes, value_dtype=value_dtype)
     params = {**params, "shuffle": False, "random_state": 0}
     if params["intercept_scaling"] == "auto":
-        # Which is of the first 100 rows, where the first batch has them.
+        # The first batch must contain the first 100 rows, which determine the scale.
         cuts = [cut for cut in cuts if cut >= 100]
     whole = streamed(model(**params), X, y, (), n_classes)
     assert_same_model(streamed(model(**params), X, y, cuts, n_classes), whole, X)
@@ -106,7 +106,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
     algo, dtype, n_rows, tmp_path
 ):
     X, y = noisy_problem(n_rows)
-    # Those beyond the first hundred are much longer.
+    # Rows after the first hundred are much longer.
     X = sp.diags(np.arange(1.0, n_rows + 1) ** 2).dot(X).tocsr()
     path = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(path), zero_based=False)
@@ -116,7 +116,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
         part.write_text("".join(lines[start : start + 20]))
     X, y = load_svmlight(path, dtype=dtype)
     fitted = fit_csr(X, y, algo, random_state=0)
-    # A third of the root mean square of the first 100 rows' norms.
+    # A third of the root mean square of the norms of the first 100 rows.
     expected = np.sqrt(X[:100].astype(float).power(2).sum() / min(n_rows, 100)) / 3
     assert fitted.intercept_scaling_ == pytest.approx(expected, rel=1e-6)
     assert fitted.intercept_.all()
@@ -228,7 +228,7 @@ def test_no_limit_ends_with_a_pass_without_mistakes(model):
     model = partial(model, hypothesis="last", shuffle=False)
     fitted = model(max_iter=None).fit(X, y)
     assert fitted.score(X, y) == 1
-    # The last pass is one without mistakes, the one before it is not.
+    # The last epoch has no mistakes, and the one before has some.
     corrections = [
         model(max_iter=n).fit(X, y).n_corrections_ for n in range(1, int(fitted.n_iter_) + 1)
     ]

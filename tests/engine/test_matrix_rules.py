@@ -1,6 +1,6 @@
-"""The Higher-order and the Second-order Perceptron: each of their forms against n x n definitions.
+"""Each form of the Higher-order and the Second-order Perceptron against n x n definitions.
 
-In dual variables the references learn from explicit vectors whose products are the kernel's.
+For dual variables, the references use explicit vectors whose products are the kernel's.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 @dataclass
 class DualMachine(OverKernel, MatrixMachine):
-    """A reference rule over a kernel, and the estimator which must agree with it."""
+    """A reference rule over a kernel, and the estimator that must agree with it."""
 
     kernel: Kernel = PLAIN
     form: str = "named"
@@ -59,7 +59,7 @@ class DualMachine(OverKernel, MatrixMachine):
     least_norm = LEAST_NORM
 
     def _vectors(self, problem):
-        """Explicit ones, of the rows to learn from, and of those to predict."""
+        """Explicit vectors of the training and test rows."""
         rows = np.vstack([problem.X.toarray(), problem.X_test.toarray()])
         return np.split(feature_vectors(self.kernel.matrix(rows, rows)), [problem.X.shape[0]])
 
@@ -74,7 +74,7 @@ class DualMachine(OverKernel, MatrixMachine):
 
     def compare(self, estimator, problem, runs, normalized, tolerance):
         parts = estimator.dual_coef_ * (runs[0].rho or 0.0)
-        # What is left of intercepts that cancel is rounded as they were.
+        # If intercepts cancel, only their rounding errors are left.
         assume(np.all(np.abs(parts.sum(axis=1)) >= LEAST_NORM * np.abs(parts).sum(axis=1)))
         assert_same_mistakes(estimator, runs)
         assert_outputs(estimator, self, problem, runs, normalized)

@@ -1,4 +1,4 @@
-"""The svmlight scanner against a plain reference and float(); text written for it."""
+"""The svmlight scanner against a simple reference and float(), on generated text."""
 
 import random
 import re
@@ -31,7 +31,7 @@ SINGLE = Options(dtype=np.float32)
 
 
 def texts_of(seeds):
-    """Random options and a text for each seed, and the random source for what else there is."""
+    """Yield random options and a text for each seed, with the random generator."""
     for seed in seeds:
         source = random.Random(seed)
         options = random_options(source)
@@ -52,7 +52,7 @@ def test_random_texts_against_reference():
         (b"", Options()),
         (b"# nothing\n\n", Options()),
         (b"1 5:1 2:1e16 5:2 2:1 2:-1e16\n1 3:0.5 3:-0.5\n1 1:1", Options()),
-        (b"1 16777216:1 1:16777216 1:1 1:1", SINGLE),  # the sum is one of doubles
+        (b"1 16777216:1 1:16777216 1:1 1:1", SINGLE),  # the sum is computed in double
         (b"1 0:1 1:2 3:4", Options(base=1, least=0)),
         (b"1 7:1\n1 2147483647:1 8:2", Options()),
         (b"1 7:1\n1 2147483648:1 8:2", Options()),
@@ -70,7 +70,7 @@ def test_texts_of_every_kind_against_reference(text, options):
 
 
 def check_numbers(numbers):
-    """Compare values and labels with float(), to the bit."""
+    """Compare values and labels with float(), bitwise."""
     text = "".join(f"{number} 1:{number}\n" for number in numbers).encode()
     scanner, rows = scan(text, Options())
     expected = np.array([float(number) for number in numbers])
@@ -107,7 +107,7 @@ def test_float32_is_the_double_rounded_or_refused():
         text = f"1 1:{number}".encode()
         assert scan(text, Options())[1]["data"].tolist() == [float(number)]
         assert try_to_scan(text, SINGLE)[0] == ("not_finite", 2, len(text) - 2)
-    # Just above the middle of two floats, the double is on it: the decimal goes to the other.
+    # The number is just above the middle of two floats, but the double is the middle.
     assert scan(b"1 1:1.00000005960464477540", SINGLE)[1]["data"] == np.float32(1)
 
 
@@ -177,7 +177,7 @@ def test_a_great_many_labels():
 
 
 def test_any_buffer_of_bytes_is_taken_and_earlier_arrays_stay_readable():
-    """Their contents may change, but not the memory behind them."""
+    """Their contents may change, but the memory must stay valid."""
     short, long = b"1 1:1\n", b"1 1:1 2:2 3:3\n" * 10000
     for kind in bytes, memoryview, lambda text: np.frombuffer(text, np.uint8):
         scanner = make_scanner(Options())
