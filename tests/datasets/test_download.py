@@ -30,7 +30,7 @@ PACKED = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the small files, one of which there may be a fault in, and keeps what is asked for."""
+    """Serves the small files, one of which may be faulty, and records the requests."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(register):
-    """Serves what is registered."""
+    """A server for the registered files."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
@@ -77,7 +77,7 @@ def server(register):
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """Where files are to go; not there yet."""
+    """The destination of files, which does not exist yet."""
     hide_copies(monkeypatch, tmp_path)
     monkeypatch.setenv("NO_PROXY", "*")
     return tmp_path / "folder"
@@ -88,14 +88,14 @@ def left_in(folder):
 
 
 def run(capsys, *arguments):
-    """The exit code, what was printed, and the lines of complaint."""
+    """The exit code, the standard output, and the lines of errors."""
     code = main(["download", *map(str, arguments)])
     printed = capsys.readouterr()
     return code, printed.out, printed.err.splitlines()
 
 
 def refused(capsys, *arguments):
-    """The only complaint about a download that fails."""
+    """The only error message of a download that fails."""
     code, out, (complaint,) = run(capsys, *arguments)
     assert (code, "fetched" in out) == (1, False)
     return complaint
@@ -183,7 +183,7 @@ MICROARRAYS = {"colon": load_colon, "leukemia": load_leukemia, "breast_er": load
 def test_files_are_made_of_what_addresses_serve_or_the_folder_has(server, folder, capsys):
     code, out, complaints = run(capsys, *MICROARRAYS, "--to", folder)
     assert (code, complaints, out.count("fetched")) == (0, [], len(MADE))
-    # The labels are made of the numbers' file too, which lies in the folder by then.
+    # The labels are also made from the file of numbers, which is in the folder by then.
     assert sorted(server.asked) == sorted(SERVED)
     assert {name: (folder / name).read_bytes() for name in left_in(folder)} == MADE
     for load in MICROARRAYS.values():

@@ -1,4 +1,4 @@
-"""The generators: shapes and formats, the papers' protocols, the statistics of the text."""
+"""The generators: shapes and formats, the papers' protocols, and statistics of the text."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def assert_canonical_csr(X, dtype):
     assert X.format == "csr"
     assert X.dtype == dtype
     assert X.indices.dtype == X.indptr.dtype == np.int32
-    # A fresh matrix has to look for itself: flags set by the generator prove nothing.
+    # The flags of the generator are not used: a new matrix checks its format itself.
     assert sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape).has_canonical_format
     assert np.all(X.data != 0)
 
@@ -39,7 +39,7 @@ def assert_same_data(one, other):
 
 
 def assert_rate(hits, expected):
-    """Within five standard deviations of a binomial proportion."""
+    """The rate must be within five standard deviations of a binomial proportion."""
     deviation = np.sqrt(expected * (1 - expected) / len(hits))
     assert abs(np.mean(hits) - expected) <= 5 * deviation
 
@@ -87,7 +87,7 @@ def test_target_density_is_the_share_of_coordinates_kept(make):
     shape = {"n_train": 2000, "n_test": 2000, "n_features": 200, "n_relevant": 20}
     X_train, _, X_test, _, _ = make(**shape, density=0.05, random_state=0)
     for X in X_train, X_test:
-        # Rejection favours rows with relevant coordinates, so the irrelevant ones are counted.
+        # Rejection prefers rows with relevant coordinates, so the irrelevant ones are counted.
         assert_rate(X[:, 20:].toarray().ravel() != 0, 0.05)
         counts = X[:, 20:].getnnz(axis=0)
         assert np.all(np.abs(counts - 100) < 5 * np.sqrt(100 * 0.95))
@@ -176,7 +176,7 @@ def test_genotypes_are_in_hardy_weinberg_proportions_and_labels_are_the_liabilit
     assert np.all(np.abs(twos - frequencies**2) < 5 * np.sqrt(twos / 5000) + 1e-3)
     scores = X @ effects
     assert scores.var() == pytest.approx(0.7, rel=0.1)
-    # Signs of two normal variables of correlation r agree with probability 1/2 + arcsin(r) / pi.
+    # Signs of two normal variables with correlation r agree with probability 1/2 + arcsin(r) / pi.
     agree = 0.5 + np.arcsin(np.sqrt(0.7)) / np.pi
     assert np.mean((scores > np.median(scores)) == (y == 1)) == pytest.approx(agree, abs=0.03)
     X, y, effects = make_genotypes(300, 400, heritability=1.0, random_state=0)
@@ -213,7 +213,7 @@ def test_zipf_values_are_tf_idf():
     X, _ = make_zipf_text(1000, 3000, mean_nnz=60, random_state=0)
     idf = 1 + np.log((1 + X.shape[0]) / (1 + X.getnnz(axis=0)))
     log_tf = sparse.csr_matrix(X / idf)
-    # Rows are scaled, but a document of this length holds some word just once: tf = 1, 1 + ln 1.
+    # Rows are scaled. A document of this length has some word exactly once: tf = 1, 1 + ln 1.
     log_tf.data /= np.repeat(np.minimum.reduceat(log_tf.data, X.indptr[:-1]), X.getnnz(axis=1))
     counts = log_tf.copy()
     counts.data = np.exp(log_tf.data - 1)

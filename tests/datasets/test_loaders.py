@@ -1,5 +1,5 @@
-"""What all loaders have in common: bunches, where files are looked for, files and arguments that
-are not what they should be."""
+"""Common behaviour of all loaders: bunches, the search for files, and invalid files and
+arguments."""
 
 import bz2
 import gzip
@@ -71,14 +71,14 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
     for folder in third / "sparsemargin", second, first:
         write_files(folder)
         load_wbc(data_home=first if folder == first else None)
-        # From here on a copy is found only because an earlier folder holds one.
+        # From now on, a copy is found only because an earlier folder has one.
         (folder / WBC_FILE).write_text("spoiled")
         with pytest.raises(ValueError, match=f"{folder}.* is not the registered file"):
             load_wbc(data_home=first if folder == first else None)
 
 
 def test_a_subset_needs_its_own_files_alone_and_a_tilde_is_the_users_folder(nowhere, monkeypatch):
-    """Files of a set may lie apart."""
+    """The files of a set may be in different folders."""
     write_files(nowhere / "named", ["sonar.rocks"])
     monkeypatch.setenv("HOME", str(nowhere))
     monkeypatch.setenv("SPARSEMARGIN_DATA", "~/named")
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_copy_is_told(home, file, content, complaint):
 def test_malformed_files_are_refused(
     register, monkeypatch, tmp_path, name, file, old, new, complaint
 ):
-    """A registry that describes the malformed file lets it through to the parser."""
+    """A registry that describes the malformed file lets the parser read it."""
     packing = {".gz": gzip, ".bz2": bz2}.get(Path(file).suffix)
     known = BY_HAND | MADE
     text = (packing.decompress(known[file]) if packing else known[file]).decode()

@@ -1,6 +1,6 @@
-"""The published files: against general readers, the registry, and figures that are known of them.
+"""The published files against general readers, the registry, and known figures.
 
-Skipped where SPARSEMARGIN_DATA does not lead to them.
+The tests are skipped if SPARSEMARGIN_DATA does not name their folder.
 """
 
 import gzip
@@ -32,14 +32,14 @@ NEWS = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
 
 
 def content_of(name):
-    """The bytes of a registered file, of which there may be a packed copy instead."""
+    """The bytes of a registered file, or the content of a packed copy."""
     if (data_folder() / name).exists():
         return (data_folder() / name).read_bytes()
     return gzip.decompress((data_folder(f"{name}.gz") / f"{name}.gz").read_bytes())
 
 
 def general_table(name):
-    """The cells of a table, header included, as NumPy's reader has them."""
+    """The cells of a table, including its header, read with NumPy."""
     content = content_of(name)
     text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
     return np.genfromtxt(StringIO(text.rpartition("@DATA")[2]), delimiter=",", dtype=str)
@@ -96,7 +96,7 @@ def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sou
 
 
 def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle():
-    """That copy holds the rocks, then the mines."""
+    """That copy has the rocks before the mines."""
     folder = data_folder(*SONAR, "sonar.all-data")
     table = general_table("sonar.all-data")
     mines = table[:, -1] == "M"

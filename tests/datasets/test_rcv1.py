@@ -1,4 +1,4 @@
-"""The loader of RCV1: from a small sample, and from a small corpus."""
+"""The loader of RCV1 with a small sample, and with a small corpus."""
 
 import joblib
 import numpy as np
@@ -10,12 +10,12 @@ from problems.synthetic_files import BY_HAND
 from sparsemargin.datasets import load_rcv1
 
 VECTORS = "rcv1_subsets_topics.svm.bz2"
-# What the small sample holds, in the order of its file; its source knows no M143.
+# The content of the small sample in the order of its file; its source does not have M143.
 ROWS = np.array([[0.6, 0, 0, 0.8, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1],
                  [0.8, 0, 0, 0, 0.6], [0, 0, 1, 0, 0], [0, 0.6, 0.8, 0, 0]])  # fmt: skip
 INDICATOR = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
 GIVEN, SHUFFLED = np.arange(6), np.random.RandomState(0).permutation(6)
-# The corpus has these, in another order than that of their numbers.
+# The document numbers of the corpus, which are not sorted.
 NUMBERS, BY_NUMBER = np.array([2290, 2286, 810596, 2289]), [1, 3, 0, 2]
 
 
@@ -49,7 +49,7 @@ def test_several_topics(home, topics, columns):
 
 
 def write_corpus(folder):
-    """Leave what fetch_rcv1 leaves."""
+    """Write the files that fetch_rcv1 leaves."""
     (folder / "RCV1").mkdir(parents=True)
     parts = {
         "samples": sp.csr_matrix(ROWS[:4]),

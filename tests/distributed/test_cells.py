@@ -1,4 +1,4 @@
-"""Shards of cells: what comes of them is what `fit_anndata` gives."""
+"""Shards of cells give the same results as `fit_anndata`."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def adata():
 
 @pytest.fixture
 def paths(adata, tmp_path):
-    """Three files, of which the first two lack genes, and have them in another order."""
+    """Three files; the first two lack some genes, and have them in another order."""
     genes = [slice(None, None, -1), slice(0, 60), slice(None)]
     for s, some in enumerate(genes):
         adata[s::3, some].copy().write_h5ad(tmp_path / f"{s}.h5ad")

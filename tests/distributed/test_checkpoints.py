@@ -1,4 +1,4 @@
-"""Fits over shards that are broken off: what they keep, and what goes on from it."""
+"""Interrupted fits over shards: their checkpoints, and resuming from them."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def how(path):
-    """An algorithm, and where its mixture is kept."""
+    """An algorithm, and the path of its checkpoint."""
     return {"algo": "alma", "random_state": 0, "checkpoint": path}
 
 
@@ -75,7 +75,7 @@ def test_fewer_epochs_than_the_checkpoint_has_are_no_more(how):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_labels_are_the_same_numbers_in_any_type(kind, how):
-    """In another shard, and when the fit goes on."""
+    """The numbers may have another dtype in another shard, and when the fit is resumed."""
     X, y = make_data(n_classes=3)
     expected = fit_distributed(cut(X, y, 2), **how)
     first, (rows, labels) = cut(X, y, 2)
@@ -127,7 +127,7 @@ def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words,
     ("lists", ["a", "b", "c"]), ("files", [2**53, 2**53 + 1, 2**53 + 2]),
 ])  # fmt: skip
 def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path):
-    """All shards have the classes that they had, but one of them has others of these."""
+    """All shards together have the same classes, but one shard has others of these."""
     X, y = make_data(n_classes=3)
     rows = np.flatnonzero(y < 2)
 
@@ -220,7 +220,7 @@ def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypa
                 raise KeyboardInterrupt
 
     def mix_slowly(mixer, part, updates):
-        # A fit that does not wait has ended by then.
+        # A fit that does not wait would have ended by then.
         time.sleep(0.1)
         mix(mixer, part, updates)
 

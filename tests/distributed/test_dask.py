@@ -1,4 +1,4 @@
-"""Learning over shards on Dask's workers, which may die, as may the scheduler."""
+"""Training over shards on Dask's workers, which may die, as may the scheduler."""
 
 import os
 import signal
@@ -28,9 +28,9 @@ LOCAL = {"dashboard_address": None, "set_as_default": False}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A client of a scheduler that two processes work for, and these.
+    """A client of a scheduler, and its two worker processes.
 
-    What a worker dies of is an error at once, after which the library begins again itself.
+    The death of a worker raises an error at once, after which the library restarts the shard.
     """
     with scheduler_and_workers(tmp_path_factory.mktemp("dask"), **AT_ONCE) as (_, *both):
         yield both
@@ -61,7 +61,7 @@ def test_the_workers_come_to_the_same_model(name, client):
 
 
 def test_files_are_read_where_the_workers_are(client, paths, tmp_path, monkeypatch):
-    """Who are in another folder."""
+    """The workers are in another folder."""
     monkeypatch.chdir(tmp_path)
     how = {"client": client.scheduler.address, "cache_dir": "caches", **HOW}
     there = fit_distributed([os.path.relpath(path) for path in paths], **how)
@@ -83,7 +83,7 @@ def test_dask_arrays_are_cut_at_their_blocks(near):
 
 
 class Labels(np.ndarray):
-    """Have a column named key, and one named result, as no future has."""
+    """Labels with attributes `key` and `result`, like a table with such columns."""
 
     key = result = 0
 
@@ -104,7 +104,7 @@ def test_pairs_may_be_on_their_way(near):
 
 @pytest.mark.parametrize("kind", ["pairs", "blocks", "files"])
 def test_shards_are_told_of_at_once(kind, near, paths, monkeypatch):
-    """Told of one after the other, Dask may find the same worker idle for each."""
+    """If shards were submitted one by one, Dask could assign the same idle worker to each."""
     X, y = make_data(400)
     blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
@@ -185,13 +185,13 @@ def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatc
 @long
 @pytest.mark.parametrize(("name", "n_classes"), [("pnorm 6", 2), ("so", 2), ("arow", 4)])
 def test_workers_may_die(name, n_classes, cluster, tmp_path):
-    """One as it loads a shard, and all after an epoch, with what they have; of four classes the
-    vectors visit three shards in a ring."""
+    """One worker dies while it loads a shard, and all die after an epoch, with their data. With
+    four classes, the vectors visit three shards in a ring."""
     client, workers = cluster
     shards, died = cut(*make_data(n_classes=n_classes), 3), str(tmp_path / "died")
 
     def load(X):
-        # Of two that come here at once one goes on: with neither left, the fit would never end.
+        # If two workers get here at once, one continues; if both died, the fit would never end.
         with suppress(FileExistsError):
             os.mkdir(died)
             os.kill(os.getpid(), signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""Learning over shards: against the printed algorithm, against one machine, and its faults."""
+"""Training over shards: against the printed algorithm and one machine, and its errors."""
 
 import os
 import pickle
@@ -27,7 +27,7 @@ from sparsemargin.distributed._schema import Schema
 from sparsemargin.distributed._shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
 
-# Nearer to a threshold, rounding may rightly decide otherwise.
+# If a decision is closer to its threshold, rounding may change it.
 CLOSEST = 1e-11
 
 
@@ -39,7 +39,7 @@ def small_problems(draw):
     for _ in range(n_shards):
         m = draw(st.integers(1, 9))
         there = rng.random((m, n)) < 0.6
-        # Rows of one entry, once they are normalized, add up to nothing, where rounding decides.
+        # After normalization, rows with one entry can sum to 0, where rounding would decide.
         there[there.sum(axis=1) == 1] = True
         X = rng.standard_normal((m, n)) * there
         shards.append((X, rng.choice([-1, 1], m)))
@@ -50,7 +50,7 @@ def small_problems(draw):
 
 
 def in_parts(shards, n_parts):
-    """Of each part of an epoch, the rows of all shards."""
+    """The rows of all shards for each part of an epoch."""
     cuts = [[len(y) * part // n_parts for part in range(n_parts + 1)] for _, y in shards]
     return [
         [(X[cut[part] : cut[part + 1]], y[cut[part] : cut[part + 1]])
@@ -153,12 +153,12 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     how = parameters(name)
     serial = sparsemargin.fit_svmlight(path, **how)
     assert_same(fit_distributed([path], **how), serial)
-    # The row cache, which that fit has made, may be given itself.
+    # The row cache, which that fit has created, may be passed itself.
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
 def test_files_are_pairs_read_elsewhere(tmp_path):
-    """Here of shards that lack classes, so that each file numbers its labels differently."""
+    """Some shards lack classes, so that each file numbers its labels differently."""
     X, y = make_data(n_classes=3)
     shards = [(X[part], y[part]) for part in np.array_split(np.argsort(y, kind="stable"), 4)]
     paths = []
@@ -170,7 +170,7 @@ def test_files_are_pairs_read_elsewhere(tmp_path):
     files = fit_distributed(paths, cache_dir=tmp_path / "caches", **how)
     np.testing.assert_array_equal(files.coef_, pairs.coef_)
     assert files.classes_.tolist() == [0, 1, 2]
-    # Files of one name have row caches of their own, and none beside them.
+    # Files with equal names have separate row caches, and none next to the files.
     assert len(list((tmp_path / "caches").glob("part.svm.*.smcache"))) == 4
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["part.svm"]
 
@@ -200,7 +200,7 @@ def test_epochs_without_corrections_count_in_averages(name):
     assert model._space.trials == 200 * 60
     again = fit_distributed(cut(X, y, 3), **{**how, "max_iter": None})
     np.testing.assert_array_equal(again._space.weights() != 0, model._space.weights() != 0)
-    # A mixture goes on learning.
+    # A mixture can be trained further.
     assert model.partial_fit(X, y)._space.trials == 201 * 60
 
 
@@ -236,7 +236,7 @@ def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
 
 @pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
 def test_a_process_that_has_not_met_the_mixture_before_is_told_all_of_it(name):
-    """As a worker that comes late, or for another that died."""
+    """This happens on a worker that joins late, or that replaces a dead one."""
     shards = cut(*make_data(n_classes=3), 4)
     expected = fit_distributed(shards, **parameters(name))
     forget = HELD._of_fits.clear
@@ -266,7 +266,7 @@ MIXABLE = [
 @pytest.mark.parametrize("n_shards", [2, 4, 16])
 @pytest.mark.parametrize("algo", MIXABLE)
 def test_more_epochs_never_run_away(algo, n_shards):
-    """Where one label in twenty is wrong, and one class rare."""
+    """5 % of the labels are wrong, and one class is rare."""
     X, y = make_zipf_text(4000, 2000, n_classes=3, random_state=0)
     rng = np.random.default_rng(0)
     kept = (y != 2) | (rng.random(4000) < 0.1)
@@ -289,7 +289,7 @@ def test_more_epochs_never_run_away(algo, n_shards):
 
 @pytest.mark.parametrize("algo", some(["alma"], ["pnorm", "alma", "so"]))
 def test_two_shards_of_news_err_as_one_machine_does(algo):
-    """Which learns GCAT to the error of linear SVMs."""
+    """The fit learns GCAT with the error of linear SVMs."""
     folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
     news = {"source": "sample", "data_home": folder}
     X, y = load_rcv1("GCAT", return_X_y=True, **news)
@@ -342,7 +342,7 @@ def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
 
 
 def received_anywhere(value):
-    """As by Dask, with arrays at odd addresses."""
+    """Simulate Dask, which puts received arrays at any address."""
     buffers = []
     told = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     moved = [memoryview(bytearray(1) + bytearray(each.raw()))[1:] for each in buffers]
@@ -351,7 +351,7 @@ def received_anywhere(value):
 
 @pytest.mark.parametrize("algo", ["pnorm", "so", "ho"])
 def test_what_is_received_may_lie_at_any_address(algo):
-    """Under the sanitizers, above all."""
+    """The sanitizers would report a misaligned access."""
     model = sparsemargin.fit_csr(*make_data(), algo, random_state=0)
     assert_same(received_anywhere(model), model)
 

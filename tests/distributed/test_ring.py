@@ -1,4 +1,4 @@
-"""Labels that visit the shards one after the other: one machine's vectors, to the bit."""
+"""Vectors that visit the shards one after the other are bitwise equal to those of one machine."""
 
 import itertools
 
@@ -19,13 +19,13 @@ LEARNERS = {
 
 
 def in_turn(shards, first):
-    """All rows, those of one of the shards first."""
+    """All rows, starting with those of one of the shards."""
     turned = shards[first:] + shards[:first]
     return vstack([X for X, _ in turned], "csr"), np.concatenate([y for _, y in turned])
 
 
 def labels_of(model, n_shards):
-    """The labels that begin at each shard."""
+    """The vectors that begin at each shard."""
     cuts = [len(model.coef_) * s // n_shards for s in range(n_shards + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(cuts)]
 
@@ -68,7 +68,7 @@ def test_each_label_keeps_what_it_said_of_rows_before_it_learned_them():
     how = {"algo": "arow", "max_iter": 1, "shuffle": False, "intercept_scaling": 1.0}
     model = fit_distributed(shards, mixing="ring", **how)
     kept = model._fitted.progress
-    # The rows of all shards turn by turn, as they are as late.
+    # The rows of all shards alternately, which are equally late in the epoch.
     turns = np.arange(240).reshape(3, 80).T.ravel()
     for first, labels in enumerate(labels_of(model, 3)):
         alone = sparsemargin.fit_csr(*in_turn(shards, first), **how)._fitted.progress

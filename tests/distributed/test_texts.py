@@ -1,4 +1,4 @@
-"""Shards of texts, and the learner that is the default."""
+"""Shards of texts, and the default learner."""
 
 import numpy as np
 import pytest

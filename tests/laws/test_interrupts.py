@@ -1,4 +1,4 @@
-"""Ctrl-C, pressed again while the first one is dealt with, loses nothing of what was learned."""
+"""Repeated Ctrl-C while the first one is handled does not lose the result of the training."""
 
 import _thread
 import warnings

@@ -1,5 +1,5 @@
-"""What holds of every algorithm, whichever way it learns: in one call or many, from a matrix, a
-file or a shard, on any number of threads, dense or in blocks."""
+"""Laws for every algorithm and any way of training: in one call or many, from a matrix, a file or a
+shard, with any number of threads, dense or in blocks."""
 
 import warnings
 
@@ -19,8 +19,7 @@ from sparsemargin.models.parameters import declarations
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# Those whose files are learned by one solver, and whose matrices by another, are the same but for
-# rounding.
+# Algorithms that use one solver for files and another for matrices agree up to rounding errors.
 TOLERANCE = {"ho": 1e-9, "so": 1e-9}
 
 each_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
@@ -28,7 +27,7 @@ of_classes = pytest.mark.parametrize("n_classes", [2, 5])
 
 
 def in_parts(model, X, y, n):
-    """Let it learn from so many rows at a time."""
+    """Train on n rows at a time."""
     for start in range(0, len(y), n):
         model.partial_fit(X[start : start + n], y[start : start + n], classes=np.unique(y))
     return model
@@ -52,7 +51,7 @@ def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_pat
                 return
             model.fit(X, y).partial_fit(X_more, y_more)
             save_model(model, tmp_path / "a.model")
-            # Asked under the limits that it learned by.
+            # Outputs are computed under the limits used in training.
             for each in model, load_model(tmp_path / "a.model"):
                 ways.append(each.decision_function(X))
     assert len({outputs.tobytes() for outputs in ways}) == 1

@@ -1,4 +1,4 @@
-"""The tables, which of the papers' statements recipes confirm, and what they draw."""
+"""The tables, the statements of the papers that recipes confirm, and their plots."""
 
 import math
 
@@ -10,7 +10,7 @@ from papers.cramma import RECIPES as CRAMMA
 from papers.recipe import Measured
 from papers.run import choose
 
-# Lines and cells; of seven columns of Freund & Schapire's d = 1 has six.
+# Numbers of lines and cells. Freund & Schapire's d = 1 has six of seven columns.
 SIZES = {
     "alma-table1": (8, 48), "alma-table2": (18, 180), "alma-table3": (18, 108),
     "alma-table4": (18, 180), "alma-table5": (8, 48), "nips-table1": (9, 54),

@@ -1,4 +1,4 @@
-"""What times the benchmarks' contestants, and whether the pages have their figures."""
+"""The timing of the benchmarks, and the figures on the pages."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def test_a_quick_run_leaves_what_a_full_one_wrote(given, out):
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
 def test_memory_is_that_of_the_call():
     held = timing.added_by(lambda: None, lambda: np.ones(25_000_000))
-    # The system counts resident pages by some dozens at a time.
+    # The system counts resident pages in batches of some dozens.
     assert 199e6 < held["added_bytes"] < 230e6
     assert timing.added_by(lambda: None, lambda: None)["added_bytes"] < 10e6
 

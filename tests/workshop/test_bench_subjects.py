@@ -1,4 +1,4 @@
-"""What the benchmarks learn from, what they work out, and a tiny run of each."""
+"""The data of the benchmarks, their computations, and a tiny run of each."""
 
 import json
 import re
@@ -85,7 +85,7 @@ def test_text_is_raced_unsorted_and_sorted():
         assert unsorted["times_sorted"]["min"] == pytest.approx(of_sorted)
     parts = {"text": part_of({"races": races})}
     assert set(tables.render(tables.select(parts))) == {"text"}
-    # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
+    # One figure for each of ours on sorted rows, two for its own fit, and one for scikit-learn.
     assert len(charter.aims(parts)) == len(tables.OURS) + 2 + 1
 
 
@@ -105,7 +105,7 @@ def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Measure on a few rows and sizes, in one process."""
+    """Measure with few rows and small sizes, in one process."""
     for module, name, value in (
         (growth, "RCV1_SMALL", TINY),
         (growth, "MOST_ROWS_QUICK", 640),

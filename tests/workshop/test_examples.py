@@ -1,4 +1,4 @@
-"""Notebooks show what their code gives; the demo and the gallery's scripts run."""
+"""Notebooks show the output of their code; the demo and the gallery's scripts run."""
 
 import ast
 import importlib
@@ -117,7 +117,7 @@ def code_of(path):
     return "\n".join(re.sub(r"^%%.*[\s\S]*|^[!%].*", "", source, flags=re.M) for source in sources)
 
 
-# Most of them are run by `make test-all` alone.
+# Most of these files are run by `make test-all` only.
 @pytest.mark.parametrize("path", sorted([*EXAMPLES.rglob("*.py"), *EXAMPLES.glob("*.ipynb")]),
                          ids=lambda path: path.name)  # fmt: skip
 def test_everything_that_is_imported_is_there(path):

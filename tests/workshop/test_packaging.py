@@ -1,4 +1,4 @@
-"""pyproject.toml names all that an installation needs, and others who say so say the same."""
+"""pyproject.toml is complete, and other files with the same facts agree with it."""
 
 import re
 import tomllib
@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 SETTINGS = PYPROJECT["tool"]["setuptools"]
-# What compiling and running leave in the package's folders.
+# Files that are created in the package's folders by compiling and running.
 MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
 
@@ -34,7 +34,7 @@ def test_the_version_is_the_same_wherever_it_stands(file):
 
 
 def requirements(names):
-    """As conda would write them, sorted."""
+    """The requirements in the format of conda, sorted."""
     parted = [re.fullmatch(r"([\w-]+)(?:\[.*\])?(.*)", name.lower()).groups() for name in names]
     return sorted(f"{name} {bounds}" for name, bounds in parted if name != "sparsemargin")
 
