@@ -70,7 +70,7 @@ def test_tables_agree_with_a_general_reader(load, options, file, columns, labels
         assert found.feature_names == header[columns].tolist()
 
 
-def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sources():
+def test_conversions_reproduce_the_published_files():
     gene = np.char.strip(general_table(COLON))[1:]
     signs = [f"<br>{'-' * (sample[1] == 't')}{sample[0]}\n" for sample in gene]
     lines = ["  ".join(line) for line in gene[:, 2:].T]
@@ -95,7 +95,7 @@ def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sou
     assert made == content_of(LYMPHOMA[1])
 
 
-def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle():
+def test_sonar_agrees_with_its_csv_copy_and_splits_by_aspect_angle():
     """That copy has the rocks before the mines."""
     folder = data_folder(*SONAR, "sonar.all-data")
     table = general_table("sonar.all-data")
@@ -124,7 +124,7 @@ def test_usps_agrees_with_a_general_reader():
     assert_array_equal(np.c_[y, X], np.vstack(parts))
 
 
-def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():
+def test_lymphoma_labels_are_consistent_with_the_file():
     folder = data_folder(*LYMPHOMA)
     table = general_table(LYMPHOMA[1])[1:]
     nine = load_lymphoma("classes", data_home=folder)

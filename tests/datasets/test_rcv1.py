@@ -62,7 +62,7 @@ def write_corpus(folder):
 
 
 @pytest.mark.parametrize("below", ["home", "cache/sparsemargin", "scikit-learn"])
-def test_corpus_comes_by_document_number(nowhere, below):
+def test_the_corpus_is_sorted_by_document_number(nowhere, below):
     write_corpus(nowhere / below)
     (nowhere / "home").mkdir(exist_ok=True)
     corpus = {"source": "corpus", "data_home": nowhere / "home"}
@@ -79,7 +79,7 @@ def test_corpus_comes_by_document_number(nowhere, below):
     assert_array_equal(shuffled.sample_id, NUMBERS[np.random.RandomState(3).permutation(4)])
 
 
-def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home, nowhere):
+def test_the_sample_has_priority_even_if_it_is_damaged(home, nowhere):
     with pytest.raises(FileNotFoundError, match=rf"download rcv1\n(.|\n)*{VECTORS} was taken from"):
         load_rcv1(data_home=nowhere)
     with pytest.raises(FileNotFoundError, match=r"no copy of the whole corpus.*download rcv1$"):
@@ -100,6 +100,6 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
     ("M143", {}, r"^topic must be one of those of the sample, C15, .*'M143'$"),
     ("C15", {"source": "corpus", "data_home": "none"}, "^data_home must be"),
 ])  # fmt: skip
-def test_what_cannot_be_had_is_told(home, topic, options, words):
+def test_unavailable_data_raises_an_error(home, topic, options, words):
     with pytest.raises(ValueError, match=words):
         load_rcv1(topic, **{"data_home": home, **options})

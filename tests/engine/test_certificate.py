@@ -102,7 +102,7 @@ def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
         assert bound >= largest - 1e-13 * np.hypot(*rows.T).max()
 
 
-def test_small_margins_of_float32_rows_are_proven_with_a_kernel_too():
+def test_small_margins_of_float32_rows_are_proven_with_kernels():
     X, y = np.array([[1, 5e-4], [-1, 5e-4], [-1, -5e-4], [1, -5e-4]], "f4"), [1, 1, 0, 0]
     model = ROMMAClassifier(
         kernel="poly", degree=1, gamma=1.0, coef0=0.0, tol=0.01, hypothesis="last",
@@ -194,7 +194,7 @@ HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), 
 
 @cut_off
 @pytest.mark.parametrize("delta", [0.0, 0.5])
-def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
+def test_a_warm_start_with_the_same_rows_continues_the_proof(delta):
     rule = Machine(ROMMA(aggressive=True))
     cold = Extras(9, delta=delta).estimator(rule).fit(*HARD)
     model = Extras(4, delta=delta).estimator(rule, warm_start=True).fit(*HARD)
@@ -323,7 +323,7 @@ def test_alma_proves_five_percent(seed):
 
 @to_its_end
 @each_seed
-def test_alma_at_rest_keeps_to_its_theorem(seed):
+def test_converged_alma_satisfies_its_theorem(seed):
     """Gentile (2001), Theorem 3, part 1."""
     problem, alpha = separable(seed), 0.3
     model, found = alma(problem, alpha), problem.optimum(problem.normalize)
@@ -339,7 +339,7 @@ def test_alma_at_rest_keeps_to_its_theorem(seed):
 
 @to_its_end
 @each_seed
-def test_others_prove_what_is_asked(seed):
+def test_other_algorithms_prove_the_required_margin(seed):
     problem, tol = separable(seed), [0.05, 0.01, 0.001][seed % 3]
     estimator = MaxMarginClassifier(
         p=problem.p, normalize=problem.normalize, tol=tol, max_iter=None, random_state=seed
@@ -382,7 +382,7 @@ def measured(model):
 
 @cut_off
 @every_rule
-def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
+def test_the_bound_holds_for_all_rows_of_successive_fits(make, p):
     of_a_kind = {"narrow": 0.3, "wide": 1.0}
     rows = {
         name: separated(np.random.RandomState(int(p)), 30, 8, distance)

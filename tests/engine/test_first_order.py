@@ -103,7 +103,7 @@ def test_every_hypothesis(rule, data, problem, normalized, random_state):
     problems(cancels=st.sampled_from([1.0, 2.0**-10])),
     st.booleans(),
 )
-def test_averages_where_a_vector_comes_back_to_nothing(machine, problem, normalized):
+def test_averages_with_a_vector_that_returns_to_zero(machine, problem, normalized):
     check_weights(machine, problem, Extras(), "average", normalized)
 
 
@@ -122,7 +122,7 @@ def test_float32_rows(rule, powers, tolerance, data, problem, extras, which):
 
 
 @pytest.mark.xfail(reason="A row over its norm is off by a rounding, which a third row then takes.")
-def test_of_rows_that_cancel_when_divided_by_their_norms_nothing_is_left():
+def test_rows_that_cancel_after_normalization_leave_zero():
     X = sp.csr_matrix([[0.42172772], [0.5343732], [-0.41388074]], dtype=np.float32)
     model = PNormPerceptron(p=2.5, fit_intercept=False, max_iter=1, shuffle=False)
     assert model.fit(X, [1, 0, 1]).n_corrections_ == 3
@@ -332,7 +332,7 @@ def test_alma_makes_the_corrections_that_its_paper_quotes(p, alpha, noise, quote
 )
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize("exponent", [-500, -60, 500])
-def test_rules_without_a_unit_do_not_see_the_scale_of_the_rows(rule, power, hypothesis, exponent):
+def test_scale_invariant_rules_ignore_the_scale_of_the_rows(rule, power, hypothesis, exponent):
     problem = make_problem(5, 30, 8, 0.5, 0.2)
     fitted = Extras(5).fit(Machine(rule), problem, hypothesis=hypothesis)
     problem.X.data = np.ldexp(problem.X.data, exponent)

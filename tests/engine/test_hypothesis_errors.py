@@ -99,7 +99,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
 
 
 @pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
-def test_as_if_trained_afresh(rule, space, n_classes):
+def test_errors_equal_those_of_models_trained_up_to_each_moment(rule, space, n_classes):
     data = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
     model = clone(RULES[rule]).set_params(**parameters, **SPACES[space])
@@ -129,7 +129,7 @@ def test_logs_of_three_classes(name):
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
-def test_passes_not_made_count(space):
+def test_skipped_epochs_count(space):
     data = make_problem(m=60, n=20, noise=0)
     model = PNormPerceptron(max_iter=500, random_state=0, **VOTE, **SPACES[space])
     assert model.fit(*data[:2]).n_iter_ < 500
@@ -191,7 +191,7 @@ def test_points_beyond_one_replay(monkeypatch):
             np.testing.assert_array_equal(parts.errors[name], errors)
 
 
-def test_a_label_that_the_model_has_not_met_is_an_error():
+def test_an_unknown_label_is_counted_as_an_error():
     X, y, X_test, _ = make_problem(3)
     model = PNormPerceptron(max_iter=1, random_state=0, **VOTE).fit(X, y)
     unknown = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])

@@ -117,7 +117,7 @@ def test_either_hypothesis(dtype, tolerance, machine, data, extras, normalized):
     several_classes(n=st.integers(2, 5), integers=st.just(True)),
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 0.5])),
 )
-def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, extras):
+def test_exact_ties_are_mistakes_against_the_first_tied_class(problem, extras):
     machine = Machine(Perceptron(normalize=False), 2.0)
     reference = extras.run(machine, problem)
     fitted = extras.fit(machine, problem, hypothesis="last")
@@ -147,7 +147,7 @@ def test_certificate(machine, problem, extras, normalized):
 
 
 @pytest.mark.parametrize("p", [6.0, 21.5])
-def test_long_runs_stay_exact_though_early_weights_dwarf_later_ones(p):
+def test_long_runs_are_exact_despite_huge_early_weights(p):
     problem, machine = make_problem(1, 1000, 12, 0.5, 0.3, n_classes=3), Machine(Perceptron(), p)
     extras = Joint(n_epochs=3, rho=1.0)
     reference, fitted = extras.run(machine, problem), extras.fit(machine, problem)
@@ -175,7 +175,7 @@ def test_a_proven_margin_ends_a_fit():
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 1.0])),
     vectors,
 )
-def test_two_classes_are_the_lone_vector_up_to_a_factor(machine, problem, extras, hypothesis):
+def test_two_classes_equal_the_single_vector_up_to_a_factor(machine, problem, extras, hypothesis):
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9)
     fitted = extras.fit(machine, problem, hypothesis=hypothesis)
@@ -245,7 +245,7 @@ def met_by_tiny_features(seed):
 @wide_longdouble
 @pytest.mark.parametrize("p", [21.5, 64.0])
 @pytest.mark.parametrize("rule", [Perceptron(), ALMA()])
-def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
+def test_classes_whose_outputs_underflow_are_distinguished(rule, p):
     for seed in range(3):
         rows, y = met_by_tiny_features(seed)
         reference = run_joint(rows, y, rule, p, n_epochs=2)
@@ -265,7 +265,7 @@ def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
         ({"multi_class": "crammer"}, "'multi_class' parameter .* among {'joint', 'ovr'}"),
     ],
 )
-def test_what_no_joint_machine_has_is_refused(params, message):
+def test_options_without_a_joint_form_raise_an_error(params, message):
     problem = make_problem(0, 50, 5, 1.0, 0.0, n_classes=3)
     model = ALMAClassifier(multi_class="joint", warm_start=True).fit(problem.X, problem.y)
     for way in clone(model).fit, clone(model).partial_fit:

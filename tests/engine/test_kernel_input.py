@@ -60,7 +60,7 @@ def test_gamma_of_a_stream_must_be_a_number(estimator):
     assert model.gamma_ == 1 / 5
 
 
-def test_gamma_is_scikit_learns_whatever_the_rows():
+def test_gamma_is_that_of_scikit_learn_for_all_forms_of_rows():
     X, y = make_rows()
     X[X < 0] = 0
     for rows in X, sp.csr_matrix(X), sp.csc_array(X), X + 1e8:
@@ -82,7 +82,7 @@ def spoiled(matrix, *places, value):
 
 @with_a_kernel
 @pytest.mark.parametrize("to_matrix", [np.asarray, sp.csr_matrix])
-def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
+def test_invalid_precomputed_matrices_raise_an_error(estimator, to_matrix):
     X, y = make_rows()
     K = gram(X)
     for matrix, *words in [
@@ -99,7 +99,7 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
 
 
 @with_a_kernel
-def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
+def test_cross_validation_selects_rows_and_columns_of_a_kernel_matrix(estimator):
     X, y = make_rows(90)
     X = np.round(16 * X) / 16  # makes products exact in any order of summation
     model = estimator(random_state=0)
@@ -109,7 +109,7 @@ def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimat
 
 
 @with_a_kernel
-def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row(estimator):
+def test_a_precomputed_matrix_must_be_square_and_symmetric(estimator):
     X, y = make_rows()
     K = gram(X)
     # With more epochs over random labels, small rounding differences would grow.
@@ -153,7 +153,7 @@ SPOILERS = {
 
 
 @with_a_kernel
-def test_callables_that_are_no_kernel(estimator):
+def test_callables_with_invalid_values_raise_an_error(estimator):
     X, y = make_rows()
     for name, spoiler in SPOILERS.items():
         word = {"lopsided": "symmetric"}.get(name, "kernel")
@@ -163,7 +163,7 @@ def test_callables_that_are_no_kernel(estimator):
 
 
 @with_a_kernel
-def test_callables_that_go_wrong_later(estimator):
+def test_callables_that_fail_later_raise_an_error(estimator):
     X, y = make_rows(600)
     model = estimator(kernel=products).fit(X, y)
     before = model.decision_function(X)
@@ -193,7 +193,7 @@ def test_callables_get_rows_as_they_were_given(estimator):
     assert set(seen) == {("csr", "csr", 5, 5)}
 
 
-def test_what_a_callable_does_to_its_rows_does_not_reach_the_pool():
+def test_a_callable_cannot_modify_the_support_set():
     X, y = make_rows(300)
 
     def careless(A, B):

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 @first_order
-def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
+def test_a_full_pool_raises_an_error_and_changes_nothing(estimator):
     X, y = make_rows(300, n_classes=3)
     model = estimator(kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, max_support=20)
     with pytest.raises(ValueError, match="max_support=20"):
@@ -57,7 +57,7 @@ def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
 @pytest.mark.parametrize("estimator", dict.fromkeys([PNormPerceptron, *FIRST_ORDER]))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("hypothesis", ["last", "vote"])
-def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
+def test_a_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
     X, y = make_rows(600, n_classes)
     params = {"kernel": "rbf", "gamma": 1.0, "max_iter": 1, "shuffle": False}
     free = estimator(hypothesis="last", **params).fit(X, y)
@@ -106,7 +106,7 @@ def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
         ({"hypothesis": "random"}, ["coef_", "intercept_"], "'random' has no single weight"),
     ],
 )
-def test_what_a_model_does_not_have_it_says(estimator, params, missing, word):
+def test_missing_attributes_raise_an_explanatory_error(estimator, params, missing, word):
     if "hypothesis" in params and estimator not in FIRST_ORDER:
         pytest.skip("it has no such hypothesis")
     model = estimator(**params).fit(*make_rows())
@@ -177,7 +177,7 @@ def test_rows_are_numbered_on_from_call_to_call(estimator):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 @pytest.mark.parametrize("at", range(1, 8))
-def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
+def test_a_kernel_that_raises_does_not_change_the_model(at, hypothesis):
     X, y = make_rows(300, n_classes=3)
     left = np.inf
 
@@ -201,7 +201,7 @@ def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
     assert_array_equal(model.decision_function(X), before)
 
 
-def test_outputs_that_are_no_numbers_are_refused():
+def test_outputs_that_are_not_finite_raise_an_error():
     X, y = make_rows(300, n_classes=3)
     model = MarginPerceptron(kernel="rbf", gamma=0.3, max_iter=3, eta=1e308, margin=1e308)
     model.fit(X, y)
@@ -218,7 +218,7 @@ def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
-def test_rows_to_predict_that_are_too_long_are_refused_by_number(hypothesis):
+def test_test_rows_that_are_too_long_are_reported_by_number(hypothesis):
     X, y = make_rows()
     model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
     model.fit(X, y)
@@ -257,7 +257,7 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     assert_same_outputs(model, expected, X, 1e-9)
 
 
-def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
+def test_blas_limits_are_set_and_restored_from_any_thread():
     with single_blas():
         controller = ThreadpoolController().select(user_api="blas")
 

@@ -98,7 +98,7 @@ def test_vectors(case, problem, hypothesis, normalized):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("kernel", [None, PLAIN, *KERNELS], ids=repr)
-def test_a_vector_that_comes_back_to_nothing_counts_as_nothing(kernel, dtype):
+def test_a_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
     """The second row cancels the first one; the result of its trial is not part of the average."""
     how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
     how["fit_intercept"] = False
@@ -199,7 +199,7 @@ def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
             assert_agrees(estimator, machine, problem, runs)
 
 
-def test_a_rule_begins_anew_in_any_block(monkeypatch):
+def test_a_rule_can_restart_in_any_block(monkeypatch):
     """Aggressive ROMMA restarts at a shorter row with the direction of its vector."""
     monkeypatch.setattr(loop, "BLOCK", 16)
     monkeypatch.setattr(loop, "MEMORY", 0)
@@ -219,7 +219,7 @@ def test_a_rule_begins_anew_in_any_block(monkeypatch):
         assert_agrees(stream, machine, problem, runs)
 
 
-def test_what_a_rule_forgets_within_a_block_is_forgotten_in_the_next(monkeypatch):
+def test_a_restart_within_a_block_applies_to_earlier_blocks(monkeypatch):
     """ROMMA restarts at the third row; the first row has its coefficient from an earlier block."""
     monkeypatch.setattr(loop, "BLOCK", 3)
     monkeypatch.setattr(loop, "MEMORY", 0)

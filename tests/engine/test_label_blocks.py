@@ -91,7 +91,7 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_models_in_blocks_travel_and_learn_on(machine, in_blocks, tmp_path):
+def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, tmp_path):
     X, y = make_problem(40)
     in_blocks(0)
     model = fitted(machine, X, y)
@@ -156,7 +156,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypothesis, in_blocks):
+def test_weights_stay_sparse_and_outputs_are_those_of_dense_weights(hypothesis, in_blocks):
     X, y = make_problem(40, np.float32)
     in_blocks(0)
     model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
@@ -167,7 +167,7 @@ def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypo
     assert issparse(model.densify().coef_)
 
 
-def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
+def test_states_with_invalid_positions_are_rejected(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
@@ -197,7 +197,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
             LabelBlocks.__new__(LabelBlocks).__setstate__(bad)
 
 
-def test_a_copy_learns_nothing_from_the_original(in_blocks):
+def test_a_copy_is_independent_of_the_original(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
@@ -233,7 +233,7 @@ def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks
     assert_array_equal(blocks.coef_.toarray(), dense.coef_)
 
 
-def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks):
+def test_streams_in_blocks_respect_the_memory_limit(text, tmp_path, in_blocks):
     in_blocks(1 << 16)
     for given, told in (
         ({}, r"memory_limit has room for.* 34,722 features"),
@@ -261,7 +261,7 @@ def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks
     ],
     ids=repr,
 )
-def test_the_memory_of_weights_is_known_beforehand(model, dtype, in_blocks):
+def test_the_memory_of_weights_is_predicted(model, dtype, in_blocks):
     X, y = make_problem(40, dtype)
     n_coordinates = N_FEATURES + model.fit_intercept
     for on in (False, True):

@@ -117,7 +117,7 @@ def test_entries_of_any_magnitude_within_a_row(name, solver):
 
 @rules
 @every_solver
-def test_a_refused_step_leaves_no_trace(rule, solver):
+def test_a_rejected_step_changes_nothing(rule, solver):
     """The row has a feature that no earlier row has."""
     X, y = sp.csr_matrix(np.eye(4)), np.array([1, 0, 1, 0])
     machine = MatrixMachine(rule, solver)
@@ -136,7 +136,7 @@ def test_a_refused_step_leaves_no_trace(rule, solver):
 
 
 @models
-def test_a_step_out_of_range_is_refused_before_any_label_learns(model):
+def test_a_step_out_of_range_is_rejected_before_any_training(model):
     X, y = noisy_problem(60, n_classes=3)
     weights = np.full(60, 1e-300)
     fitted = model().partial_fit(X, y, classes=range(3), sample_weight=weights)
@@ -150,7 +150,7 @@ def test_a_step_out_of_range_is_refused_before_any_label_learns(model):
 @pytest.mark.parametrize("c", [0.0, 0.4, 0.8])
 @pytest.mark.parametrize("p", [2.0, 4.0])
 @every_solver
-def test_what_cancels_leaves_nothing_behind(p, c, solver):
+def test_cancelling_rows_leave_no_direction(p, c, solver):
     """v is 0 again after each pair of rows; rounding would leave a direction."""
     X = sp.csr_matrix([[1.0, 2.0], [1.0, 2.0], [3.0, -1.0], [3.0, -1.0]])
     model = paper_ho(p=p, c=c, solver=solver, shuffle=False, hypothesis="last").fit(X, [1, 0, 1, 0])

@@ -163,7 +163,7 @@ def test_after_hundreds_of_mistakes(rule):
     "rule", [HigherOrder(c=0.8), HigherOrder(p=7.0, c=0.8), SecondOrder()], ids=repr
 )
 @pytest.mark.parametrize("value_dtype", ["f4", "f8"])
-def test_auto_begins_with_rows_and_goes_over_to_the_matrix_where_that_is_cheaper(rule, value_dtype):
+def test_auto_switches_from_rows_to_the_matrix_when_it_is_cheaper(rule, value_dtype):
     problem = make_problem(0, m=300, n=20, density=0.5, noise=0.6, value_dtype=value_dtype)
     machine = MatrixMachine(rule)
     runs = MatrixExtras().runs(machine, problem)
@@ -195,7 +195,7 @@ def noisy(n_classes=2, m=500):
 
 
 @pytest.mark.parametrize(("name", "hypothesis", "n_classes"), pairwise(list(DUAL), VECTORS, [2, 3]))
-def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes):
+def test_the_dual_form_with_a_linear_kernel_equals_the_other_forms(name, hypothesis, n_classes):
     problem = noisy(n_classes)
     weights = np.random.RandomState(2).choice([0.0, 0.5, 1.0, 2.0], 500)
     dual, *others = (
@@ -214,7 +214,7 @@ def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_cl
         assert_allclose(outputs, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
-def test_what_does_not_go_together_is_refused():
+def test_inconsistent_parameters_raise_an_error():
     problem = noisy(m=30)
     for model, words in [
         (HigherOrderPerceptron(kernel="rbf", solver="primal"), "solver='primal'"),
@@ -227,7 +227,7 @@ def test_what_does_not_go_together_is_refused():
             model.fit(problem.X, problem.y)
 
 
-def test_a_precomputed_kernel_goes_on_with_its_own_rows_only():
+def test_a_precomputed_kernel_continues_only_with_the_same_rows():
     problem = noisy(m=60)
     K = (problem.X @ problem.X.T).toarray()
     model = SecondOrderPerceptron(kernel="precomputed", warm_start=True).fit(K, problem.y)

@@ -84,7 +84,7 @@ def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkey
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_both_loops_come_to_the_same(n_classes, monkeypatch):
+def test_both_loops_give_the_same_model(n_classes, monkeypatch):
     X, y = separable_problem(m=60, n=20, n_classes=n_classes, seed=1)
     fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3, keep_history=True)
     monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
@@ -96,7 +96,7 @@ def test_both_loops_come_to_the_same(n_classes, monkeypatch):
         np.testing.assert_allclose(values, plain.history_[name], rtol=1e-10)
 
 
-def test_rows_left_out_are_not_forgotten(monkeypatch):
+def test_rows_that_are_left_out_are_checked_again(monkeypatch):
     """Only few rows matter: epochs leave most rows out, but finally all satisfy the margin."""
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_blobs(3000, centers=[[3, 3], [-3, -3]], random_state=0)
@@ -113,7 +113,7 @@ def test_rows_left_out_are_not_forgotten(monkeypatch):
 
 
 @pytest.mark.parametrize("memory", [0, gram.MEMORY])
-def test_each_label_stops_by_itself_on_any_number_of_threads(memory, monkeypatch):
+def test_each_vector_stops_separately_with_any_number_of_threads(memory, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", memory)
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
     X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)

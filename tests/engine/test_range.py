@@ -72,7 +72,7 @@ N_CORRECTIONS = 10**6
 
 
 @pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
-def test_the_running_norm_stays_exact_over_a_million_corrections(estimator):
+def test_the_norm_stays_exact_over_a_million_corrections(estimator):
     model, n_corrections = estimator(p=21.5, max_iter=1), 0
     # The labels are random.
     chunks = [noisy_rows(seed, 20_000, 100, 5, 0.5) for seed in range(3)]
@@ -192,7 +192,7 @@ def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
         *((ALMAClassifier, ALMA(normalize=how), [2.0]) for how in (False, "running", "max")),
     ],
 )
-def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rule, powers):
+def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, rule, powers):
     # Scales of 1e-300 and 1e300 alternate with a period of three, starting with the small one.
     rows, y = noisy_rows(7, 300, 12, 5, 0.1)
     rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
@@ -218,7 +218,7 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("p", [14, 21.5, 40])
-def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, seed):
+def test_votes_are_exact_after_much_larger_weights_have_cancelled(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
     # The weights are the (p - 1)th powers of these sizes: down to 2**-300.
@@ -238,14 +238,14 @@ def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, se
 
 
 @pytest.mark.parametrize(("p", "small"), [(2, 1e-6), (2.5, 1e-12), (64, 0.01)])
-def test_what_is_left_of_two_rows_that_cancel(p, small):
+def test_the_remainder_of_two_rows_that_nearly_cancel(p, small):
     X = sp.csr_matrix([[1.0, small], [1.0, -small]])
     model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
     np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
     np.testing.assert_allclose(model.theta_norm_, 2 * small, rtol=1e-11)
 
 
-def test_rows_that_cancel_wholly_leave_nothing():
+def test_rows_that_cancel_exactly_leave_zero():
     # The squares are rounded, so the increments do not add up to exactly 0.
     a, b = 1.6494157500565052, 2.5621713269501925
     model = PNormPerceptron(normalize=False, max_iter=1, **AS_PRINTED)
@@ -269,7 +269,7 @@ def test_a_row_may_be_far_larger_than_all_before():
     assert_array_equal(model.fit(X, [1, 0]).coef_, [[0.5, -(2.0**19)]])
 
 
-def test_products_too_small_for_float32_are_no_zeros():
+def test_products_too_small_for_float32_do_not_become_zero():
     X = sp.random(60, 20, 0.5, format="csr", dtype=np.float32, random_state=0) * np.float32(1e-22)
     model = PNormPerceptron(normalize=False, **AS_PRINTED).fit(X, np.arange(60) % 20)
     expected = X.astype(np.float64) @ model.coef_.T.astype(np.float64)
@@ -299,7 +299,7 @@ def test_random_outputs_grow_with_the_rows():
 
 
 @pytest.mark.parametrize("hypothesis", VECTORS)
-def test_an_output_beyond_a_double_is_refused(hypothesis):
+def test_outputs_that_overflow_raise_an_error(hypothesis):
     params = {"normalize": False, "hypothesis": hypothesis, "fit_intercept": False}
     huge = PNormPerceptron(**params).fit(X * 1e130, y)
     mixed = sp.vstack([X[:2], X[2:] * 1e200]).tocsr()

@@ -23,7 +23,7 @@ ROOT = np.sqrt(0.5)
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 6.0, 21.5])
-def test_link_is_the_gradient_of_half_the_squared_p_norm_and_inverted_by_its_dual(p):
+def test_link_is_the_gradient_of_half_the_squared_p_norm(p):
     theta = np.random.RandomState(0).standard_normal(20).astype(np.longdouble)
     w, q, h = link(theta, p), np.longdouble(p) / (np.longdouble(p) - 1), np.longdouble(1e-6)
     assert p_norm(theta, p) == pytest.approx(np.sum(np.abs(theta) ** p) ** (1 / p), rel=1e-14)
@@ -35,7 +35,7 @@ def test_link_is_the_gradient_of_half_the_squared_p_norm_and_inverted_by_its_dua
     np.testing.assert_allclose(link(-3 * theta, p), -3 * w, rtol=1e-13)
 
 
-def test_scales_of_norm_and_link_the_log_power_and_the_order_of_coordinates():
+def test_scaling_of_norm_and_link_log_power_and_coordinates():
     for scale in (1e300, 1e-300):
         v = scale * np.array([3.0, 4.0])
         assert p_norm(v, 2) == pytest.approx(5 * scale, rel=1e-15, abs=0)
@@ -268,7 +268,7 @@ def lifted_problem(p):
 
 
 @pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
-def test_the_dual_vector_is_a_nonnegative_combination_and_bounds_every_margin(rule, p):
+def test_the_dual_vector_is_a_nonnegative_combination_of_rows(rule, p):
     X, y = dense_problem()
     weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
     run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)

@@ -42,7 +42,7 @@ POWERS = [2.0, 3.5, 6.0]
         [1, 20],
     ),
 )
-def test_a_row_is_as_long_as_its_entries_added_up(rule, p, dtype, coordinates, n_labels):
+def test_the_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_labels):
     # The parts of the second row's long entry have a much smaller norm together than separately.
     y, counted = np.array([1, 1, -1]), set()
     of_labels = y if n_labels == 1 else np.tile(y[:, np.newaxis] > 0, n_labels).astype(int)
@@ -73,7 +73,7 @@ MARKS = 1 << 20
     ),
     index_types,
 )
-def test_columns_that_share_a_mark_are_no_repeats(rows, index_dtype):
+def test_columns_with_the_same_mark_are_not_duplicates(rows, index_dtype):
     # With 64-bit indices, columns beyond the 32-bit range are used, too.
     stride = MARKS if index_dtype == "i4" else MARKS << 20
     rows = [[near + stride * far for near, far in row] for row in rows]
@@ -146,7 +146,7 @@ def make_model(kind, p):
 @pytest.mark.parametrize(
     ("kind", "types", "order", "p"), pairwise(list(LABELS), TYPES, ORDERS, [2.0, 3.5])
 )
-def test_what_is_not_finite_is_refused_where_weights_are_0(kind, types, order, p):
+def test_values_that_are_not_finite_are_rejected_for_zero_weights(kind, types, order, p):
     for place in PLACES:
         for value, name in (np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"):
             X = long_rows(*types, order)

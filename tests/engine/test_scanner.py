@@ -141,7 +141,7 @@ def test_float32_is_the_double_rounded_or_refused():
         (b"a,\xef\xbb\xbf 1:1", {"multilabel": True}, "invisible", 2, 3),
     ],
 )
-def test_refused(text, options, code, offset, length):
+def test_invalid_texts_are_rejected(text, options, code, offset, length):
     options = Options(**options)
     assert try_to_scan(text, options)[0] == (code, offset, length)
     before = b"1 qid:1 1:1\n# 3\n\n"
@@ -176,7 +176,7 @@ def test_a_great_many_labels():
     assert_array_equal(scanner.label_numbers[::2], numbers)
 
 
-def test_any_buffer_of_bytes_is_taken_and_earlier_arrays_stay_readable():
+def test_any_buffer_is_accepted_and_earlier_arrays_stay_valid():
     """Their contents may change, but the memory must stay valid."""
     short, long = b"1 1:1\n", b"1 1:1 2:2 3:3\n" * 10000
     for kind in bytes, memoryview, lambda text: np.frombuffer(text, np.uint8):
@@ -187,7 +187,7 @@ def test_any_buffer_of_bytes_is_taken_and_earlier_arrays_stay_readable():
         assert rows.data.tolist() == [1]
 
 
-def test_misuse_is_refused():
+def test_misuse_raises_an_error():
     for n_bytes, stop in (5, 6), (0, -1), (0, 2**63 - 1):
         with pytest.raises(ValueError, match="must be 64 longer"):
             make_scanner(Options()).scan(bytearray(n_bytes + PADDING), stop)

@@ -59,7 +59,7 @@ def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_pat
 
 @each_algorithm
 @of_classes
-def test_parts_are_one_pass(algo, n_classes):
+def test_training_in_parts_equals_one_epoch(algo, n_classes):
     X, y = rows(60, 20, n_classes, 5)
     how = {"shuffle": False, "intercept_scaling": 1.0, "max_iter": 1}
     whole = in_parts(classifier(algo, **how), X, y, 60)
@@ -73,7 +73,7 @@ KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declara
 @pytest.mark.parametrize(
     ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
 )
-def test_a_fit_ends_with_the_trial_that_makes_the_last_correction(algo, n_classes, limit):
+def test_a_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
     X, y = rows(60, 20, n_classes, 8)
     weigh = {"sample_weight": np.arange(60) % 3} if algo in WEIGHED and n_classes == 2 else {}
     n_trials = 40 if weigh else 60
@@ -96,7 +96,7 @@ def test_a_fit_ends_with_the_trial_that_makes_the_last_correction(algo, n_classe
 @pytest.mark.parametrize("algo", WEIGHED)
 @pytest.mark.parametrize("shuffle", [False, True])
 @of_classes
-def test_rows_of_weight_0_might_as_well_not_be_there(algo, shuffle, n_classes):
+def test_rows_of_weight_0_have_no_effect(algo, shuffle, n_classes):
     X, y = rows(60, 20, n_classes, 9)
     counts = np.arange(60) % 3 > 0
     for kernel in ["linear", "rbf"] if algo in KERNELS else ["linear"]:
@@ -109,7 +109,7 @@ def test_rows_of_weight_0_might_as_well_not_be_there(algo, shuffle, n_classes):
 
 @each_algorithm
 @of_classes
-def test_a_file_is_its_matrix(algo, n_classes, tmp_path, monkeypatch):
+def test_a_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     X, y = rows(60, 20, n_classes, 6)
     X.sum_duplicates()
@@ -131,7 +131,7 @@ def test_a_file_is_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     "algo", [name for name, (each, _) in ALGORITHMS.items() if each.classifier not in _NOT_MIXED]
 )
 @of_classes
-def test_one_shard_is_one_machine(algo, n_classes):
+def test_one_shard_gives_the_model_of_one_machine(algo, n_classes):
     X, y = rows(60, 20, n_classes, 7)
     how = {"random_state": 0, "max_iter": 3}
     with warnings.catch_warnings():

@@ -60,7 +60,7 @@ def test_comparison_is_the_loop_over_splits(n_classes, container):
     assert np.isnan(results["svm"].mistakes).all()
 
 
-def test_all_algorithms_get_the_same_splits_even_of_a_source_that_changes():
+def test_all_algorithms_get_the_same_splits_of_a_changing_source():
     X, y = make_problem()
     twins = {"one": RIVALS["pnorm"], "other": RIVALS["pnorm"]}
     for source in ShuffleSplit(5, random_state=np.random.RandomState(0)), iter(make_splits(5)):
@@ -91,14 +91,14 @@ def test_choice_is_by_cross_validation_on_each_training_part():
     assert len(set(chosen)) > 1
 
 
-def test_of_equally_good_settings_the_first_is_chosen():
+def test_ties_between_settings_choose_the_first():
     X, y = np.zeros((60, 1)), np.repeat(["ant", "cow"], 30)
     rivals = {name: DummyClassifier(strategy="constant", constant=name) for name in ("ant", "cow")}
     splits = [(np.arange(20, 40), np.arange(20))] * 2
     assert chosen_on_training_parts(rivals, X, y, splits) == ["ant"] * 2
 
 
-def test_wilcoxon_is_scipys():
+def test_wilcoxon_agrees_with_scipy():
     rng = np.random.RandomState(0)
     first, second = rng.uniform(size=200), rng.uniform(size=200) + 0.08
     found = wilcoxon_signed_rank(first, second)

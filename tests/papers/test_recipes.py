@@ -90,7 +90,7 @@ def test_a_figure_is_within_what_is_allowed_and_rounding(printed, values, allowe
     assert Cell(printed, ONE, lambda records: values, allowed).compare([{}]).verdict is verdict
 
 
-def test_work_is_done_once_and_kept_and_what_was_cut_short_is_done_again(tiny, tmp_path):
+def test_finished_work_is_reused_and_interrupted_work_repeated(tiny, tmp_path):
     INTERRUPTED.add(1)
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path)
@@ -106,7 +106,7 @@ def test_work_is_done_once_and_kept_and_what_was_cut_short_is_done_again(tiny, t
     assert CALLS[3:] == [(2, 0), (2, 1), (1, 2), (2, 2)]
 
 
-def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
+def test_missing_data_is_reported(tiny, tmp_path, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
     monkeypatch.setattr(running, "recipes", lambda: {"tiny": recipe})
     monkeypatch.setenv("SPARSEMARGIN_DATA", "")

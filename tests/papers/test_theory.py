@@ -39,7 +39,7 @@ def make_noisy(seed, m=300, n=20):
 
 
 @each_seed
-def test_the_perceptron_keeps_to_theorem_1_and_on_noisy_data_to_theorem_2(seed):
+def test_the_perceptron_satisfies_theorems_1_and_2(seed):
     X, y = make_separable(seed)
     model = PNormPerceptron(normalize=False, **TO_CONVERGENCE).fit(X, y)
     R, gamma = np.linalg.norm(X, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper
@@ -58,7 +58,7 @@ def test_the_perceptron_keeps_to_theorem_1_and_on_noisy_data_to_theorem_2(seed):
     assert len(mistaken) <= of_mistakes <= tightest
 
 
-def test_bounds_of_the_perceptron_by_hand_and_the_best_soft_margin():
+def test_perceptron_bounds_by_hand_and_the_best_soft_margin():
     assert_array_equal(theory.deviations([1.0, 0.5, -1.0], 0.75), [0.0, 0.25, 1.75])
     # All rows are on the wrong side.
     assert theory.tightest_mistake_bound(-np.arange(7.0), 2.0) == 7.0
@@ -78,7 +78,7 @@ def test_bounds_of_the_perceptron_by_hand_and_the_best_soft_margin():
 @pytest.mark.parametrize(
     ("p", "alpha"), [(2.0, 0.3), (2.0, 0.9), (4.0, 0.9), (6.0, 0.5), (10.0, 0.3)]
 )
-def test_alma_keeps_to_parts_1_and_2_on_separable_data(p, alpha, seed):
+def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
     X, y = make_separable(seed)
     model = ALMAClassifier(p=p, alpha=alpha, **TO_CONVERGENCE).fit(X, y)
     best = largest_margin(X, y, p, normalize=True).upper
@@ -101,7 +101,7 @@ def test_alma_keeps_to_parts_1_and_2_on_separable_data(p, alpha, seed):
 
 @each_seed
 @pytest.mark.parametrize(("p", "alpha"), [(2.0, 1.0), (6.0, 0.6)])
-def test_alma_keeps_to_part_2_on_noisy_data(p, alpha, seed):
+def test_alma_satisfies_part_2_on_noisy_data(p, alpha, seed):
     X, y, u = make_noisy(seed)
     B, C = theory.alma_constants(alpha)
     model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **ONE_EPOCH).fit(X, y)
@@ -137,7 +137,7 @@ def make_unlucky_order(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.3, 0.05])
-def test_one_example_on_the_wrong_side_can_break_part_2_as_printed(gamma):
+def test_one_misclassified_example_can_violate_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
     constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
@@ -168,7 +168,7 @@ def test_formulas_of_theorem_3_by_hand():
 
 @each_seed
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_cramma_keeps_to_its_bounds(epsilon, seed):
+def test_cramma_satisfies_its_bounds(epsilon, seed):
     X, y = make_separable(seed, gap=0.4)
     A = y[:, np.newaxis] * X
     R, best = np.linalg.norm(A, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper
@@ -182,7 +182,7 @@ def test_cramma_keeps_to_its_bounds(epsilon, seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
-def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(epsilon):
+def test_the_root_solves_eq_13_for_all_epsilon_with_proved_convergence(epsilon):
     g, beta, eta = 0.05, 1.5, 0.02
     fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     tau = fraction ** (-1 / epsilon) - 1
@@ -205,7 +205,7 @@ def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(
 
 
 @pytest.mark.parametrize("rho", [0.5, 50.0])
-def test_the_geometric_margin_lies_where_eq_2_says(rho):
+def test_the_geometric_margin_satisfies_eq_2(rho):
     X, y = make_separable(1, n=4)
     X = X + np.array([2.0, -1.0, 0.0, 1.0])
     machine = SVC(kernel="linear", C=1e8, tol=1e-10).fit(X, y)
@@ -218,7 +218,7 @@ def test_the_geometric_margin_lies_where_eq_2_says(rho):
 
 
 @each_seed
-def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_93_rows_on(seed):
+def test_soft_margins_satisfy_eq_27_and_rates_converge_from_93_rows_on(seed):
     X, y, _ = make_noisy(seed, m=25, n=3)
     delta = 0.8
     best = largest_margin(X, y, 2, normalize=False, delta=delta).lower

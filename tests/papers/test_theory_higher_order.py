@@ -58,7 +58,7 @@ def test_the_bound_is_the_printed_one(c):
 
 
 @pytest.mark.parametrize(("p", "radius"), [(2.0, None), (2.0, 0.8), (4.0, 1.3)])
-def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radius):
+def test_the_tightest_bound_is_the_minimum_over_all_margins(p, radius):
     margins = np.random.RandomState(1).normal(0.3, 0.2, 40)
     grid = np.linspace(1e-3, margins.max(), 5000)
     losses = theory.deviations(margins, grid[:, np.newaxis]).sum(axis=1)
@@ -119,7 +119,7 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
     {}, {"p": "log", "fit_intercept": False}, {"sparse_updates": True, "p": 4.0},
     {"max_updates": None, "intercept_scaling": 0.5, "hypothesis": "last", "shuffle": False},
 ], ids=str)  # fmt: skip
-def test_a_fitted_model_is_the_run_it_made(options):
+def test_a_fitted_model_equals_its_replayed_run(options):
     X, y, u = make_examples(4)
     names = np.where(y == 1, "yes", "no")
     model = HigherOrderPerceptron(random_state=0, max_iter=2, alpha=None, **options).fit(X, names)

@@ -155,7 +155,7 @@ def test_features_are_drawn_as_weighted(data, three_classes):
         assert _texts(display.ax_.get_yticklabels()) == [f"feature {j}" for j in strongest]
 
 
-def test_of_many_classes_the_heaviest_are_drawn(many_classes):
+def test_with_many_classes_those_of_largest_weight_are_drawn(many_classes):
     draw = drawn.StrongestFeaturesDisplay.from_estimator
     display = draw(many_classes)
     assert max(display.figure_.get_size_inches()) < 15
@@ -187,9 +187,7 @@ def test_selections_are_drawn_as_counted(data):
     (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
     (drawn.HypothesisErrorsDisplay, {"moments": [0.5, 1]}, lambda of: [of.errors.errors["vote"]]),
 ])  # fmt: skip
-def test_a_pipeline_is_drawn_as_its_last_step_on_the_rows_made_by_the_others(
-    data, display, more, drawn_by
-):
+def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, display, more, drawn_by):
     pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="vote", random_state=0))
     if display is drawn.CertificateDisplay:
         pipeline.set_params(pnormperceptron__hypothesis="last")
@@ -224,7 +222,7 @@ def _lines(n_lines, prefix="line"):
     return drawn.MarginDistributionDisplay(shares).plot()
 
 
-def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
+def test_plots_use_the_given_axes_or_a_new_figure(data):
     figure, axes = plt.subplots()
     display = _lines(1).plot(axes)
     assert (display.ax_, display.figure_) == (axes, figure)
@@ -248,7 +246,7 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
             display.plot(ax=given)
 
 
-def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour():
+def test_long_legends_are_outside_and_lines_differ_by_more_than_colour():
     display = _lines(12, "an algorithm of a rather long name")
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
@@ -295,7 +293,7 @@ def _lab(light):
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("name", THEMES)
-def test_colours_are_told_apart_with_any_vision(name, vision):
+def test_colours_are_distinguishable_with_any_vision(name, vision):
     eye = np.reshape(VISIONS[vision], (3, 3))
     seen = [_lab(np.clip(eye @ _linear(colour), 1e-3, 1)) for colour in PALETTES[name]]
     assert pdist(seen).min() >= LEAST_DISTANCE
@@ -310,7 +308,7 @@ def _contrast(artists, ground):
 
 
 @pytest.mark.parametrize("name", [*THEMES, "default", "dark_background", "ggplot"])
-def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
+def test_everything_has_contrast_to_the_background(name):
     before = dict(matplotlib.rcParams)
     with drawn.theme(name) if name in THEMES else plt.style.context(name):
         assert name != "dark" or plt.rcParams["axes.facecolor"] != before["axes.facecolor"]
@@ -326,7 +324,7 @@ def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
         assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
 
 
-def test_names_are_cut_and_dollars_in_them_are_no_mathematics():
+def test_long_names_are_shortened_and_dollar_signs_are_not_mathematics():
     name = "a name that goes on and on, far beyond the place there is for it"
     display = drawn.SelectionStabilityDisplay([1.0], feature_names=[name]).plot()
     assert _texts(display.ax_.get_yticklabels()) == [name[:29] + "…"]
@@ -363,13 +361,13 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
     (drawn.theme("mauve").__enter__, r"'mauve' is unknown\. Choose 'light' or 'dark'"),
 ])  # fmt: skip
-def test_what_cannot_be_drawn_is_refused(call, message):
+def test_invalid_input_raises_an_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
     assert plt.get_fignums() == []
 
 
-def test_matplotlib_is_asked_for_where_it_is_missing(monkeypatch):
+def test_missing_matplotlib_raises_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"CertificateDisplay\.plot requires matplotlib"):
         certificate.plot()

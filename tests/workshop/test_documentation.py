@@ -120,7 +120,7 @@ def test_reference_has_every_public_name(name):
 
 
 @pytest.mark.parametrize("name", sorted({learner.classifier for learner, _ in ALGORITHMS.values()}))
-def test_docstrings_have_every_parameter_with_its_default_and_every_attribute(name):
+def test_docstrings_have_all_parameters_defaults_and_attributes(name):
     classifier = getattr(sparsemargin, name)
     sections = {
         title: re.search(rf"\n{title}\n-+\n(.*?)\n\n", classifier.__doc__, re.DOTALL)[1]
@@ -154,7 +154,7 @@ def commands_of(page):
 
 
 @of_each_page
-def test_commands_of_the_pages_have_options_that_there_are(page):
+def test_commands_of_the_pages_use_existing_options(page):
     group = Context(main)
     for name, *arguments in commands_of(page):
         command = main.get_command(group, name)

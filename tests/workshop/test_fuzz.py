@@ -94,7 +94,7 @@ def run(script, *arguments):
 
 
 @pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches"])
-def test_nothing_is_found(fuzzer, tmp_path):
+def test_fuzzers_find_no_fault(fuzzer, tmp_path):
     n = some(200, 5000) if fuzzer == "model_files" else 60
     # The supervising process is not started, because it would only repeat all imports.
     (tmp_path / "place").write_bytes(bytes(8))
@@ -116,7 +116,7 @@ def test_nothing_is_found(fuzzer, tmp_path):
         ("1 --first=8 --kept=", 1, ["--- hang: ", "in check"]),
     ],
 )  # fmt: skip
-def test_what_is_found(tmp_path, arguments, n_found, told):
+def test_fuzzers_report_planted_faults(tmp_path, arguments, n_found, told):
     (tmp_path / "planted.py").write_text(PLANTED)
     outcome = run(tmp_path / "planted.py", *arguments.split())
     assert outcome.returncode == (n_found > 0), outcome.stderr
@@ -124,7 +124,7 @@ def test_what_is_found(tmp_path, arguments, n_found, told):
     assert all(text in outcome.stdout for text in told), outcome.stdout
 
 
-def test_faults_to_be_planted_are_in_what_stands_there(monkeypatch):
+def test_the_code_in_which_faults_are_planted_exists(monkeypatch):
     monkeypatch.syspath_prepend(FUZZ)
     known = importlib.import_module("known_faults")
     texts = {fault.file: (FUZZ.parent / fault.file).read_text() for fault in known.FAULTS}

@@ -16,7 +16,7 @@ SETTINGS = PYPROJECT["tool"]["setuptools"]
 MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
 
-def test_every_package_is_named_and_every_other_file_is_package_data():
+def test_every_package_is_listed_and_other_files_are_package_data():
     paths = [path for path in (ROOT / "sparsemargin").rglob("*") if path.is_file()]
     files = [path.relative_to(ROOT) for path in paths if path.suffix not in MADE]
     packages = {".".join(path.parent.parts) for path in files if path.name == "__init__.py"}
@@ -28,7 +28,7 @@ def test_every_package_is_named_and_every_other_file_is_package_data():
 
 
 @pytest.mark.parametrize("file", ["CITATION.cff", "conda/recipe.yaml"])
-def test_the_version_is_the_same_wherever_it_stands(file):
+def test_all_files_have_the_same_version(file):
     lines = (ROOT / file).read_text().splitlines()
     assert f"version: {PROJECT['version']}" in map(str.strip, lines)
 
@@ -58,7 +58,7 @@ def test_the_conda_recipe_requires_the_same():
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
 )
-def test_workflows_make_what_there_is(path):
+def test_workflows_use_existing_make_targets(path):
     lines = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M)
     known = {name for line in lines for name in line.split()}
     for job in yaml.safe_load(path.read_text())["jobs"].values():
