@@ -26,7 +26,7 @@ _MOST_COLUMNS = 3
 
 _DRAWN = """
     ax, **kwargs
-        As for `plot`.
+        See `plot`.
 
     Returns
     -------

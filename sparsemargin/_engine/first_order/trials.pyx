@@ -60,7 +60,7 @@ cdef enum:
     FEWEST_AT_ONCE = 16  # fewest vectors that are tested with SIMD instructions
     TINY = -900  # exponent of rows below which scores may lose terms
 
-# Largest products of norms are above this size, or the outputs are rejected as TOO_WIDE.
+# An output is rejected as TOO_WIDE unless the product of the norms is in (LEAST, 1 / LEAST).
 cdef double LEAST = ldexp(1.0, -900)
 # Smaller scores may have lost terms to underflow, and are recomputed with the scaled row.
 cdef double LOSSY = 1e-270
