@@ -28,7 +28,7 @@ from sparsemargin._engine.state import (
 #: leave the range of a double.
 MAX_P = 64.0
 
-# Numbers in one array, such that its size in bytes still fits into an index.
+# Largest number of elements of an array; its size in bytes must fit into an index.
 MOST_NUMBERS = sys.maxsize // 8
 
 # Bytes below which arrays are zeroed eagerly; bytes of a cache line; numbers in a padded unit; and
@@ -330,7 +330,7 @@ cdef class LinearState(FirstOrderSpace):
             self.multipliers = numbers = self.one_a_row(n_rows, multipliers)
             self.scales = raw = np.zeros(max(n_rows, 1) * sizeof(RowScale), dtype=np.uint8)
             self.c.multipliers = &numbers[0, 0] if n_rows else NULL
-            # Without a single vector, threads would write the same entry.
+            # Several vectors may be trained by threads, which would write to the same entry.
             self.c.scales = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
 
     def close_rows(self):

@@ -214,7 +214,7 @@ cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]&
 
 cdef inline bint find_repeats(Job job, Call call,
                               const Row[value_t, index_t]& row) except -1 nogil:
-    """Find out whether the row has duplicate columns, if that is not known yet."""
+    """Determine whether the row has duplicate columns; return False if it was known already."""
     if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
     write_shared(job.repeats + call.row, SOME if has_repeats(row, job.rows.n_features,

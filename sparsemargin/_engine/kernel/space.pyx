@@ -26,7 +26,7 @@ from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
 )
 
-# Numbers in one array, such that its size in bytes still fits into an index.
+# Largest number of elements of an array; its size in bytes must fit into an index.
 MOST_NUMBERS = sys.maxsize // 8
 
 cdef enum:

@@ -95,7 +95,7 @@ class MatrixLoop(SpanLoop):
     @abstractmethod
     def _learn(self, which: np.ndarray) -> float:
         """Make trials of all vectors on these rows, and return the approximate number of
-        multiplications. If an error is raised, no vector has changed."""
+        multiplications. Ctrl-C cannot leave the vectors with different numbers of trials."""
 
     def run_span(self, order, start, stop, end, check):
         if self.forecast is not None and start == 0:
