@@ -147,8 +147,8 @@ def fit_distributed(
         begins. "auto": a ring if there are at least as many vectors as shards, else "uniform". No
         effect for "ho" and "so".
     mixes_per_epoch : int, default=16
-        Number of mixtures per epoch; between two of them each shard uses such a part of its rows.
-        No effect for a ring, "ho" and "so".
+        Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
+        its rows. No effect for a ring, "ho" and "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
         Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
         `classes`, `positive` and `multilabel` can be used.
