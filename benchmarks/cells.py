@@ -1,11 +1,11 @@
-"""Cell types learned from files: `fit_anndata` beside reading alone and beside what else there is.
+"""Cell types trained from files: `fit_anndata` compared with plain reading and other classifiers.
 
-Cells are generated (`examples/made_cells.py`): by default 100,000 of 20,000 genes, 7 % of the
-entries not 0, and 50 types. Each contestant runs in a process of its own, whose peak of memory is
-told beside what it takes before it begins; seconds are of the wall, and of all processors;
-`reading` is h5py alone, block by block. `SGDClassifier` learns by `partial_fit` from blocks,
-mixed beforehand, normalised by scipy. What holds all cells in memory, LinearSVC, gets as many as
-`--in-memory` says. Errors are of 20,000 further cells.
+Cells are generated (`examples/made_cells.py`): by default 100,000 cells of 20,000 genes, 7 % of the
+entries not 0, and 50 types. Each contestant runs in a new process. Its peak memory is
+reported along with the memory before the start; seconds are wall time and CPU time. `reading` is
+h5py alone, block by block. `SGDClassifier` is trained with `partial_fit` on blocks that were
+shuffled before and normalized with scipy. LinearSVC holds all cells in memory and gets the number
+of cells given by `--in-memory`. Errors are those of 20,000 further cells.
 
     python benchmarks/cells.py [--cells 100000] [--compression gzip] [--order type] [--only fit ...]
 """
@@ -27,7 +27,7 @@ TEST_CELLS = 20_000
 
 
 def blocks_of(path, block=BLOCK):
-    """Counts, and codes of the types, of cells after cells, by h5py."""
+    """Yield blocks of counts and the codes of the cell types, read with h5py."""
     import h5py
     from scipy.sparse import csr_matrix
 
@@ -43,7 +43,7 @@ def blocks_of(path, block=BLOCK):
 
 
 def logs(X):
-    """As scanpy's normalize_total and log1p make them."""
+    """Normalize like normalize_total and log1p of scanpy."""
     totals = np.asarray(X.sum(axis=1)).ravel()
     X.data *= np.repeat(1e4 / np.maximum(totals, 1), np.diff(X.indptr)).astype(X.dtype)
     return X.log1p()
@@ -117,7 +117,7 @@ CONTESTANTS = {
 
 
 def measured(name, path, test, in_memory):
-    """Seconds, seconds of all processors, peak of memory in MB, accuracy and macro F1."""
+    """Seconds, CPU seconds, peak memory in MB, accuracy and macro F1."""
     from sklearn.metrics import accuracy_score, f1_score
 
     call, settings = CONTESTANTS[name]
@@ -125,7 +125,7 @@ def measured(name, path, test, in_memory):
         settings = {"in_memory": in_memory}
     import h5py  # noqa: F401
 
-    import sparsemargin.io.cells  # noqa: F401  (what imports take is no part of it)
+    import sparsemargin.io.cells  # noqa: F401  (the cost of imports is excluded)
 
     before = peak()
     started, worked = time.perf_counter(), time.process_time()

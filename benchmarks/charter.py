@@ -1,14 +1,14 @@
-"""What this library claims of speed, memory and microarrays, measured side by side in one run.
+"""The claims of this library about speed, memory and microarrays, measured in one run.
 
-Runs the benchmarks one after the other, each in a process of its own, so that neither a crash nor
-the memory of one spoils the others, and gathers what they measure in charter.json; charter.md has
-the aims and all tables. After Ctrl-C what was measured is kept, and `--only` measures parts again.
-The tables of the pages are made from charter.json by tables.py.
+The benchmarks run one after the other, each in a new process, so that a crash or the memory
+of one does not affect the others. Their results are collected in charter.json; charter.md has the
+targets and all tables. After Ctrl-C the results so far are kept, and `--only` repeats parts. The
+tables of the documentation are made from charter.json by tables.py.
 
     python benchmarks/charter.py [--quick] [--only epoch labels ...] [--out results]
 
-Peers and data that are not at hand are left out, with a line that says so: vw (pip install
-"sparsemargin[bench]"), and the files looked for in the folder that SPARSEMARGIN_DATA names.
+Missing peers and data are left out, with a line that says so: vw (pip install
+"sparsemargin[bench]"), and the files in the folder named by SPARSEMARGIN_DATA.
 """
 
 import json
@@ -25,7 +25,7 @@ from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, rep
 
 
 class Part(NamedTuple):
-    """A benchmark: its script in this folder, with its options, and those of a full run."""
+    """A benchmark: its script in this folder, its options, and those of a full run."""
 
     title: str
     script: str
@@ -66,14 +66,14 @@ PARTS = {
 
 MEGABYTE = 2**20
 LAST, AVERAGE = "Perceptron, last", "Perceptron, average"
-THREADS = 1.8  # times one thread
-#: Of text, further rows have fewer corrections than those before, so that a slope may be less.
+THREADS = 1.8  # speedup over one thread
+#: For text, the slope may be smaller, because later rows have fewer corrections.
 SLOPE_OFF = 0.05
 
 
 class Aim(NamedTuple):
-    """A figure, told with so many digits, of each entry that is found in the report of a part, and
-    what it is to be at least, or at most; None: it could not be measured."""
+    """A figure of each entry found in the report of a part, its number of digits, and its lower or
+    upper target; None: it could not be measured."""
 
     part: str
     find: Callable[[Any], Iterable[dict[str, Any]]]
@@ -88,7 +88,7 @@ Find = Callable[[Any], Iterable[dict[str, Any]]]
 
 
 def _of(path: str, *names: str, **settings: Any) -> Find:
-    """The entries of these contestants, or of all, with these settings."""
+    """Find the entries of these contestants, or of all, with these settings."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
         for entry in at(report, path) or ():
@@ -104,7 +104,8 @@ def _figure(path: str) -> Callable[[dict[str, Any]], float | None]:
 
 
 def _labels(kind: str, *names: str) -> Find:
-    """Entries of the race over many labels, with those of OneVsRest and of the last hypothesis."""
+    """Find entries of the race over many labels, with those of OneVsRest and the last
+    hypothesis."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
         path = f"race/{kind}"
@@ -123,7 +124,7 @@ def _epochs(report: Any) -> Iterator[dict[str, Any]]:
 
 
 def _slopes(name: str, text: bool) -> Find:
-    """Exponents of our own curves, of those over text or of the others."""
+    """Find exponents of our own curves, of those over text or of the others."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
         for curve in at(report, f"{name}/curves") or ():
@@ -135,7 +136,7 @@ def _slopes(name: str, text: bool) -> Find:
 
 
 def _pair(path: str, figure: str, first: str, second: str) -> Find:
-    """One entry: how many times a contestant's figure is another's."""
+    """Make one entry: the ratio of two contestants' figures."""
 
     def find(report: Any) -> Iterator[dict[str, Any]]:
         found = {
@@ -159,7 +160,7 @@ FIT, DEFAULT = "fit_svmlight, Perceptron", "fit_svmlight, default (ALMA)"
 TRAIN, TWO_THREADS = "sparsemargin train", "load_svmlight, 2 threads"
 IN_ORDER, SHUFFLED = "Perceptron, rows in order", "Perceptron, shuffled"
 PEERS = ("`LinearSVC", "`LogisticRegression", "`RidgeClassifier", "`NearestCentroid")
-#: Of scikit-learn's vectorizers.
+#: Targets for the speedup over scikit-learn's vectorizers.
 TIMES = {"hashing": 10, "hashing tfidf": 12, "char_wb": 15, "char_wb tfidf": 15,
          "cyrillic count": 8, "cyrillic tfidf": 8, "cyrillic char_wb": 8}  # fmt: skip
 AIMS = [
@@ -239,7 +240,7 @@ AIMS = [
 
 
 def aims(parts: dict[str, Any]) -> list[list[str]]:
-    """What was wanted of all that was measured, what it came to, and the verdict."""
+    """The targets of all measured figures, the figures, and whether they are met."""
     rows = []
     for aim in AIMS:
         for entry in aim.find(report) if (report := at(parts, f"{aim.part}/report")) else ():
@@ -256,9 +257,9 @@ def aims(parts: dict[str, Any]) -> list[list[str]]:
 
 
 def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
-    """Run a part to its end: its ``report`` where it was measured, else ``why``."""
+    """Run a part: its ``report`` if it was measured, else the reason, ``why``."""
     part, out = PARTS[name], folder / f"{name}.json"
-    # What an earlier run left would be taken for this one's.
+    # The result of an earlier run must not be mistaken for this one's.
     out.unlink(missing_ok=True)
     options = [*part.always, *(["--quick"] if quick else part.full)]
     command = [sys.executable, str(FOLDER / part.script), *options, "--out", str(out)]
@@ -274,7 +275,7 @@ def run(name: str, quick: bool, folder: Path) -> dict[str, Any]:
 
 
 def _listen(command: list[str]) -> tuple[list[str], int]:
-    """Run a command and pass on what it says: its lines, and its status."""
+    """Run a command and pass on its output; return its lines and its status."""
     lines = []
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
     with subprocess.Popen(command, text=True, **pipes) as process:
@@ -294,7 +295,7 @@ it printed, below.
 
 
 def report(parts: dict[str, Any]) -> str:
-    """Return the page of Markdown: aims, short tables, and all that was printed."""
+    """Return the page of Markdown: targets, short tables, and everything that was printed."""
     rows = [
         [
             PARTS[name].title, f"`{part['command']}`", f"{part['seconds'] / 60:.1f}",
@@ -308,7 +309,7 @@ def report(parts: dict[str, Any]) -> str:
         for name, part in parts.items()
         if "why" in part
     ]
-    # Of what was measured in a hurry nothing can be said.
+    # Quick runs are not compared with the targets.
     in_full = {name: each for name, each in parts.items() if not each["quick"]}
     if wanted := aims(in_full):
         sections += ["## Aims\n", markdown_table(["", "wanted", "measured", ""], wanted) + "\n"]
@@ -321,7 +322,7 @@ def report(parts: dict[str, Any]) -> str:
 
 
 def _keep(folder: Path, parts: dict[str, Any]) -> None:
-    """Write all that is known, in the order of the parts."""
+    """Write all results so far, in the order of the parts."""
     ordered = {name: parts[name] for name in PARTS if name in parts}
     charter = json.dumps({"machine": machine(), "parts": ordered}, indent=1)
     replace_text(folder / "charter.json", charter + "\n")
@@ -329,7 +330,7 @@ def _keep(folder: Path, parts: dict[str, Any]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the parts asked for, and write all that is known."""
+    """Run the selected parts, and write all results."""
     parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS), metavar="PART",
                         help=f"measure these again, of {', '.join(PARTS)}")  # fmt: skip

@@ -1,12 +1,13 @@
-"""What the benchmarks learn from: text of some shapes, with two classes or many labels, and RCV1.
+"""Data of the benchmarks: generated text of several shapes, with two classes or many labels, and
+RCV1.
 
-Labels are drawn to look like the topics of RCV1. Topic l of n has a share f_l of the rows, from
-45 % down to 0.1 %: the law (q + u)^-a in u = l / n, with q and a such that 103 topics come to 3.24
-labels a row. What belongs to a topic is decided by 20 words of its own, with exponential weights: a
-row has the topic where the sum of its weighted words, and normal noise of a tenth of that sum's
-standard deviation, is among the largest. Words are drawn by the rows they appear in, among those in
-at most half as many rows as the topic is to have: common words tell little. LinearSVC errs on one
-label in a hundred, as it does on RCV1.
+Labels are drawn to resemble the topics of RCV1. Topic l of n has a share f_l of the rows, from
+45 % down to 0.1 %: the law (q + u)^-a in u = l / n, with q and a such that 103 topics give 3.24
+labels per row. A topic is defined by 20 words with exponential weights. A row has the topic if
+the sum of its weighted words, plus normal noise of a tenth of that sum's standard deviation, is
+among the largest. The words are drawn with probabilities proportional to their row counts, among
+words in at most half as many rows as the topic has, because common words are uninformative. The
+error of LinearSVC is 1 % of the labels, as on RCV1.
 """
 
 from collections.abc import Callable, Iterable
@@ -35,7 +36,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training and held-out rows of one draw."""
+    """Training and test rows of one draw."""
 
     shape: Shape
     X: csr_matrix
@@ -44,11 +45,11 @@ class Corpus:
     y_test: np.ndarray
 
     def astype(self, dtype) -> "Corpus":
-        """Return the same rows with values of another type."""
+        """Return the same rows with values of another dtype."""
         return replace(self, X=self.X.astype(dtype), X_test=self.X_test.astype(dtype))
 
     def renumbered(self) -> "Corpus":
-        """Return the corpus with columns renumbered, as `TfidfVectorizer` does at its end."""
+        """Return the corpus with renumbered columns, as `TfidfVectorizer` does in its last step."""
         new = np.random.default_rng(0).permutation(self.X.shape[1]).astype(self.X.indices.dtype)
         X, X_test = (
             csr_matrix((X.data, new[X.indices], X.indptr), shape=X.shape)
@@ -57,16 +58,16 @@ class Corpus:
         return replace(self, X=X, X_test=X_test)
 
     def with_sorted_rows(self) -> "Corpus":
-        """Return the same matrices, the entries of each row in the order of their columns."""
+        """Return the same matrices with sorted columns in each row."""
         return replace(self, X=self.X.sorted_indices(), X_test=self.X_test.sorted_indices())
 
     def by_class(self) -> "Corpus":
-        """Return the corpus, the training rows of one class before those of the other."""
+        """Return the corpus with the training rows sorted by class."""
         order = np.argsort(self.y, kind="stable")
         return replace(self, X=self.X[order], y=self.y[order])
 
     def mislabelled(self, share: float) -> "Corpus":
-        """Return the corpus with this share of the training labels, -1 and 1, wrong."""
+        """Return the corpus with this share of the training labels, -1 and 1, flipped."""
         wrong = np.random.default_rng(0).permutation(len(self.y)) < round(share * len(self.y))
         return replace(self, y=np.where(wrong, -self.y, self.y))
 
@@ -86,7 +87,7 @@ def draw(shape: Shape, n_samples: int, n_classes: int = 2) -> tuple[csr_matrix, 
 
 
 def draw_corpus(shape: Shape) -> Corpus:
-    """Draw the training rows and the held-out rows of a shape."""
+    """Draw the training rows and the test rows of a shape."""
     X, y = draw(shape, shape.n_train + shape.n_test)
     head, tail = slice(None, shape.n_train), slice(shape.n_train, None)
     return Corpus(shape, X[head], y[head], X[tail], y[tail])
@@ -95,13 +96,13 @@ def draw_corpus(shape: Shape) -> Corpus:
 LARGEST_SHARE, LEAST_SHARE = 0.45, 0.001
 LABELS_A_ROW, OF_LABELS = 3.24, 103
 WORDS_A_TOPIC = 20
-COMMONEST = 0.5  # a topic's words have at most so many times its rows
+COMMONEST = 0.5  # row count of a topic's words relative to the topic's, at most
 NOISE = 0.1
-BLOCK = 64  # topics scored at once, so that the scores of a thousand are never held together
+BLOCK = 64  # topics scored at once, to limit the memory for the scores
 
 
 def shares(n_labels: int) -> np.ndarray:
-    """Return the share of the rows that each label has, falling; shape (n_labels,)."""
+    """Return the decreasing shares of rows with each label, shape (n_labels,)."""
 
     def law(q: float, n: int) -> np.ndarray:
         u = np.linspace(0, 1, n)
@@ -113,8 +114,8 @@ def shares(n_labels: int) -> np.ndarray:
 
 
 def draw_labels(X: csr_matrix, n_train: int, n_labels: int, seed: int = 0) -> np.ndarray:
-    """Label rows by sparse random targets: indicators of uint8, shape (m, n_labels). The first
-    `n_train` rows decide where a topic begins, and have one row of each at least."""
+    """Label rows by sparse random targets: indicators of uint8, shape (m, n_labels). Thresholds are
+    set on the first `n_train` rows, which have at least one row of each label."""
     random = check_random_state(seed)
     topics = _targets(X, n_labels, random)
     positives = np.maximum(1, np.rint(shares(n_labels) * n_train)).astype(int)
@@ -131,7 +132,7 @@ def draw_labels(X: csr_matrix, n_train: int, n_labels: int, seed: int = 0) -> np
 
 
 def _targets(X: csr_matrix, n_labels: int, random: np.random.RandomState) -> csc_matrix:
-    """Return the weights of each topic's words, a column for each topic."""
+    """Return the word weights of each topic, one column per topic."""
     n_rows_with = np.bincount(X.indices, minlength=X.shape[1])
     rarest = np.sort(n_rows_with[n_rows_with > 0])[:WORDS_A_TOPIC]
     words = []
@@ -158,7 +159,7 @@ N_TRAIN = N_TEST = 10_000
 
 def load_sample(topics: Iterable[str] | None = None) -> tuple[csr_matrix, dict]:
     """Read the first `N_TRAIN` + `N_TEST` rows of the sample in the loader's shuffled order, and
-    the labels of some topics, or of all, in {-1, 1}."""
+    the labels of some or all topics, in {-1, 1}."""
     stories = load_rcv1(topics, source="sample")
     labels = 2 * stories.target[: N_TRAIN + N_TEST].toarray().astype(np.int64) - 1
     X = stories.data[: N_TRAIN + N_TEST]
@@ -175,7 +176,7 @@ def number_vectors(X: csr_matrix) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Split:
-    """Rows to learn from and rows to predict, with the labels of each topic."""
+    """Training and test rows, with the labels of each topic."""
 
     X: csr_matrix
     X_test: csr_matrix
@@ -183,7 +184,7 @@ class Split:
     labels_test: dict[str, np.ndarray]
 
     def errors(self, fit: Callable[[Any, np.ndarray], Any]) -> dict[str, float]:
-        """Return the test error in percent, by topic, of what `fit(X, y)` returns."""
+        """Return the test error in percent, by topic, of the model returned by `fit(X, y)`."""
         return {
             topic: 100
             * float(np.mean(fit(self.X, y).predict(self.X_test) != self.labels_test[topic]))
@@ -193,7 +194,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Topics:
-    """Some topics of the sample; the test side lacks the vectors that are on the training side."""
+    """Some topics of the sample; test rows that equal a training row are removed."""
 
     X: csr_matrix
     labels: dict[str, np.ndarray]
@@ -206,7 +207,7 @@ class Topics:
         return Split(self.X[train], self.X[test], labels, labels_test)
 
     def folds(self, n_folds: int, seed: int) -> list[Split]:
-        """Split the training side for cross-validation, equal vectors into the same fold."""
+        """Split the training side for cross-validation; equal vectors are in the same fold."""
         train, vectors = self.X[:N_TRAIN], self.vectors[:N_TRAIN]
         splits = GroupKFold(n_folds, shuffle=True, random_state=seed).split(train, groups=vectors)
         return [self._split(*split) for split in splits]
@@ -225,8 +226,8 @@ def load_topics() -> Topics:
 
 
 def halves(topics: Topics) -> tuple[Topics, Topics]:
-    """Part the 20 topics most frequent on the training side: those of even rank to choose by, of
-    odd rank to report."""
+    """Divide the 20 topics that are most frequent in training: even ranks are used for choices, odd
+    ranks for reports."""
     labels = topics.labels
     ranked = sorted(labels, key=lambda name: (-np.sum(labels[name][:N_TRAIN] > 0), name))[:20]
     choosing, reporting = ({name: labels[name] for name in ranked[i::2]} for i in (1, 0))

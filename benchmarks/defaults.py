@@ -1,40 +1,41 @@
-"""What the defaults should be, and when others pay: by cross-validation.
+"""The choice of the defaults, and when other settings are better, by cross-validation.
 
-`claims`: how `fit_csr(X, y)` errs beside LinearSVC(), SGDClassifier(average=True) and
-LogisticRegression(), and in what share of LinearSVC's time. Its settings were chosen on the topics
-of odd rank among the 20 most frequent of the RCV1 sample, and on Zipf text of the seeds 0 to 4; the
-claims are made on the topics of even rank and on other seeds, which nothing was chosen by. 10,000
-stories to learn from, all others to test, but for vectors that occur on both sides; differences are
-paired by split. There all four tuned by one budget, too, among five settings each by
-cross-validation within the training side. All 102 topics by micro and macro F1 as well.
+`claims`: the error of `fit_csr(X, y)` compared with LinearSVC(), SGDClassifier(average=True) and
+LogisticRegression(), and its time relative to LinearSVC. Its settings were chosen on the topics of
+odd rank among the 20 most frequent of the RCV1 sample, and on Zipf text of seeds 0 to 4. The claims
+use the topics of even rank and other seeds, which no choice depends on. 10,000 stories are the
+training set and all others the test set, without vectors that occur in both; differences are paired
+by split. On these, all four are also tuned with the same budget, among five settings each, by
+cross-validation within the training set. All 102 topics are evaluated by micro and macro F1 as
+well.
 
-`classes`: errors and macro F1 where each story has one of many classes; two epochs were chosen on
-topics of odd rank.
+`classes`: errors and macro F1 if each story has one of many classes. The choice of two epochs was
+made on topics of odd rank.
 
-`rare`: what balanced class weights do for rare topics; how a weight counts was chosen on those of
-odd rank.
+`rare`: the effect of balanced class weights on rare topics; the way weights are applied was chosen
+on topics of odd rank.
 
-`genomes`: ours as they come, raw and standardised, ours tuned and linear models tuned, six settings
-each, by the same cross-validation within the training side, on random splits. C has the range where
-it makes a difference. Epochs and `alpha` of what comes were chosen on leukemia and lymphoma.
+`genomes`: ours with default settings, raw and standardized, ours tuned, and linear models tuned
+among six settings each, by the same cross-validation within the training set, on random splits. C
+has the range in which it matters. Epochs and `alpha` of the defaults were chosen on leukemia and
+lymphoma.
 
-`dense`: as they come, on logarithms of intensities and on data of few features, centred and
-standardised or not; what `fit_csr(X, y)` takes for dense rows was chosen on these.
+`dense`: default settings on logarithms of intensities and on data of few features, raw, centered
+and standardized; the choice of `fit_csr(X, y)` for dense rows was made on these.
 
-`genotypes`: as they come, beside linear models of few weights, on variants of which few tell
-anything.
+`genotypes`: default settings compared with sparse linear models, on variants of which few are
+informative.
 
-`larger-p`: when a larger p pays and when it hurts, on the ten RCV1 topics that report, and on the
-artificial data of the ALMA paper, where 3 or 300 of 300 features are relevant and none or a tenth
-of the training labels are wrong.
+`larger-p`: when a larger p helps and when it hurts, on the ten RCV1 topics for reports, and on the
+artificial data of the ALMA paper, where 3 or 300 of 300 features are relevant and 0 % or 10 % of
+the training labels are wrong.
 
-`named`: which intercept and how many epochs the named algorithms should have. Each setting's error
-is cross-validated on text, microarrays and other data; a set's figure is the mean over its
-problems. The defaults are those of the least mean but where twice the epochs gain a tenth of a
-point, or half a point at the cost of a matrix. named_defaults.json are the figures, ``named``, that
-they were chosen by.
+`named`: the intercept and the number of epochs of the named algorithms. The error of each setting
+is cross-validated on text, microarrays and other data; the figure of a set is the mean over its
+problems. The defaults have the smallest mean, unless twice the epochs gain only 0.1 points, or 0.5
+points for algorithms with a matrix. The figures behind the choice are in named_defaults.json.
 
-All but `named` and `genotypes` need the files in the folder that SPARSEMARGIN_DATA names.
+All but `named` and `genotypes` need the files in the folder named by SPARSEMARGIN_DATA.
 
     python benchmarks/defaults.py [--only claims classes ...] [--rounds 5] [--draws 3]
 """
@@ -92,7 +93,7 @@ def _tuned(model: Any, grid: Any, X: Any, y: np.ndarray, random_state: int) -> A
     return GridSearchCV(model.set_params(random_state=random_state), grid, cv=TUNED).fit(X, y)
 
 
-#: As `CONTESTANTS`; each chooses among five settings.
+#: Like `CONTESTANTS`; each chooses among five settings.
 BY_VALIDATION: dict[str, Callable[..., Any]] = {
     "AROWClassifier, tuned": partial(
         _tuned, AROWClassifier(),
@@ -113,7 +114,7 @@ CLAIM_SEEDS, NOISE = (10, 11, 12, 13, 14), (0.0, 0.05, 0.15)
 def race(
     X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray, seed: int, *, tuned: bool
 ) -> dict[str, Any]:
-    """Of each contestant its error, in percent, and its seconds."""
+    """The error in percent and the seconds of each contestant."""
     found = {}
     for name, fit in (CONTESTANTS | BY_VALIDATION if tuned else CONTESTANTS).items():
         seconds, model = timing.timed(partial(fit, X, y, random_state=seed))
@@ -122,8 +123,8 @@ def race(
 
 
 def compared(races: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Of those in all races: means over splits, each the mean of some races, and over them the
-    paired differences of ours with their standard errors."""
+    """Contestants of all races: means over splits, each of which is the mean of several races, and
+    the paired differences to ours with their standard errors."""
     entries = []
     for name in min((each for split in races for each in split), key=len):
         errors = np.array([mean(each[name][0] for each in split) for split in races])
@@ -138,14 +139,14 @@ def compared(races: list[list[dict[str, Any]]]) -> list[dict[str, Any]]:
 
 
 def sides(vectors: np.ndarray, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random rows to learn from, and the others that equal none of them."""
+    """Random training rows, and the other rows that differ from all of them."""
     order = np.random.default_rng(seed).permutation(len(vectors))
     train, rest = order[:N_TRAIN], order[N_TRAIN:]
     return train, rest[~np.isin(vectors[rest], vectors[train])]
 
 
 def claims(options: Namespace) -> dict[str, Any]:
-    """Ours beside the others, on what nothing was chosen by."""
+    """Compare ours with the others on data that no choice depends on."""
     stories = datasets.load_rcv1(None, source="sample")
     X, Y = stories.data, stories.target.toarray().astype(np.int64)
     vectors = number_vectors(X)
@@ -195,7 +196,7 @@ OF_CLASSES = CONTESTANTS | {
 
 def classes(options: Namespace) -> dict[str, Any]:
     """Errors and macro F1, in percent, of stories with one class each: the rarest of their topics
-    of even rank, of those with 60 stories or more."""
+    of even rank among those with at least 60 stories."""
     stories = datasets.load_rcv1(None, source="sample")
     Y = stories.target.toarray().astype(bool)
     ranked = sorted(range(Y.shape[1]), key=lambda t: (-Y[:, t].sum(), stories.target_names[t]))
@@ -226,12 +227,12 @@ OF_RARE: dict[str, Callable[..., Any]] = {
     'algo="perceptron"': partial(fit_csr, algo="perceptron"),
     SVC: lambda X, y, **how: LinearSVC(**how).fit(X, y),
 }
-#: Shares of the stories.
+#: Ranges of the share of stories.
 RARE = {"1 to 6 %": (0.01, 0.06), "0.2 to 1 %": (0.002, 0.01)}
 
 
 def rare(options: Namespace) -> dict[str, Any]:
-    """F1 and average precision, in percent, of rare topics of even rank; balanced and not."""
+    """F1 and average precision, in percent, of rare topics of even rank, balanced and not."""
     stories = datasets.load_rcv1(None, source="sample")
     X, Y = stories.data, stories.target.toarray().astype(np.int64)
     shares = Y.mean(axis=0)
@@ -257,17 +258,17 @@ def rare(options: Namespace) -> dict[str, Any]:
 
 Problem = tuple[Any, np.ndarray]
 TUNED = StratifiedKFold(3, shuffle=True, random_state=0)
-#: Six settings each, the most regularised first: it is taken where several err least.
+#: Six settings each, the most regularized first, because ties choose the first.
 C, C_RAW, MARGINS = np.logspace(-3, 2, 6), np.logspace(-9, 1, 6), (0.95, 0.9, 0.8)
 
 
 def tuned(estimator: Any, **grid: Any) -> Callable[[], Any]:
-    """The setting chosen by cross-validation within the training side."""
+    """Make an estimator that is tuned by cross-validation within the training set."""
     return partial(GridSearchCV, estimator, grid, cv=TUNED)
 
 
 class AsItComes:
-    """`fit_csr(X, y)`, as an estimator."""
+    """`fit_csr(X, y)` as an estimator."""
 
     fit = staticmethod(partial(fit_csr, random_state=0))
 
@@ -278,8 +279,8 @@ HO, SO = (
 )
 RIDGE = partial(RidgeClassifierCV, np.logspace(-3, 12, 16))
 CENTROIDS = tuned(NearestCentroid(), shrink_threshold=[8.0, 4.0, 2.0, 1.0, 0.5, None])
-#: Contestants by name; whether genes are standardised on the training side; and whether rows may be
-#: turned, since it learns from their products alone.
+#: Contestants by name; whether genes are standardized on the training set; and whether rows may be
+#: rotated, because the method depends on their products only.
 OF_GENES: dict[str, tuple[Callable[[], Any], bool, bool]] = {
     f"`{AS_IT_COMES}`": (AsItComes, False, False),
     "`HigherOrderPerceptron()`": (HO, False, True),
@@ -313,8 +314,8 @@ GENOMES = {
 
 
 def turned(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both sides in axes along the rows of the first, and one for what is left of a test row: their
-    products are the same, their features a hundred times fewer."""
+    """Rotate both sets to axes along the training rows, with one axis for the rest of a test row:
+    the products are the same, with a hundred times fewer features."""
     axes = np.linalg.qr(X.T)[0]
     along = X_test @ axes
     left = np.maximum(0, np.sum(X_test**2, axis=1) - np.sum(along**2, axis=1)) ** 0.5
@@ -322,7 +323,7 @@ def turned(X: np.ndarray, X_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def genome_errors(X: np.ndarray, y: np.ndarray, n_splits: int) -> dict[str, np.ndarray]:
-    """Of each contestant its errors on the same random splits, in percent."""
+    """Errors of each contestant on the same random splits, in percent."""
     found: dict[str, list[float]] = {name: [] for name in OF_GENES}
     for train, test in StratifiedShuffleSplit(n_splits, test_size=1 / 3, random_state=0).split(
         X, y
@@ -373,8 +374,8 @@ SCALERS = {"as they are": None, "centred": StandardScaler(with_std=False),
 
 
 def dense_errors(of: str, problem: Problem, splits: Any, left_out: set[str]) -> Iterator[Any]:
-    """Mean errors of each contestant on values as they are, centred and standardised on the
-    training side."""
+    """Mean errors of each contestant on raw values, and on values centered and standardized with
+    the training set."""
     X, y = problem
     found = defaultdict(list)
     for train, test in splits.split(X, y):
@@ -392,8 +393,8 @@ def dense_errors(of: str, problem: Problem, splits: Any, left_out: set[str]) -> 
 
 
 def dense(options: Namespace) -> dict[str, Any]:
-    """Errors on dense rows: logarithms of intensities, whose genes differ more from each other than
-    tumours do, and data of few features."""
+    """Errors on dense rows: data of few features, and logarithms of intensities, where genes differ
+    more from each other than tumours do."""
     warnings.simplefilter("ignore")
     splits = partial(StratifiedShuffleSplit, test_size=1 / 3, random_state=0)
     logs, few = [], []
@@ -425,7 +426,7 @@ OF_GENOTYPES: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def genotypes(options: Namespace) -> dict[str, Any]:
-    """Accuracy, area under the curve and CPU seconds on variants of which few tell anything."""
+    """Accuracy, area under the curve and CPU seconds on variants of which few are informative."""
     warnings.simplefilter("ignore")
     n_features, entries = 10_000 if options.quick else 100_000, []
     for seed in range(2):
@@ -442,7 +443,7 @@ def genotypes(options: Namespace) -> dict[str, Any]:
 
 
 def flipped(y: np.ndarray, noise: float, seed: int) -> np.ndarray:
-    """Labels of two classes, a share of them wrong."""
+    """Labels of two classes, with a share of them flipped."""
     wrong = np.random.default_rng(seed).random(len(y)) < noise
     return np.where(wrong, y.min() + y.max() - y, y)
 
@@ -472,7 +473,7 @@ def larger_p(options: Namespace) -> dict[str, Any]:
     return {"draws": options.draws, "errors": entries}
 
 
-ROWS = 2000  # of a problem, at the most
+ROWS = 2000  # of a problem, at most
 NAMED_INTERCEPTS: dict[str, dict[str, Any]] = {
     "none": {"fit_intercept": False},
     "1": {"fit_intercept": True, "intercept_scaling": 1.0},
@@ -486,7 +487,7 @@ ALGORITHMS: dict[str, dict[str, Any]] = {
 
 
 def problems() -> Iterator[tuple[str, Problem]]:
-    """Sets by name, each with its problems."""
+    """Yield problems with the name of their set."""
     if os.environ.get("SPARSEMARGIN_DATA"):
         stories = datasets.load_rcv1(["GCAT", "C15", "ECAT", "M14", "GSPO", "C18"])
         for topic in range(stories.target.shape[1]):
@@ -505,7 +506,7 @@ def problems() -> Iterator[tuple[str, Problem]]:
 
 
 def error(algo: str, problem: Problem, **params: Any) -> float:
-    """Cross-validated error, %."""
+    """Cross-validated error in percent."""
     X, y = problem
     folds = StratifiedKFold(5, shuffle=True, random_state=0).split(np.zeros(len(y)), y)
     wrong = 0
@@ -516,13 +517,13 @@ def error(algo: str, problem: Problem, **params: Any) -> float:
 
 
 def _now(algo: str) -> str:
-    """The setting that the algorithm has by default."""
+    """The current default setting of the algorithm."""
     learner, fixed = find_algorithm(algo.split(",")[0], {})
     return f"{learner(**fixed).intercept_scaling}, {learner(**fixed).max_iter}"
 
 
 def named(options: Namespace) -> dict[str, Any]:
-    """Errors of every setting; shown are the default and the best of each algorithm."""
+    """Errors of every setting; the default and the best of each algorithm are shown."""
     warnings.simplefilter("ignore")
     sets: dict[str, list[Problem]] = {}
     for name, problem in problems():

@@ -1,12 +1,12 @@
-"""How fast is one epoch, one call and one fit, beside scikit-learn and a bare C loop?
+"""Speed of one epoch, one call and one fit, compared with scikit-learn and a bare C loop.
 
-`race`: one epoch over sorted rows. `text`: rows as `TfidfVectorizer` leaves them, their entries in
-no order; real text, the sources of the libraries beneath this one in three classes, and generated
-text with none and with one in twenty of its training labels wrong; each beside the same matrix with
-sorted rows; `fit_csr(X, y)`, with an intercept, beside averaged SGD. `rows`: calls on one row,
-scored and then learned. `memory`: what a fit adds to the peak of a process that holds X and nothing
-else of size; promised are four float64 vectors of length n per class, plus O(m). `order`: rows that
-come by class, and shuffled.
+`race`: one epoch over sorted rows. `text`: rows with unsorted entries, as `TfidfVectorizer` leaves
+them. The real text is the sources of the libraries that this one depends on, in three classes; the
+generated text has 0 % or 5 % wrong training labels. Each is compared with the same matrix with
+sorted rows, and `fit_csr(X, y)`, with an intercept, with averaged SGD. `rows`: calls on one row,
+which is scored and then used for training. `memory`: memory added by a fit to the peak of a process
+that holds only X; the limit is four float64 vectors of length n per class, plus O(m). `order`: rows
+sorted by class, and shuffled.
 
     python benchmarks/epoch.py [--only race text rows memory order] [--quick] [--rounds N]
 """
@@ -43,8 +43,8 @@ SORTED, UNSORTED, BY_CLASS = "sorted", "unsorted", "by class"
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of the race; `prepare(X, y, seed)` returns the call that makes the fitted model, and
-    `baseline` names the scikit-learn contestant it is measured against."""
+    """A contestant of the race; `prepare(X, y, seed)` returns the call that makes the fitted model,
+    and `baseline` names the contestant of scikit-learn that it is compared with."""
 
     name: str
     baseline: str
@@ -75,7 +75,7 @@ def _fit(name: str, estimator: Any) -> Contestant:
 
 PNORM, ALMA = partial(PNormPerceptron, **ONE_EPOCH), partial(ALMAClassifier, **ONE_EPOCH)
 SGD = partial(SGDClassifier, **PEER_EPOCH)
-#: By the names that tables give them.
+#: Estimators by the names used in tables.
 ESTIMATORS = {
     LAST_BASELINE: Perceptron(**PEER_EPOCH),
     "Perceptron, last": PNORM(**RAW, hypothesis="last"),
@@ -98,8 +98,8 @@ CONTESTANTS = [
 def race(
     corpora: Mapping[str, Corpus], contestants: Sequence[Contestant], n_rounds: int
 ) -> list[dict[str, Any]]:
-    """Time the fits of every contestant on every corpus, all in turn; ratios are to its baseline on
-    these rows, to itself on sorted ones and to the C loop, None where that did not run."""
+    """Time the fits of every contestant on every corpus, taking turns. Ratios are to its baseline
+    on these rows, to itself on sorted rows and to the C loop; None if that was not measured."""
 
     def error(name: tuple[str, str], model: Any) -> float:
         corpus = corpora[name[0]]
@@ -141,7 +141,7 @@ def sorted_rows(options: Namespace) -> dict[str, Any]:
 
 
 NOISE = 0.05
-QUICK_STEP = 20  # every so manieth file
+QUICK_STEP = 20  # only every 20th file
 TEST_SHARE = 0.25
 IN_LIFE = [
     *(each for each in CONTESTANTS if each.name in (LAST_BASELINE, AVERAGE_BASELINE, *OURS)),
@@ -152,7 +152,7 @@ IN_LIFE = [
 
 
 def read_texts(step: int = 1) -> Corpus:
-    """Read the sources of every step-th file; a quarter of the files is held out."""
+    """Read the sources of every step-th file; a quarter of the files is the test set."""
     documents = collect_sources(step)
     parts = GroupShuffleSplit(n_splits=1, test_size=TEST_SHARE, random_state=0)
     train, test = next(parts.split(documents.texts, groups=documents.files))
@@ -164,7 +164,7 @@ def read_texts(step: int = 1) -> Corpus:
 
 
 def text(options: Namespace) -> dict[str, Any]:
-    """Race on real text, and on generated text with right labels and with some wrong ones."""
+    """Race on real text, and on generated text with correct labels and with some wrong ones."""
     drawn = draw_corpus(RCV1_SMALL if options.quick else RCV1_MIDDLE).renumbered()
     shape = replace(drawn.shape, name=f"{drawn.shape.name}, {NOISE:.0%} wrong")
     noisy = replace(drawn.mislabelled(NOISE), shape=shape)
@@ -180,8 +180,8 @@ LEARNERS = (LAST_BASELINE, AVERAGE_BASELINE, *OURS)
 
 
 def one_row_calls(shape: Shape, n_calls: int) -> list[dict[str, Any]]:
-    """Time calls on one-row CSR matrices, microseconds. Every row is scored and then learned:
-    weights prepared once for many scores can't flatter the result."""
+    """Time calls on one-row CSR matrices in microseconds. Every row is scored and then used for
+    training, so that weights cannot be prepared once for many scores."""
     X, y = draw(shape, n_calls + 1)
     learners = {name: clone(ESTIMATORS[name]) for name in LEARNERS}
     for learner in learners.values():
@@ -200,13 +200,13 @@ def one_row_calls(shape: Shape, n_calls: int) -> list[dict[str, Any]]:
 
 
 def rows(options: Namespace) -> dict[str, Any]:
-    """Calls on one row of few features and of many."""
+    """Measure calls on one row with few features and with many."""
     n_calls = 100 if options.quick else 1000
     return {"one_row": one_row_calls(RCV1_SMALL, n_calls) + one_row_calls(NEWS20, n_calls)}
 
 
 def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
-    """Measure what fits add to a process that holds X; vectors are one a class beyond two."""
+    """Measure the memory that fits add to a process with X; one vector per class beyond two."""
     X, y = draw(shape, shape.n_train, n_classes)
     facts = {
         "shape": shape.name, "n_classes": n_classes, "n_samples": X.shape[0],
@@ -221,7 +221,7 @@ def peak_memory(shape: Shape, n_classes: int) -> list[dict[str, Any]]:
 
 
 def memory(options: Namespace) -> dict[str, Any]:
-    """Peaks of fits to two classes and to more; none where the system doesn't tell."""
+    """Peaks of fits with two classes and with more, on systems that report them."""
     cases = [(RCV1_LARGE, 2), (NEWS20, 2), (NEWS20, 5)]
     if options.quick:
         cases = [(RCV1_SMALL, 2), (RCV1_SMALL, 10)]
@@ -231,7 +231,7 @@ def memory(options: Namespace) -> dict[str, Any]:
 
 
 def order(options: Namespace) -> dict[str, Any]:
-    """Test errors where the rows come by class, beside those of rows in random order."""
+    """Compare test errors for rows sorted by class with those for rows in random order."""
     corpus = draw_corpus(RCV1_SMALL)
     of = {SORTED: corpus, BY_CLASS: corpus.by_class()}
     entries = race(of, [each for each in CONTESTANTS if each.name in OURS], options.rounds)

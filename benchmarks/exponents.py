@@ -1,4 +1,4 @@
-"""The exponent with which a time grows, and how surely it is known."""
+"""The exponent of the growth of a run time, and its standard error."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import ArrayLike
 
 
 class GrowthExponent(NamedTuple):
-    """A power law ``seconds = factor * size ** slope``, as `growth_exponent` fits it.
+    """A power law ``seconds = factor * size ** slope``, fitted by `growth_exponent`.
 
     Attributes
     ----------
     slope : float
-        NaN where fewer than two sizes are known.
+        NaN if there are fewer than two different sizes.
     standard_error : float
-        Of the slope, by the scatter about the line; NaN where there are fewer than three points.
+        Standard error of the slope, from the residuals; NaN for fewer than three points.
     factor : float
-        Seconds at size 1; NaN where the slope is that of something else than the seconds.
+        Seconds at size 1; NaN if the slope does not describe seconds.
     """
 
     slope: float
@@ -33,8 +33,8 @@ class GrowthExponent(NamedTuple):
 
 
 def growth_exponent(sizes: ArrayLike, seconds: ArrayLike) -> GrowthExponent:
-    """Fit the line of log time against log size by least squares; points where either is not
-    positive, or not finite, are left out."""
+    """Fit a line of log time against log size by least squares. Points are ignored if either value
+    is not positive and finite."""
     x, y = np.asarray(sizes, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
     sound = (x > 0) & (y > 0) & np.isfinite(x) & np.isfinite(y)
     x, y = np.log(x[sound]), np.log(y[sound])

@@ -1,8 +1,8 @@
-"""From a file to a model, beside vw and scikit-learn: how fast, in how much memory?
+"""From a file to a model, compared with vw and scikit-learn: time and memory.
 
-Four measurements on the same rows, as svmlight text and in vw's own format, the page cache warm:
-one epoch within a process; whole processes, as from a shell; epochs from a cache; and loading.
-Every run is a process of its own. vw takes part where it is installed (sparsemargin[bench]).
+There are four measurements on the same rows, as svmlight text and in vw's own format, with a warm
+page cache: one epoch within a process, whole processes as started from a shell, epochs from a
+cache, and loading. Every run has a new process. vw is included if installed (sparsemargin[bench]).
 
     python benchmarks/files.py [--only fit process cache load] [--rows N] [--rounds N]
 """
@@ -43,8 +43,8 @@ QUICK_ROWS = 10_000
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts of one draw, in a folder of their own: ``train``, ``train-twice`` (the same twice
-    over), ``few`` (its first rows) and ``test``, each as ``NAME.svm`` and as ``NAME.vw``."""
+    """The texts of one draw, in a separate folder: ``train``, ``train-twice`` (the same rows
+    twice), ``few`` (its first rows) and ``test``, each as ``NAME.svm`` and as ``NAME.vw``."""
 
     folder: Path
     shape: Shape
@@ -57,7 +57,7 @@ class Texts:
 
 
 def open_texts(folder: Path, shape: Shape) -> Texts:
-    """Return the texts, having written those that are not there."""
+    """Return the texts; missing ones are written."""
     texts = Texts(folder / f"{shape.name}-{shape.n_train}", shape)
     texts.folder.mkdir(parents=True, exist_ok=True)
     if not (texts.path("train").exists() and texts.path("test").exists()):
@@ -81,14 +81,14 @@ def _svmlight_lines(X: csr_matrix, y: np.ndarray) -> Iterator[bytes]:
 
 
 def _once(path: Path, source: Path, write: Callable[[BinaryIO, BinaryIO], None]) -> None:
-    """Write a file from another one, unless it is there."""
+    """Write a file from another one, unless it exists."""
     if not path.exists():
         with source.open("rb") as text, replacing(path) as out:
             write(text, out)
 
 
 def _as_vw(text: BinaryIO, out: BinaryIO) -> None:
-    """`+1 137:0.165224 ...` becomes `1 |f 137:0.165224 ...`."""
+    """Convert `+1 137:0.165224 ...` to `1 |f 137:0.165224 ...`."""
     for line in text:
         label, _, features = line.partition(b" ")
         out.write(b"%d |f %b" % (int(label), features))
@@ -110,9 +110,9 @@ CALLER = (sys.executable, launch.__file__, "call")
 
 @dataclass(frozen=True)
 class Contestant:
-    """A process that goes through so much text in one run; `against` are headers of ratios, and who
-    these are to; where it `reports`, its last line tells its seconds and memory; `judge` returns
-    the test error of what it left."""
+    """A process that reads a text of known size. `against` maps headers of ratios to the
+    contestants compared with. If `reports`, its last line has its seconds and memory; `judge`
+    returns the test error of its result."""
 
     name: str
     command: tuple[str, ...]
@@ -123,7 +123,7 @@ class Contestant:
 
 
 def call_on(texts: Texts, name: str, call: str, against: dict[str, str], **params: Any) -> Any:
-    """The contestant who makes a call of launch.py on the text to learn from, in its format."""
+    """The contestant that makes a call of launch.py on the training text, in its format."""
     kind = "vw" if call == "vw" else "svm"
     paths = {"few": "few", "text": "train", "test": "test"}
     wanted = {key: str(texts.path(name, kind)) for key, name in paths.items()}
@@ -132,7 +132,7 @@ def call_on(texts: Texts, name: str, call: str, against: dict[str, str], **param
 
 
 def run(contestant: Contestant) -> dict[str, Any]:
-    """Run the contestant once, and return what that took."""
+    """Run the contestant once, and return its costs."""
     command = [*LAUNCHER, *contestant.command]
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     *before, last = printed.splitlines()
@@ -143,7 +143,8 @@ def run(contestant: Contestant) -> dict[str, Any]:
 
 
 def race(contestants: Sequence[Contestant], n_rounds: int) -> list[dict[str, Any]]:
-    """Run all contestants in turn: seconds and their ratios, the largest peak, the mean error."""
+    """Run all contestants, taking turns: seconds and their ratios, the largest peak, the mean
+    error."""
     runs: dict[str, list] = {contestant.name: [] for contestant in contestants}
     for _, contestant in turns(contestants, n_rounds):
         runs[contestant.name].append(run(contestant))
@@ -177,7 +178,7 @@ AGAINST = {"x vw": PEER, "x sklearn": SGD}
 # The peers of scikit-learn have no intercept either.
 PLAIN = {"algo": "perceptron", "fit_intercept": False}
 PERCEPTRON = "fit_svmlight, Perceptron"
-#: What is called, and with what; by what the tables say.
+#: The calls and their arguments, by the names used in tables.
 FITS: dict[str, tuple[str, dict[str, Any]]] = {
     PERCEPTRON: ("fit_svmlight", PLAIN),
     f"{PERCEPTRON}, 1 thread": ("fit_svmlight", PLAIN | {"n_jobs": 1}),
@@ -189,7 +190,7 @@ FITS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def fit(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
-    """One epoch of everybody in processes that have warmed up on a few rows."""
+    """Time one epoch of all contestants in processes that have warmed up on a few rows."""
     contestants = [
         call_on(texts, name, call, AGAINST, **params)
         for name, (call, params) in FITS.items()
@@ -198,20 +199,20 @@ def fit(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
     return race(contestants, n_rounds)
 
 
-# What an epoch takes that is not the first: a so-manieth of what these add to a run.
+# Number of further epochs, from which the time of one is computed.
 FURTHER = 5
 CACHED = {"Perceptron, rows in order": PLAIN | {"shuffle": False}, "Perceptron, shuffled": PLAIN}
 
 
 def cache(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
-    """One epoch and several, all from caches that are there: seconds of the ``first`` epoch, the
-    cache's verification included, and of a ``further`` one."""
+    """Time one epoch and several, all from existing caches: seconds of the ``first`` epoch,
+    including the verification of the cache, and of a ``further`` one."""
     names = ([PEER] if has_vw() else []) + list(CACHED)
     for name in ("svm.smcache", "vw.cache"):
         texts.path("train", name).unlink(missing_ok=True)
     short, long = ([_cached(texts, name, n) for name in names] for n in (1, 1 + FURTHER))
     for contestant in short:
-        run(contestant)  # makes the cache
+        run(contestant)  # creates the cache
     raced = {each["contestant"]: each for each in race([*short, *long], n_rounds)}
     entries = []
     for name, *fits in zip(names, short, long, strict=True):
@@ -246,14 +247,14 @@ TRAIN = (sys.executable, "-m", "sparsemargin", "train", "--quiet")
 
 
 def process(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
-    """`sparsemargin train` and vw as they are called from a shell, start-up included."""
+    """Time `sparsemargin train` and vw as called from a shell, including their start."""
     plain = ("--algo", "perceptron", "--no-fit-intercept")
     with tempfile.TemporaryDirectory() as folder:
         own, vw = (Path(folder, f"{name}.model") for name in ("own", "vw"))
 
         def ours(suffix: str, text: str, *options: str) -> Contestant:
             command = (*TRAIN, str(texts.path(text)), "-o", str(own), *options)
-            # What a few rows teach is not worth a test.
+            # A model trained on a few rows is not tested.
             judge = None if text == "few" else partial(own_error, own, texts)
             against = {"x vw": PEER} if text == "train" else {}
             return Contestant(OURS + suffix, command, texts.size(text), against, judge=judge)
@@ -267,13 +268,13 @@ def process(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
             command = (*VW, "-d", str(texts.path("train", "vw")), "-f", str(vw))
             judge = partial(launch.vw_error, vw, texts.path("test", "vw"))
             contestants.append(Contestant(PEER, command, texts.size("train", "vw"), judge=judge))
-        run(contestants[0])  # Python keeps its byte code
+        run(contestants[0])  # lets Python write its byte code
         entries = race(contestants, n_rounds)
     return entries
 
 
 def own_error(model_file: Path, texts: Texts) -> float:
-    """The test error of a model that `sparsemargin train` has saved."""
+    """The test error of a model saved by `sparsemargin train`."""
     model = load_model(model_file)
     X, y = load_svmlight(texts.path("test"))
     X.resize(X.shape[0], model.n_features_in_)
@@ -287,7 +288,7 @@ LOADS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def load(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
-    """Everybody's loading, in processes that have warmed up on a few rows."""
+    """Time loading by all contestants, in processes that have warmed up on a few rows."""
     contestants = [
         call_on(texts, name, call, {"x sklearn": READER} if name != READER else {}, **params)
         for name, (call, params) in LOADS.items()
@@ -298,7 +299,7 @@ def load(texts: Texts, n_rounds: int) -> list[dict[str, Any]]:
 
 
 def check_contents(entries: list[dict[str, Any]]) -> None:
-    """A fast reader that reads something else has won nothing."""
+    """Raise an error if the readers have not read the same contents."""
     for entry in entries:
         if entry["contents"] != entries[-1]["contents"]:
             raise SystemExit(
@@ -310,7 +311,7 @@ def check_contents(entries: list[dict[str, Any]]) -> None:
 def measured_on_texts(
     measurement: Callable[[Texts, int], Any], options: Namespace
 ) -> dict[str, Any]:
-    """What a measurement reports, with the texts' shape."""
+    """The report of a measurement, with the shape of the texts."""
     n_rows = options.rows or (QUICK_ROWS if options.quick else RCV1_LARGE.n_train)
     shape = replace(RCV1_LARGE, n_train=n_rows, n_test=n_rows // 10)
     texts = open_texts(options.folder, shape)
@@ -328,7 +329,7 @@ if __name__ == "__main__":
         "--folder", type=Path, default=Path("results/files"),
         help="where the texts are kept (2 GB; results/files)",
     )  # fmt: skip
-    # Nobody else is told to compile his modules anew each time.
+    # Other contestants may keep their byte code, too.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     parts = {
         each.__name__: partial(measured_on_texts, each) for each in (fit, process, cache, load)

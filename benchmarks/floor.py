@@ -1,11 +1,11 @@
-"""How far is an epoch from bare C loops, and from scikit-learn's?
+"""Time of an epoch compared with bare C loops and with scikit-learn.
 
-One shuffled epoch of the last and of the averaged Perceptron, and of AROW, which `fit_csr(X, y)`
-learns by unless another learner errs less; on text with sorted rows, on text as vectorizers leave
-it, its entries in no order, of which one label in twenty is wrong, and on few long rows with many
-features. Times are nanoseconds a nonzero, the least of the rounds, of all that `fit` does. The
-loops of floors.c prefetch rows some trials ahead; they check nothing, count nothing, measure no row
-and have no intercept, and find their order made.
+One shuffled epoch of the last and of the averaged Perceptron, of AROW, and of `fit_csr(X, y)`,
+which uses AROW unless an alternative is more accurate. The data are text with sorted rows, text
+with unsorted entries as vectorizers leave it and 5 % wrong labels, and few long rows with many
+features. Times are nanoseconds per nonzero, the minimum over the rounds, for all that `fit` does.
+The loops of floors.c prefetch rows some trials ahead. They check and count nothing, compute no
+norms, have no intercept, and get a precomputed order of the rows.
 
     python benchmarks/floor.py [--quick] [--rounds N]
 """
@@ -30,8 +30,8 @@ from timing import FOLDER, parser_of, race, run
 
 from sparsemargin import AROWClassifier, PNormPerceptron, fit_csr
 
-# What -ffast-math is, but for its start-up code, by which a library has the whole process take
-# subnormal numbers for 0.
+# The parts of -ffast-math, without its start-up code, which makes the whole process treat subnormal
+# numbers as 0.
 REASSOCIATED = [
     "-fassociative-math", "-fno-signed-zeros", "-fno-trapping-math", "-ffinite-math-only",
     "-freciprocal-math", "-fno-math-errno",
@@ -43,7 +43,7 @@ RAW = {"p": 2.0, "normalize": False}
 
 @cache
 def compiled(source: str = "loops.c", *flags: str) -> ctypes.CDLL:
-    """Compile the loops, and load them."""
+    """Compile the loops and load them."""
     compiler = os.environ.get("CC", "gcc")
     with tempfile.TemporaryDirectory() as folder:
         built = Path(folder, "loops.so")
@@ -59,12 +59,12 @@ def compiled(source: str = "loops.c", *flags: str) -> ctypes.CDLL:
 
 
 def pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
-    """Where the arrays lie, for a C function."""
+    """The addresses of the arrays, for a C function."""
     return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
 
 
 def row_orders(n_rows: int, n_epochs: int, shuffle: bool, seed: int) -> list[np.ndarray]:
-    """Draw the order of the rows in each epoch; or leave the rows in theirs."""
+    """Draw the order of the rows in each epoch, or keep the given order."""
     random, rows = check_random_state(seed), np.arange(n_rows, dtype=np.int32)
     return [random.permutation(rows) if shuffle else rows for _ in range(n_epochs)]
 
@@ -77,8 +77,7 @@ class _Rows(ctypes.Structure):
 
 
 class FloorLoop:
-    """Epochs of a bare C loop, "last", "average" or "arow", over rows in orders drawn
-    beforehand."""
+    """Epochs of a bare C loop ("last", "average" or "arow") over rows in precomputed orders."""
 
     def __init__(self, X: csr_matrix, y: np.ndarray, orders: list[np.ndarray], kind: str = "last"):
         self.X, self.orders, self.kind = X, orders, kind
@@ -88,7 +87,7 @@ class FloorLoop:
         self._epoch = getattr(loops, f"{kind}_{real}")
 
     def run(self) -> "FloorLoop":
-        """Learn from every row once in each epoch."""
+        """Train on every row once in each epoch."""
         X = self.X
         self.numbers = np.zeros((X.shape[1], 1 if self.kind == "last" else 2), dtype=X.dtype)
         if self.kind == "arow":
@@ -107,7 +106,7 @@ class FloorLoop:
 
 
 class FloorLabels:
-    """Epochs of the plain C Perceptron over many labels at once; `Y`: 1 for the row's labels."""
+    """Epochs of the plain C Perceptron over many labels at once; `Y` is an indicator array."""
 
     STRIDE = 16  # floats, so that the weights of a feature begin at a cache line
 
@@ -120,7 +119,7 @@ class FloorLabels:
         self.weights = _aligned_zeros(X.shape[1], self.stride)
 
     def run(self) -> "FloorLabels":
-        """Learn from every row once in each epoch."""
+        """Train on every row once in each epoch."""
         X, scores = self.X, np.empty(self.stride, dtype=np.float32)
         for order in self.orders:
             sizes = (ctypes.c_int64(n) for n in (order.size, self.n_labels, self.stride))
@@ -134,13 +133,13 @@ class FloorLabels:
 
 
 def _aligned_zeros(n_rows: int, n_columns: int) -> np.ndarray:
-    """Zeros of float32 that begin at a cache line of 64 bytes."""
+    """Zeros of float32, aligned to a cache line of 64 bytes."""
     room = np.zeros(n_rows * n_columns + 16, dtype=np.float32)
     first = -room.ctypes.data % 64 // 4
     return room[first : first + n_rows * n_columns].reshape(n_rows, n_columns)
 
 
-# Of the loop's time, on each shape.
+# Largest accepted time on each shape, relative to the C loop.
 AIMS = {"last": (1.4, 1.5, 1.6), "average": (1.4, 1.5, 1.6), "AROW": (1.5, 1.5, 1.5)}
 NOISE = 0.05
 WIDE = replace(NEWS20, name="wide", n_train=8000, n_test=1600)
@@ -151,7 +150,7 @@ def _perceptron(hypothesis: str, seed: int) -> Any:
 
 
 PEER = {"max_iter": 1, "tol": None}
-#: How a fit is made ready, by whose it is and what is learned.
+#: Functions that prepare a fit, by implementation and contestant.
 FITS: dict[tuple[str, str], Callable[[Corpus, int], Callable[[], Any]]] = {
     ("ours", "last"): lambda c, seed: partial(_perceptron("last", seed).fit, c.X, c.y),
     ("ours", "average"): lambda c, seed: partial(_perceptron("average", seed).fit, c.X, c.y),
@@ -169,12 +168,12 @@ FITS: dict[tuple[str, str], Callable[[Corpus, int], Callable[[], Any]]] = {
     )
     for kind in AIMS
 }
-#: Of scikit-learn's fits, the one beside which ours are put.
+#: The fit of scikit-learn that each of ours is compared with.
 PEERS = {"AROW": "last", "fit_csr(X, y)": "average"}
 
 
 def shapes(quick: bool) -> dict[str, Corpus]:
-    """What is learned from."""
+    """The training data by shape."""
     text = draw_corpus(RCV1_SMALL if quick else RCV1_MIDDLE)
     wide = draw_corpus(WIDE)
     return {
@@ -184,7 +183,7 @@ def shapes(quick: bool) -> dict[str, Corpus]:
 
 
 def measure(name: str, corpus: Corpus, n_rounds: int, aims: dict[str, float]) -> list[dict]:
-    """Time all fits in turn: nanoseconds a nonzero and their ratios, and test errors."""
+    """Time all fits, taking turns: nanoseconds per nonzero with their ratios, and test errors."""
 
     def error(which: tuple[str, str], model: Any) -> float:
         return float(np.mean(model.predict(corpus.X_test) != corpus.y_test))
@@ -206,7 +205,7 @@ def measure(name: str, corpus: Corpus, n_rounds: int, aims: dict[str, float]) ->
 
 
 def epochs(options: Namespace) -> dict[str, Any]:
-    """All contestants on every shape."""
+    """Measure all contestants on every shape."""
     entries = []
     for i, (name, corpus) in enumerate(shapes(options.quick).items()):
         aims = {kind: each[i] for kind, each in AIMS.items()}

@@ -1,12 +1,13 @@
-/* The least that an epoch can cost: bare loops, whose rows are prefetched some trials ahead. No row
-   is checked, measured, weighted or counted, there is no intercept, sums are in no certain order. */
+/* The lower limit of the cost of an epoch: bare loops, whose rows are prefetched some trials ahead.
+   Rows are not checked, measured, weighted or counted, there is no intercept, and the order of
+   sums is not fixed. */
 
 #include <stdint.h>
 
 #define AHEAD 8
 #define LINE 64
 
-/* Before the compiler finds that it computes nothing. */
+/* Inlined, so that the compiler does not remove functions that only prefetch. */
 #define INLINED __attribute__((always_inline)) static inline
 
 struct Rows {
@@ -31,7 +32,7 @@ INLINED void prefetch_span(const char *from, const char *to)
         prefetch_span((const char *)(data + at[0]), (const char *)(data + at[1]));            \
     }                                                                                         \
                                                                                               \
-    /* The output of a row, of a vector whose coordinates stand so far apart. */              \
+    /* The output of a row; coordinates of the vector are `apart` numbers apart. */           \
     INLINED REAL output_##REAL(const int32_t *columns, const REAL *data, int32_t from, int32_t to, \
                                const REAL *w, int64_t apart)                                  \
     {                                                                                         \
@@ -61,7 +62,7 @@ INLINED void prefetch_span(const char *from, const char *to)
         }                                                                                     \
     }                                                                                         \
                                                                                               \
-    /* The averaged one is w - u / t, u the sum of t times the correction; both side by side. */ \
+    /* The average is w - u / t, where u sums t times the correction; w and u are interleaved. */\
     void average_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *wu)   \
     {                                                                                         \
         const int32_t *columns = rows->indices;                                               \
@@ -79,7 +80,7 @@ INLINED void prefetch_span(const char *from, const char *to)
         }                                                                                     \
     }                                                                                         \
                                                                                               \
-    /* AROW with r = 1; the mean and the variance of a coordinate side by side. */            \
+    /* AROW with r = 1; the mean and the variance of a coordinate are adjacent. */            \
     void arow_##REAL(const struct Rows *rows, const REAL *data, const REAL *y, REAL *wv)      \
     {                                                                                         \
         for (int64_t t = 0; t < rows->n; t++) {                                               \

@@ -1,9 +1,9 @@
-"""Hashes of a hundred models, by which a change is seen to leave every bit where it was.
+"""Hashes of a hundred models, which show whether a change affects any bit of the results.
 
-Every algorithm, hypothesis and kind of rows and labels takes part, on generated data, in one
-process and in both float types. ``golden.py --out FILE`` writes the hashes; ``golden.py --against
-FILE`` names the models whose hashes differ from those in the file. They hold for one machine: other
-processors sum in other orders.
+The models cover every algorithm, hypothesis and kind of rows and labels, on generated data in both
+float types. ``golden.py --out FILE`` writes the hashes; ``golden.py --against FILE`` lists the
+models whose hashes differ from those in the file. Hashes are valid for one machine, because other
+processors sum in a different order.
 """
 
 import argparse
@@ -24,10 +24,10 @@ import sklearn.base
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 
-# What those that seek a margin had by default when the first hashes were written.
+# Former defaults of the margin algorithms, used when the first hashes were written.
 SEEKING: dict[str, Any] = {"hypothesis": "last", "early_stopping": False, "shuffle": False}
 
-#: Names of algorithms with parameters that bring something of their own.
+#: Names of algorithms with parameters that select special code.
 ALGORITHMS: dict[str, dict[str, Any]] = {
     "perceptron": {},
     "pnorm": {"p": 5},
@@ -50,7 +50,7 @@ Model = Callable[[], Any]
 
 
 def texts(n_classes: int = 2, dtype: Any = np.float64) -> tuple[sp.csr_matrix, np.ndarray]:
-    """Rows whose columns are in no order."""
+    """Rows with unsorted columns."""
     X, y = make_zipf_text(
         500, 900, mean_nnz=20, n_classes=n_classes, noise=0.05, dtype=dtype, random_state=1
     )
@@ -73,7 +73,7 @@ def in_batches(algo: str, X: Any, y: Any, **params: Any) -> Any:
 
 
 def from_file(algo: str, X: Any, y: Any, **params: Any) -> Any:
-    """Learn from svmlight text."""
+    """Train on svmlight text."""
     from sklearn.datasets import dump_svmlight_file
 
     with tempfile.TemporaryDirectory() as folder:
@@ -84,7 +84,7 @@ def from_file(algo: str, X: Any, y: Any, **params: Any) -> Any:
 
 
 def distributed(algo: str, X: Any, y: Any, **params: Any) -> Any:
-    """Learn from one shard."""
+    """Train on one shard."""
     from sparsemargin.distributed import fit_distributed
 
     settings = COMMON | ALGORITHMS[algo] | params
@@ -92,7 +92,7 @@ def distributed(algo: str, X: Any, y: Any, **params: Any) -> Any:
 
 
 def models() -> Iterator[tuple[str, Any, Model]]:
-    """Name, rows to predict, and how the model is made."""
+    """Yield the name, the rows to predict, and a function that makes the model."""
     X, y = texts()
     many_X, many_y = texts(5)
     single_X, single_y = texts(dtype=np.float32)
@@ -106,7 +106,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
             )  # fmt: skip
         yield f"{algo}, float32", single_X, lambda a=algo: fit(a, single_X, single_y)
         yield f"{algo}, 5 classes", many_X, lambda a=algo: fit(a, many_X, many_y, n_jobs=2)
-        if algo != "cramma":  # it needs the radius of rows to come
+        if algo != "cramma":  # CRAMMA must know the radius of all rows in advance
             yield f"{algo}, batches", X, lambda a=algo: in_batches(a, X, y)
         if algo in ("perceptron", "pnorm", "alma", "alma p=3"):
             joint = {"multi_class": "joint"}
@@ -122,7 +122,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
 
 
 def digest(model: Any, X: Any) -> str:
-    """Hash what the model predicts, how it got there, and its weights where it has any."""
+    """Hash the predictions of the model, its corrections, and its weights if it has any."""
     parts = [model.decision_function(X), np.asarray(model.n_corrections_, dtype=np.int64)]
     with suppress(AttributeError):
         parts.append(model.coef_.toarray() if sp.issparse(model.coef_) else model.coef_)

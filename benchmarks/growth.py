@@ -1,8 +1,8 @@
-"""How does the time of one epoch grow: with nonzeros, features, labels, corrections and threads?
+"""Growth of the time of one epoch with nonzeros, features, labels, corrections and threads.
 
-Every point is the least of several rounds, in which all points take turns. Exponents are slopes of
-log time against log size by least squares, with the standard error of the slope. Rows have the
-RCV1 shape, values are float32, the fits shuffle.
+Every point is the minimum over several rounds, in which all points take turns. Exponents are
+least-squares slopes of log time against log size, with the standard error of the slope. Rows have
+the RCV1 shape, values are float32, and the fits shuffle.
 
     python benchmarks/growth.py [--only nonzeros features labels corrections threads] [--quick]
 """
@@ -31,7 +31,7 @@ from sparsemargin import PNormPerceptron
 
 
 class Point(NamedTuple):
-    """One point of a curve; `prepare(round)` returns the call to be timed; `unit`: its nonzeros."""
+    """A point of a curve; `prepare(round)` returns the call to time; `unit` is its nonzeros."""
 
     curve: str
     size: float
@@ -41,7 +41,7 @@ class Point(NamedTuple):
 
 DTYPE = np.float32
 ONE = "Perceptron, last"
-# From a 32nd of them on: in fewer rows a fit's fixed cost, some 0.3 ms, would tell.
+# The smallest size is a 32nd of this; in fewer rows the fixed cost of a fit, 0.3 ms, would show.
 MOST_ROWS, MOST_ROWS_QUICK = 800_000, 25_000
 MORE_FEATURES = tuple(2**k for k in range(14, 22))
 NOISE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
@@ -50,15 +50,15 @@ NOISE = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 def _points(
     names: tuple[str, ...], size: float, X: csr_matrix, y: np.ndarray, curve: str = "{}"
 ) -> Iterator[Point]:
-    """A point of each of these contestants."""
+    """Yield a point for each of these contestants."""
     for each in CONTESTANTS:
         if each.name in names:
             yield Point(curve.format(each.name), size, X.nnz, partial(each.prepare, X, y))
 
 
 def nonzeros(quick: bool) -> Iterator[Point]:
-    """Ever more rows of the RCV1 shape; with labels of the text mistakes get rarer as rows are
-    learned, with random ones every second trial is a correction, however many rows there are."""
+    """Growing numbers of rows of the RCV1 shape. With the labels of the text, mistakes become rarer
+    during training; with random labels every second trial is a correction at any size."""
     n_rows = MOST_ROWS_QUICK if quick else MOST_ROWS
     X, y = draw(RCV1_SMALL, n_rows)
     X = X.astype(DTYPE)
@@ -70,11 +70,12 @@ def nonzeros(quick: bool) -> Iterator[Point]:
 
 
 def features(quick: bool) -> Iterator[Point]:
-    """The same number of nonzeros among ever more features.
+    """Points with the same number of nonzeros among growing numbers of features.
 
-    Words drawn from all features meet ever more weights, which leave one cache after the other;
-    the words of the narrowest text, scattered, keep their number, but lie in cache lines and pages
-    of their own; side by side they leave what the library itself does with n: to make vectors.
+    Words drawn from all features use more and more weights, which outgrow one cache after the
+    other. The words of the narrowest text, scattered, are equally many, but each has a cache line
+    and a page for itself. Unscattered, they show the cost of n in the library itself: creating
+    vectors.
     """
     n_rows = 4000 if quick else RCV1_SMALL.n_train
     sizes = MORE_FEATURES[:-2] if quick else MORE_FEATURES
@@ -96,14 +97,14 @@ def features(quick: bool) -> Iterator[Point]:
 
 
 def _scatter(X: csr_matrix, n_features: int) -> csr_matrix:
-    """Move the columns to random places among more, in the order they had."""
+    """Move the columns to random places among more columns, in the same order."""
     places = check_random_state(0).choice(n_features, X.shape[1], replace=False)
     columns = np.sort(places).astype(X.indices.dtype)[X.indices]
     return csr_matrix((X.data, columns, X.indptr), shape=(X.shape[0], n_features))
 
 
 def corrections(quick: bool) -> Iterator[Point]:
-    """The same rows with ever more of their labels flipped; the size is the share flipped."""
+    """Points of the same rows with growing shares of flipped labels; the size is the share."""
     X, y = draw(RCV1_SMALL, 4000 if quick else RCV1_SMALL.n_train)
     X = X.astype(DTYPE)
     flips = check_random_state(0).random_sample(len(y))
@@ -115,7 +116,7 @@ def corrections(quick: bool) -> Iterator[Point]:
 N_ROWS, N_ROWS_QUICK = 8000, 1000
 LABELS = tuple(2**k for k in range(3, 11))
 THREADED_LABELS = (104, 208, 416)
-# What a fit does once, reading the labels and making room for weights, is one thread's.
+# The fixed part of a fit, reading labels and allocating weights, uses one thread.
 THREADED_EPOCHS = 10
 HYPOTHESES = ("last", "average")
 
@@ -152,19 +153,19 @@ def _labelled_points(
 
 
 def labels(quick: bool) -> Iterator[Point]:
-    """The same rows with ever more labels, of the same frequencies."""
+    """Points of the same rows with growing numbers of labels of the same frequencies."""
     n_rows = N_ROWS_QUICK if quick else N_ROWS
     return _labelled_points(LABELS[:-2] if quick else LABELS, LABELLED, n_rows, 1)
 
 
 def threads(quick: bool) -> Iterator[Point]:
-    """Ten epochs of some numbers of labels on one thread and on two."""
+    """Ten epochs of several numbers of labels on one thread and on two."""
     n_rows = N_ROWS_QUICK if quick else RCV1_SMALL.n_train
     return _labelled_points(THREADED_LABELS, THREADED, n_rows, THREADED_EPOCHS)
 
 
 def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return how many times as fast two threads are as one, for each number of labels."""
+    """Return the speedup of two threads over one for each number of labels."""
     found = []
     for name in (f"Perceptron, {hypothesis}" for hypothesis in HYPOTHESES):
         one, two = (curve for curve in curves if curve["name"].startswith(name))
@@ -175,7 +176,7 @@ def speed_ups(curves: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
-    """Time every point once in each round; curves have the least seconds, and corrections."""
+    """Time every point once in each round; curves have the minimum of seconds, and corrections."""
 
     def told(number: int, model: Any) -> int:
         return int(np.sum(getattr(model, "n_corrections_", 0)))
@@ -199,15 +200,15 @@ def measure(points: list[Point], n_rounds: int) -> list[dict[str, Any]]:
 
 
 def against_corrections(curve: dict[str, Any]) -> dict[str, Any]:
-    """A curve against the corrections that flipped labels led to: as half of the time goes to the
-    trials, the exponent is that of what further corrections add."""
+    """The curve against the corrections caused by flipped labels. Half of the time is used by
+    trials, so the exponent is that of the additional time against the additional corrections."""
     counts, seconds = (np.asarray(curve[key], float) for key in ("counts", "seconds"))
     added = growth_exponent(counts[1:] - counts[0], seconds[1:] - seconds[0])
     return curve | {"sizes": counts.tolist(), "exponent": added._asdict()}
 
 
 def grow(points: Callable[[bool], Iterator[Point]], options: Namespace) -> dict[str, Any]:
-    """Measure the curves of one growth."""
+    """Measure the curves of one kind of growth."""
     curves = measure(list(points(options.quick)), options.rounds)
     if points is corrections:
         curves = list(map(against_corrections, curves))

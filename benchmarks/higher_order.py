@@ -1,11 +1,10 @@
-"""How fast are the Higher-order and the Second-order Perceptron, beside LinearSVC on the same rows?
+"""Speed of the Higher-order and the Second-order Perceptron compared with LinearSVC.
 
-`race`: one epoch on 10,000 RCV1 stories (GCAT). `growth`: the time per mistake as the matrix grows;
-text with a fifth of its labels flipped comes in small calls of `partial_fit`, and the time of a
-call over its mistakes includes its trials without a mistake; aim for HO_p: linear. `shapes`: fits
-of some shapes, with the form the matrix takes, CPU time and the peak memory beside X, each in a
-process of its own, and errors on other rows. The first two need RCV1, looked for in the folder that
-SPARSEMARGIN_DATA names.
+`race`: one epoch on 10,000 RCV1 stories (GCAT). `growth`: time per mistake as the matrix grows.
+Text with a fifth of its labels flipped is trained in small calls of `partial_fit`; the time of a
+call per mistake includes trials without a mistake. Target for HO_p: linear growth. `shapes`: fits
+of several shapes in separate processes, with the form of the matrix, CPU time, the peak memory in
+addition to X, and test errors. The first two need RCV1 in the folder named by SPARSEMARGIN_DATA.
 
     python benchmarks/higher_order.py [--only race growth shapes] [--quick] [--rounds N]
 """
@@ -31,12 +30,12 @@ from sparsemargin.datasets import load_rcv1, make_ho_target, make_zipf_text
 TOPIC, N_ROWS = "GCAT", 10_000
 UNBOUNDED = ONE_EPOCH | {"max_updates": None, "alpha": None, "hypothesis": "average"}
 HO = partial(HigherOrderPerceptron, **UNBOUNDED)
-#: Estimators by their names.
+#: Estimators by name.
 ESTIMATORS = {
     "HO_2(0.4)": HO(), "HO_7(0.4)": HO(p=7), "SO(1)": SecondOrderPerceptron(**UNBOUNDED),
 }  # fmt: skip
 MEASURE = "LinearSVC()"
-#: Estimators of the race, and the times LinearSVC's time that they are to take at most.
+#: Contestants of the race, with the largest accepted time relative to LinearSVC.
 CONTESTANTS: dict[str, tuple[Any, float | None]] = {
     MEASURE: (LinearSVC(), None), "HO_2(0.4)": (HO(), 1.0),
     "HO_2(0.4), last": (HO(hypothesis="last"), 1.0), "HO_7(0.4)": (HO(p=7), 2.5),
@@ -46,8 +45,8 @@ CONTESTANTS: dict[str, tuple[Any, float | None]] = {
 
 
 def race_on(X: Any, y: np.ndarray, n_rounds: int) -> list[dict[str, Any]]:
-    """Time fits of all contestants on the same rows, in turn: an entry for each, with the mistakes
-    of the last round, milliseconds and their ratios to LinearSVC's."""
+    """Time fits of all contestants on the same rows, taking turns. Returns an entry for each, with
+    the mistakes of the last round, milliseconds and their ratios to LinearSVC."""
 
     def prepare(estimator: Any, seed: int) -> Callable[[], Any]:
         return partial(clone(estimator).set_params(random_state=seed).fit, X, y)
@@ -66,7 +65,7 @@ def race_on(X: Any, y: np.ndarray, n_rounds: int) -> list[dict[str, Any]]:
 
 
 def race(options: Namespace) -> dict[str, Any]:
-    """One epoch of everybody."""
+    """Time one epoch of all contestants."""
     X, y = load_rcv1(TOPIC, return_X_y=True)
     X, y = X[:N_ROWS], y[:N_ROWS]
     race_on(X, y, 1)  # a first fit pays for lazy imports
@@ -76,21 +75,21 @@ def race(options: Namespace) -> dict[str, Any]:
 
 ROWS_A_CALL = 250
 FLIPPED = 0.2
-# The least-squares line leaves out the beginning, where fixed costs prevail.
+# The least-squares line excludes the beginning, which is dominated by fixed costs.
 FITTED_FROM = 500
-#: Mistakes to stop at; the k-th of SO costs k^2 numbers, so that 5000 take minutes.
+#: Mistakes to stop at. The k-th mistake of SO costs k^2 numbers, so 5000 mistakes take minutes.
 MOST_MISTAKES = {"HO_2(0.4)": 5000, "HO_7(0.4)": 5000, "SO(1)": 2000}
 
 
 def flip(y: np.ndarray) -> np.ndarray:
-    """Return the labels, a fixed random part of them flipped."""
+    """Return the labels with a fixed random part of them flipped."""
     return np.where(check_random_state(0).uniform(size=len(y)) < FLIPPED, -y, y)
 
 
 def measure_growth(
     X: csr_matrix, y: np.ndarray, n_rounds: int, part: float = 1.0
 ) -> dict[str, dict[str, Any]]:
-    """Run all estimators, or the first part of each, once in each round; time every call."""
+    """Run all estimators on (part of) the rows once in each round; time every call."""
     y = flip(y)
     rounds: dict[str, list] = {name: [] for name in ESTIMATORS}
     for _, name in timing.turns(list(ESTIMATORS), n_rounds):
@@ -99,7 +98,8 @@ def measure_growth(
 
 
 def _run(model: Any, X: csr_matrix, y: np.ndarray, most_mistakes: float) -> tuple:
-    """Feed rows until there are enough mistakes: counts after each call, its seconds, the rows."""
+    """Feed rows until there are enough mistakes; return counts after each call, seconds and
+    rows."""
     counts, seconds = [0], []
     for start in range(0, X.shape[0], ROWS_A_CALL):
         rows = slice(start, start + ROWS_A_CALL)
@@ -112,7 +112,7 @@ def _run(model: Any, X: csr_matrix, y: np.ndarray, most_mistakes: float) -> tupl
 
 
 def _combine(X: csr_matrix, runs: list[tuple]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    counts, _, rows = runs[0]  # the same in every round
+    counts, _, rows = runs[0]  # equal in every round
     seconds = np.median([run[1] for run in runs], axis=0)
     stored = np.concatenate([[0], np.cumsum(np.diff(X.indptr)[rows])])[counts]
     made = np.diff(counts)
@@ -122,7 +122,7 @@ def _combine(X: csr_matrix, runs: list[tuple]) -> tuple[np.ndarray, np.ndarray, 
 
 
 def told(mistakes: np.ndarray, nonzeros: np.ndarray, seconds: np.ndarray) -> dict[str, Any]:
-    """The calls of one algorithm as they are written to the report, with their law."""
+    """The calls of one algorithm in the form of the report, with the fitted exponent."""
     late = mistakes >= FITTED_FROM
     calls = {"mistakes": mistakes, "nonzeros": nonzeros, "seconds": seconds}
     exponent = growth_exponent(nonzeros[late], seconds[late])._asdict()
@@ -130,14 +130,14 @@ def told(mistakes: np.ndarray, nonzeros: np.ndarray, seconds: np.ndarray) -> dic
 
 
 def growth(options: Namespace) -> dict[str, Any]:
-    """Time per mistake against the nonzeros of the mistakes that are stored."""
+    """Time per mistake against the nonzeros of the stored mistakes."""
     X, y = load_rcv1(TOPIC, return_X_y=True)
     growths = measure_growth(X, y, *((1, 0.5) if options.quick else (3,)))
     return {"growth": growths}
 
 
 class Shape(NamedTuple):
-    """Rows to draw by `draw(n_rows)`, fewer when in a hurry, and the estimators to fit."""
+    """Rows drawn by `draw(n_rows)`, with fewer rows in a quick run, and the estimators to fit."""
 
     n_rows: int
     n_rows_quick: int
@@ -179,7 +179,7 @@ SHAPES = {
 
 
 def measure_fit(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarray) -> dict:
-    """Run apart: fit, and return the facts of the fit."""
+    """Run in a new process: fit, and return the facts of the fit."""
     held = timing.fitted(model.set_params(random_state=0), X, y)
     told = {"solver": "solver_", "mistakes": "n_corrections_", "updates": "n_updates_"}
     return {name: getattr(model, of, None) for name, of in told.items()} | {
@@ -189,7 +189,7 @@ def measure_fit(model: Any, X: Any, y: np.ndarray, X_test: Any, y_test: np.ndarr
 
 
 def shapes(options: Namespace) -> dict[str, Any]:
-    """Every estimator on every shape; none where the system doesn't tell a process's peak."""
+    """Fit every estimator on every shape; only on systems that report the peak of a process."""
     entries = []
     for name, shape in SHAPES.items() if timing.STATUS.exists() else ():
         n_rows = shape.n_rows_quick if options.quick else shape.n_rows

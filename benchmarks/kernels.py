@@ -1,11 +1,12 @@
-"""Kernels beside scikit-learn's SVC: MNIST in seconds, memory, growth, and a bounded pool.
+"""Kernels compared with scikit-learn's SVC: MNIST in seconds, memory, growth, and a bounded pool.
 
-Every contest runs in a process of its own. Of several rounds the fastest counts; fits of over a
-minute are not repeated. "fit_cpu" are processor seconds, of all threads.
-One-versus-rest ALMA, and SVC, which takes every pair of classes, have the kernel
-(1 + x.z / 255)^d on the greys, 0 to 255; "rows normalised" has (1 + x.z)^4 on rows of length 1, the
-best of SVC seen. SVC has C = 1, 1 GB of cache, and arrays, which it takes four times as fast as
-CSR. The bounded pool learns generated rows, whose class is the sign of a quadratic form.
+Every run has a new process. Times are the minimum over several rounds; fits of more than a
+minute are not repeated. "fit_cpu" is the CPU time of all threads.
+One-versus-rest ALMA, and SVC, which trains every pair of classes, use the kernel
+(1 + x.z / 255)^d on gray values from 0 to 255. "rows normalised" means (1 + x.z)^4 on rows of
+length 1, the best result of SVC in our tests. SVC has C = 1, a cache of 1 GB, and dense arrays, for
+which it is four times faster than for CSR. The bounded pool is trained on generated rows, whose
+class is the sign of a quadratic form.
 """
 
 from argparse import Namespace
@@ -34,8 +35,8 @@ Result = dict[str, Any]
 
 
 class Contest(NamedTuple):
-    """Who learns what: the first so many training rows, with so many threads (SVC has one, whatever
-    is asked for); a bounded pool may hold so many of them."""
+    """The model and its data: the number of training rows, the number of threads (SVC always uses
+    one), and the limit of a bounded pool."""
 
     contestant: str
     n_rows: int
@@ -54,7 +55,7 @@ def _alma(contest: Contest, **params: Any) -> ALMAClassifier:
 
 
 def model_of(contest: Contest) -> Any:
-    """The model to be fitted."""
+    """The model to fit."""
     name = contest.contestant
     if name in (SVC_RAW, SVC_UNIT):
         # On unit rows the kernel is (1 + x.z)^4.
@@ -66,8 +67,8 @@ def model_of(contest: Contest) -> Any:
 
 
 def generate(n_rows: int, seed: int = 0) -> Data:
-    """Draw rows of a standard normal distribution, their class the sign of a random quadratic form
-    of mean 0."""
+    """Draw rows from a standard normal distribution. The class is the sign of a random quadratic
+    form of mean 0."""
     random = np.random.default_rng(seed)
     form = random.standard_normal((N_FEATURES, N_FEATURES))
     form -= np.trace(form) / N_FEATURES * np.eye(N_FEATURES)
@@ -77,7 +78,7 @@ def generate(n_rows: int, seed: int = 0) -> Data:
 
 
 def data_of(contest: Contest) -> Data:
-    """Return the rows to learn from, as many as the contest has, and those to predict."""
+    """Return the training rows of the contest, and the test rows."""
     if contest.contestant == BOUNDED:
         return generate(contest.n_rows)
     X, y, X_test, y_test = load("mnist")
@@ -90,7 +91,7 @@ def data_of(contest: Contest) -> Data:
 
 
 def hold(*asked: Any) -> Result:
-    """Run apart: fit and predict; seconds, test error in percent, and bytes."""
+    """Run in a new process: fit and predict; return seconds, test error in percent, and bytes."""
     contest = Contest(*asked)
     data, model = data_of(contest), model_of(contest)
     loaded = resident_peak()
@@ -108,7 +109,7 @@ def hold(*asked: Any) -> Result:
 
 
 def result(contest: Contest, n_rounds: int) -> Result:
-    """Return the result of a contest, held several times if it is soon over."""
+    """Return the result of a contest, the minimum over several rounds if it is short."""
     rounds: list[Result] = []
     while len(rounds) < n_rounds and all(each["fit"] < PATIENCE for each in rounds):
         rounds.append(apart(hold, *contest))
@@ -117,8 +118,8 @@ def result(contest: Contest, n_rounds: int) -> Result:
 
 
 def beside(ours: str, peer: str, n_rows: int, n_rounds: int) -> list[Result]:
-    """Hold the contests of a pair at one size; each result tells how many times as fast it is."""
-    load("mnist")  # not at hand: known before processes are started
+    """Run the contests of a pair at one size; add the speedup of each against the peer."""
+    load("mnist")  # fails before processes are started if the data is missing
     contests = [Contest(ours, n_rows, 1), Contest(ours, n_rows, 2), Contest(peer, n_rows)]
     results = [result(contest, n_rounds) for contest in contests]
     for each in results:
@@ -127,20 +128,20 @@ def beside(ours: str, peer: str, n_rows: int, n_rounds: int) -> list[Result]:
 
 
 def bounded(options: Namespace) -> dict[str, Any]:
-    """Learn so many rows with pools of several bounds."""
+    """Train on so many rows with pools of several limits."""
     n_rows = BOUNDED_ROWS_QUICK if options.quick else BOUNDED_ROWS
     entries = [result(Contest(BOUNDED, n_rows, 2, bound), options.rounds) for bound in BOUNDS]
     return {"bounded": entries}
 
 
 def growth(options: Namespace) -> dict[str, Any]:
-    """ALMA beside SVC over ever more rows."""
+    """Compare ALMA with SVC for growing numbers of rows."""
     sizes = SIZES_QUICK if options.quick else SIZES
     return {"growth": [beside(ALMA_4, SVC_RAW, n_rows, options.rounds) for n_rows in sizes]}
 
 
 def best(options: Namespace) -> dict[str, Any]:
-    """Both at their best."""
+    """Compare both with their best settings."""
     n_rows = max(SIZES_QUICK if options.quick else SIZES)
     return {"three epochs": beside(ALMA_6, SVC_UNIT, n_rows, options.rounds)}
 

@@ -1,10 +1,10 @@
-"""How fast, how well and how big are a hundred labels, beside one-versus-rest and a C sweep?
+"""Speed, errors and memory for a hundred labels, compared with one-versus-rest and a C loop.
 
 `race`: fits of 103 labels on the RCV1 shape, ns per nonzero, label and epoch, and predictions by
-the models. `memory`: one fit of a thousand labels on a million features, in a process of its own;
-aim: a peak below 4 GiB. `rcv1`: all topics of the real RCV1 sample, looked for in the folder that
-SPARSEMARGIN_DATA names; its stories are parted once, three quarters to learn from, stories with
-equal vectors on the same side; macro F1 is the mean over the topics with a story in the test part.
+the models. `memory`: one fit of a thousand labels on a million features in a new process; target: a
+peak below 4 GiB. `rcv1`: all topics of the real RCV1 sample in the folder named by
+SPARSEMARGIN_DATA. Its stories are split once, three quarters for training, with equal vectors on
+the same side; macro F1 is the mean over the topics that occur in the test part.
 
     python benchmarks/labels.py [--only race memory rcv1] [--quick] [--rounds N]
 """
@@ -39,7 +39,7 @@ FLOOR = "C sweep"
 
 @dataclass(frozen=True)
 class Contestant:
-    """One line of the race; `prepare(corpus, seed)` returns the fit to be timed."""
+    """A contestant of the race; `prepare(corpus, seed)` returns the fit to time."""
 
     algorithm: str
     n_jobs: int
@@ -90,7 +90,7 @@ CONTESTANTS = [
 
 
 def errors(Y: Any, predicted: Any) -> dict[str, float]:
-    """Return the share of (row, label) pairs that are wrong, and the F1 over all of them."""
+    """Return the share of wrong (row, label) pairs, and micro and macro F1."""
     return {
         "hamming_error": float(hamming_loss(Y, predicted)),
         "micro_f1": float(f1_score(Y, predicted, average="micro")),
@@ -98,8 +98,8 @@ def errors(Y: Any, predicted: Any) -> dict[str, float]:
 
 
 def fit_race(corpus: Corpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """Time the fits of all contestants in turn: an entry for each, with ns per nonzero, label and
-    epoch, and the mean test errors; and each one's model of the last round, by its name."""
+    """Time the fits of all contestants, taking turns. Returns an entry for each, with ns per
+    nonzero, label and epoch and mean test errors, and a dict of the models of the last round."""
     few, models = slice(None, WARM_UP_ROWS), {}
     little = replace(corpus, X=corpus.X[few], y=corpus.y[few])
     for contestant in CONTESTANTS:
@@ -121,7 +121,7 @@ def fit_race(corpus: Corpus, n_rounds: int) -> tuple[list[dict[str, Any]], dict[
 
 
 def _entries(seconds: dict[str, list[float]], key: str, unit: float) -> list[dict[str, Any]]:
-    """Times, how many times as fast each is as OneVsRest, and what it takes of the floor's time."""
+    """Times, speedups over OneVsRest, and times relative to the C loop."""
     times = {
         (each.algorithm, each.n_jobs): minimum_and_median(seconds[each.name], unit)
         for each in CONTESTANTS
@@ -135,8 +135,8 @@ def _entries(seconds: dict[str, list[float]], key: str, unit: float) -> list[dic
 
 
 def predict_race(corpus: Corpus, models: dict[str, Any], n_rounds: int) -> list[dict[str, Any]]:
-    """Time the predictions of all labels for the training rows, in milliseconds, with the ratios
-    as in `fit_race`; the floor is `X @ W` alone."""
+    """Time predictions of all labels for the training rows, in milliseconds, with the ratios of
+    `fit_race`; the C loop is replaced by `X @ W`."""
     calls = {each.name: partial(models[each.name].predict, corpus.X) for each in CONTESTANTS}
     floor = CONTESTANTS[0].name
     calls[floor] = partial(corpus.X.__matmul__, models[floor].weights)
@@ -146,7 +146,7 @@ def predict_race(corpus: Corpus, models: dict[str, Any], n_rounds: int) -> list[
 
 
 def race(options: Namespace) -> dict[str, Any]:
-    """Fits, then predictions."""
+    """Race fits, then predictions."""
     shape = replace(RCV1_SMALL, n_train=QUICK_ROWS) if options.quick else RCV1_SMALL
     corpus = draw_labelled(shape, OF_LABELS)
     fits, models = fit_race(corpus, options.rounds)
@@ -158,7 +158,7 @@ MANY_LABELS, QUICK_LABELS = 1000, 200
 
 
 def fit_apart(model: Any, X: Any, Y: np.ndarray, X_test: Any, Y_test: np.ndarray) -> dict[str, Any]:
-    """Run apart: fit, predict, and tell what that took."""
+    """Run in a new process: fit, predict, and return the costs."""
     fitted = timing.fitted(model, X, Y)
     predict_seconds, predicted = timed(lambda: model.predict(X_test))
     return {
@@ -169,8 +169,8 @@ def fit_apart(model: Any, X: Any, Y: np.ndarray, X_test: Any, Y_test: np.ndarray
 
 
 def memory(options: Namespace) -> dict[str, Any]:
-    """One fit of very many weights."""
-    if not timing.STATUS.exists():  # tells the peak of a process
+    """Fit one model with very many weights."""
+    if not timing.STATUS.exists():  # needed for the peak of a process
         return {"memory": None}
     shape = replace(NEWS20, n_train=QUICK_ROWS, n_test=QUICK_ROWS) if options.quick else NEWS20
     n_labels = QUICK_LABELS if options.quick else MANY_LABELS
@@ -184,7 +184,7 @@ def memory(options: Namespace) -> dict[str, Any]:
 QUICK_STORIES = 4000
 TEST_SHARE = 0.25
 NORMS = (2, 3, 4, 6)
-# The intercept's scale is what `fit_csr` takes by default: a tenth of the rows' norm, which is 1.
+# The intercept's scale is the default of `fit_csr`: a tenth of the rows' norm, which is 1.
 OWN_SETTINGS = {
     "max_iter": 5, "hypothesis": "average", "fit_intercept": True, "intercept_scaling": 0.1,
     "random_state": 0,
@@ -198,7 +198,7 @@ MODELS: dict[str, Callable[[], Any]] = {
 
 
 def rcv1(options: Namespace) -> dict[str, Any]:
-    """Fit every model once on all topics of the stories, where they are at hand."""
+    """Fit every model once on all topics of the stories, if the data is available."""
     try:
         stories = load_rcv1(None, source="sample", dtype=np.float32)
     except FileNotFoundError as error:
@@ -227,7 +227,7 @@ def rcv1(options: Namespace) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    # Of labels that no row has it is told a hundred times over.
+    # The warning about labels without rows would be repeated a hundred times.
     warnings.filterwarnings("ignore", message="Label not .* is present in all training")
     MEASUREMENTS = {"race": race, "memory": memory, "rcv1": rcv1}
     timing.run(timing.parser_of(__doc__, "results/labels.json"), MEASUREMENTS, (5, 2))

@@ -1,13 +1,13 @@
-"""A command, or a call of a library on a file, run alone; its seconds and memory as a line of JSON.
+"""Run a command, or a library call on a file, and print its seconds and memory as a line of JSON.
 
-The system counts into a process's peak what its parent held when it was started. So commands are
-started by this Python without any package, and no peak can be told below its own few megabytes.
-Nor does a call import what it does not need itself: that would count in its memory.
+The operating system includes the parent's memory at the start of a process in its peak. Therefore
+commands are started by a Python process without packages, and no peak below a few megabytes can be
+measured. For the same reason, calls import only what they need.
 
     python -I -S launch.py command COMMAND ARGUMENT...
     python launch.py call '{"call": NAME, "params": {...}, "few": FILE, "text": FILE, "test": FILE}'
 
-A call is made on a few rows first, then on the text; what came out is judged by the test text.
+A call is first made on a few rows, then on the text. The result is evaluated on the test text.
 """
 
 import json
@@ -15,12 +15,12 @@ import os
 import sys
 from time import perf_counter
 
-# Of ru_maxrss.
+# Bytes in a unit of ru_maxrss.
 UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def command(*words):
-    """Run the command to its end, print what it took as the last line, and end as it ended."""
+    """Run the command, print its cost as the last line, and exit with its status."""
     start = perf_counter()
     process = os.posix_spawnp(words[0], words, os.environ)
     _, status, usage = os.wait4(process, 0)
@@ -47,7 +47,7 @@ def _fit_sklearn(**params):
 
     def run(text):
         X, y = load_svmlight_file(text)
-        # It returns int64 indices (1.9), which scikit-learn's own linear models refuse.
+        # load_svmlight_file returns int64 indices (1.9), which scikit-learn's linear models reject.
         X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
         return SGDClassifier(**params).fit(X, y)
 
@@ -81,7 +81,7 @@ def _fit_vw(cached=False, options=()):
 
 
 def vw_error(saved, test_text):
-    """The test error of a model that vw has saved."""
+    """The test error of a model saved by vw."""
     from vowpalwabbit import Workspace
 
     predicted = f"{saved}.predictions"
@@ -91,7 +91,7 @@ def vw_error(saved, test_text):
 
 
 def error_of(predictions, test_text):
-    """The share of predictions, one a line, whose sign is not the label's."""
+    """The share of predictions, one per line, whose sign differs from the label's."""
     with open(predictions) as found, open(test_text) as lines:
         pairs = zip(found, lines, strict=True)
         wrong = [(float(told) >= 0) != (float(line.partition(" ")[0]) >= 0) for told, line in pairs]
@@ -117,7 +117,7 @@ def _contents(loaded, test_text):
     return {"contents": [*X.shape, X.nnz, float(X.data.sum()), float(y.sum())]}
 
 
-#: Each makes two functions: what is timed, of a text, and what then says what came out.
+#: Each makes two functions: the call on a text that is timed, and the evaluation of its result.
 CALLS = {
     "fit_svmlight": _fit_svmlight, "sklearn": _fit_sklearn, "vw": _fit_vw,
     "load_svmlight": _load_svmlight, "load_svmlight_file": _load_svmlight_file,
@@ -125,7 +125,7 @@ CALLS = {
 
 
 def call(wanted):
-    """Make the call, and print what it took and what came of it."""
+    """Make the call, and print its cost and its evaluation."""
     from resource import RUSAGE_SELF, getrusage
 
     wanted = json.loads(wanted)

@@ -1,17 +1,17 @@
-/* Plain C beside which the engine is put: a Perceptron of many labels at once, which does one dot
-   product and at most one update for each label and row; and learners in extended precision. */
+/* Plain C for comparison with the engine: a Perceptron of many labels at once, with one dot product
+   and at most one update for each label and row; and learners in extended precision. */
 
 #include <math.h>
 #include <stdint.h>
 
-/* gcc makes the loop over labels for each width of vectors, and the machine takes its widest. Two
-   features at once, which gcc would take, it does not vectorise. */
+/* gcc compiles the loop over labels for several SIMD widths, and the widest one is selected at run
+   time. Unroll-and-jam would process two features at once, which gcc does not vectorize. */
 #if defined(__x86_64__) && !defined(__clang__) && __GNUC__ >= 12
 __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default"),
                optimize("no-loop-unroll-and-jam")))
 #endif
-/* The weights of a feature lie side by side, `stride` floats from those of the next; `signs` are
-   -1 or 1, n_labels for each row; `scores` is room for `stride` floats. */
+/* The weights of a feature are contiguous, and `stride` floats apart from those of the next one.
+   `signs` are -1 or 1, n_labels for each row; `scores` is a buffer of `stride` floats. */
 void perceptron_labels_epoch(int64_t n_rows, int64_t n_labels, int64_t stride,
                              const int32_t *order, const int32_t *indptr,
                              const int32_t *indices, const float *data, const int8_t *signs,
@@ -37,16 +37,16 @@ void perceptron_labels_epoch(int64_t n_rows, int64_t n_labels, int64_t stride,
     }
 }
 
-/* The p-norm Perceptron and ALMA_p over rows as they come, in extended precision. The sum of
-   |t_i|^p is summed afresh at every call, and what the average sums is added up, trial by trial
-   and with nothing that could cancel, for a few watched coordinates alone. */
+/* The p-norm Perceptron and ALMA_p over rows in their order, in extended precision. The sum of
+   |t_i|^p is recomputed at every call. The sums of the average are updated in every trial, without
+   cancellation, for a few watched coordinates only. */
 
 typedef long double Real;
 
 struct Model {
     Real scale;             /* theta = scale * t */
     Real power_sum;         /* sum of |t_i|^p */
-    Real threshold, step;   /* of ALMA, over the root of the corrections' number; 0: Perceptron */
+    Real threshold, step;   /* ALMA: divided by the root of the corrections; Perceptron: 0 */
     int64_t trials, corrections, begin;
     int32_t p;
 };

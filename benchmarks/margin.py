@@ -1,13 +1,12 @@
-"""How soon is a margin reached and proven, beside LinearSVC's solvers reaching the same?
+"""Time until a margin is reached and proven, compared with LinearSVC's solvers.
 
-MaxMarginClassifier stops at `tol`: its margin is then at least 1 - tol of the largest, by a bound
-of its own. The peers prove nothing. Each runs at the loosest of its own tolerances (half decades
-from 1 to 1e-8) at which its weights have that margin; the search is not counted. The ratio is to
-the faster of LinearSVC's two solvers, where it got there. The column "margin" measures all weights
-alike. With a soft margin it grants them the best slacks there are for them, so it is above
-`margin_`, which is with the slacks that ours have learned: lines with the target "J" are about the
-whole margin that the proven weights have so. The data are in the folder that SPARSEMARGIN_DATA
-names.
+MaxMarginClassifier stops at `tol`: its own bound proves that its margin is at least 1 - tol of the
+largest. The peers prove nothing. Each runs with the loosest of its own tolerances (half decades
+from 1 to 1e-8) at which its weights have that margin; the search is not timed. The ratio is to the
+faster of LinearSVC's two solvers that reached the margin. The column "margin" measures all weights
+in the same way. With a soft margin it uses the best possible slacks for the weights, so it exceeds
+`margin_`, which uses the slacks found in training. Lines with the target "J" refer to that margin
+of the proven weights. The data are in the folder named by SPARSEMARGIN_DATA.
 """
 
 import warnings
@@ -32,7 +31,7 @@ from sparsemargin import MaxMarginClassifier
 from sparsemargin.datasets import load_colon, load_leukemia, load_lymphoma
 
 TOLERANCES = (0.1, 0.01)
-# Seconds of fits after which a solver is fitted no more, were it after one.
+# Total seconds of fits after which a solver is not repeated, even after a single fit.
 ENOUGH = 1.0
 TOPICS = ("GCAT", "CCAT", "C15")
 SOFT_MARGINS = (1.0, 0.3, 0.1)
@@ -42,8 +41,8 @@ SOFT_MARGINS = (1.0, 0.3, 0.1)
 class Problem:
     """Rows to separate by a hyperplane through the origin with the largest margin, p = 2.
 
-    `rho` is the constant coordinate that every row gets, 0 for none; `soft_margin` Delta, the value
-    of the coordinate that each row has for itself, 0 for a hard margin.
+    `rho` is a constant coordinate added to every row, 0: none. `soft_margin` is Delta, the value of
+    the coordinate that each row has for itself; 0: a hard margin.
     """
 
     name: str
@@ -63,8 +62,8 @@ class Problem:
     def margin(self, w: np.ndarray) -> float:
         """Return the margin of a weight vector over `rows`.
 
-        With a soft margin it is that in the extended space where w, up to its scale, has the
-        slacks that are best for it: J^(-1/2), J being least over the margin aimed at.
+        With a soft margin, w is scaled and combined with the best slacks in the extended space. The
+        margin is J^(-1/2), where J is the minimum over the scales.
         """
         outputs = self.y * (self.rows @ w)
         if self.soft_margin:
@@ -73,10 +72,10 @@ class Problem:
 
 
 def _least_objective(outputs: np.ndarray, square: float, soft_margin: float) -> float:
-    """The least ``s^2 ||w||^2 + sum max(0, 1 - s y w.x)^2 / Delta^2`` over the scales s >= 0.
+    """Minimize ``s^2 ||w||^2 + sum max(0, 1 - s y w.x)^2 / Delta^2`` over the scales s >= 0.
 
-    Its derivative is increasing, concave and piecewise linear, so Newton's method from 0 comes up
-    to the root from below, through finitely many pieces.
+    The derivative is increasing, concave and piecewise linear. Newton's method from 0 therefore
+    approaches the root from below through finitely many pieces.
     """
     s, previous = 0.0, -1.0
     while s > previous:
@@ -87,7 +86,7 @@ def _least_objective(outputs: np.ndarray, square: float, soft_margin: float) -> 
 
 
 def _problems(source: str) -> Iterator[Problem]:
-    """The problems of a source, read when asked for."""
+    """Yield the problems of a source, which are read on demand."""
     if source == "rcv1":
         X, labels = load_sample(TOPICS)
         for topic in TOPICS:
@@ -108,14 +107,14 @@ SOURCES: dict[str, Callable[..., Any]] = {
     "lymphoma": partial(load_lymphoma, "acl", missing="mean"), "sonar": load_sonar,
     "rcv1": load_sample,
 }  # fmt: skip
-# Of the peers, two to a decade.
+# The tolerances of the peers, two per decade.
 PEER_TOLERANCES = 10.0 ** np.arange(0.0, -8.25, -0.5)
-# What never binds at the tolerances asked for, in units of 1 / margin^2.
+# A bound that is never active at these tolerances, in units of 1 / margin^2.
 HARD_C = 1e4
 
 
 class Solver(NamedTuple):
-    """`fit()` is timed and returns a model; `proves`: its margin."""
+    """`fit()` is timed and returns a model; `proves`: whether it proves its margin."""
 
     name: str
     fit: Callable[[], Any]
@@ -132,7 +131,7 @@ def ascent(problem: Problem, tol: float) -> Solver:
 
 
 def linear_svc(problem: Problem, largest: float, dual: bool, tol: float) -> Solver:
-    """LinearSVC without a bias, on rows that have the constant coordinate."""
+    """LinearSVC without a bias, on rows with the constant coordinate."""
     soft_margin = problem.soft_margin
     model = LinearSVC(
         C=1 / (2 * soft_margin**2) if soft_margin else HARD_C / largest**2, dual=dual, tol=tol,
@@ -143,7 +142,7 @@ def linear_svc(problem: Problem, largest: float, dual: bool, tol: float) -> Solv
 
 
 def weights(problem: Problem, model: Any) -> np.ndarray:
-    """Over the rows of the problem, the intercept's with them."""
+    """The weights over the rows of the problem, including the intercept's."""
     own = problem.rho and not isinstance(model, LinearSVC)
     return np.append(model.coef_[0], [model.intercept_[0] / problem.rho] if own else [])
 
@@ -152,8 +151,8 @@ def loosest(
     solver_at: Callable[[float], Solver], tolerances: Iterable[float], problem: Problem,
     target: float, limit: float,
 ) -> Solver:  # fmt: skip
-    """Return the solver at the loosest tolerance that brings it to a margin; one short of it where
-    none does, or a fit takes longer than `limit` seconds."""
+    """Return the solver at the loosest tolerance that reaches a margin. If none does, or a fit
+    takes longer than `limit` seconds, the returned solver falls short of it."""
     for tol in tolerances:
         solver = solver_at(float(tol))
         seconds, model = timed(solver.fit)
@@ -163,8 +162,8 @@ def loosest(
 
 
 def race(problem: Problem, tol: float, n_rounds: int, limit: float) -> list[dict[str, Any]]:
-    """Measure all solvers on one problem at one tolerance: an entry per solver and target, with the
-    margin by the common yardstick. Searches are given up after `limit` seconds."""
+    """Measure all solvers on one problem at one tolerance. Returns an entry per solver and target,
+    with the margin in the common measure. Searches end after `limit` seconds."""
     own = ascent(problem, tol)
     model = own.fit()
     targets = {"margin": model.margin_}
@@ -215,7 +214,7 @@ def _with_ratios(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def summarise(entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return MaxMargin's ratios to LinearSVC: geometric mean, least and largest over the data."""
+    """Return MaxMargin's ratios to LinearSVC: geometric mean, minimum and maximum over the data."""
     found = defaultdict(list)
     keys = "kind", "tol", "solver", "target"
     for entry in entries:

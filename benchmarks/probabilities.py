@@ -1,17 +1,17 @@
-"""How good probabilities are, and what they cost; unknown classes; thresholds.
+"""Quality and cost of probabilities; detection of unknown classes; thresholds.
 
 `losses`: log loss and Brier score of `fit_csr(X, y)`, of `CalibratedClassifierCV(cv=5)` with a
-sigmoid over what that has taken, and of `LogisticRegression()` as it comes; the mean over splits,
-with the standard error of the paired differences to the second. How outputs become probabilities
-was chosen on the 20 most frequent RCV1 topics and text of seeds 0 to 2, and on splits of digits
-and microarrays; the claims are made on other seeds, and, of topics, on other splits. Beside them
-the seconds of a fit, with what is kept for the probabilities and without, and of the first
+sigmoid around the classifier selected by `fit_csr`, and of `LogisticRegression()` with default
+settings. Results are means over splits, with the standard error of the paired differences to the
+second. The method was chosen on the 20 most frequent RCV1 topics, text of seeds 0 to 2, and splits
+of digits and microarrays; the claims use other seeds and, for topics, other splits. CPU seconds are
+given for a fit with and without the outputs that probabilities need, and for the first
 `predict_proba`, which fits them.
 
-`unknown`: a class is left out of training; AUROC by which its rows are told from all others by the
+`unknown`: one class is left out of training. AUROC of separating its rows from all others by the
 largest output, mean over the classes.
 
-`f1`: all RCV1 topics, by macro F1 and that of topics below 1 %: outputs above 0, `threshold="f1"`,
+`f1`: all RCV1 topics, macro F1 of all and of those below 1 %: outputs above 0, `threshold="f1"`,
 and LinearSVC, alone and with scikit-learn's `TunedThresholdClassifierCV`.
 
     python benchmarks/probabilities.py [--only losses unknown f1] [--rounds 5]
@@ -59,7 +59,7 @@ Split = tuple[Any, np.ndarray, Any, np.ndarray]
 
 
 def splits(n_rounds: int) -> Iterator[tuple[str, Split]]:
-    """Rows to learn from and rows to predict, by the name of the set."""
+    """Yield training and test rows, with the name of the data set."""
     stories = datasets.load_rcv1(None, source="sample")
     X, Y = stories.data, stories.target.toarray().astype(np.int64)
     vectors = number_vectors(X)
@@ -72,7 +72,7 @@ def splits(n_rounds: int) -> Iterator[tuple[str, Split]]:
         for topic in ranked[:N_TOPICS]:
             y = Y[:, topic]
             yield "20 RCV1 topics", (X[train], y[train], X[test], y[test])
-        # CalibratedClassifierCV needs five rows of each class.
+        # CalibratedClassifierCV needs at least five rows of each class.
         common = np.flatnonzero(np.bincount(rarest[train]) >= 5)
         train, test = (rows[np.isin(rarest[rows], common)] for rows in (train, test))
         yield "RCV1 as many classes", (X[train], rarest[train], X[test], rarest[test])
@@ -104,15 +104,15 @@ def losses_of(told: np.ndarray, classes: np.ndarray, y: np.ndarray) -> tuple[flo
 
 
 def cpu_seconds(call: Callable[[], Any]) -> float:
-    """Those of the processor that a call takes."""
+    """CPU seconds of a call."""
     start = process_time()
     call()
     return process_time() - start
 
 
 def seconds_of(model: Any, X: Any, y: np.ndarray) -> list[float]:
-    """Least seconds of the processor for a fit with what is kept and one without, of five each;
-    and for the first probabilities."""
+    """Minimum CPU seconds, of five fits each, with and without the outputs for probabilities, and
+    those of the first probabilities."""
     kept, best = type(model)._keeps_outputs, [np.inf, np.inf]
     try:
         for number in range(10):
@@ -126,7 +126,7 @@ def seconds_of(model: Any, X: Any, y: np.ndarray) -> list[float]:
 
 
 def losses(options: Namespace) -> dict[str, Any]:
-    """Ours beside five fits and logistic regression."""
+    """Compare ours with five calibrated fits and logistic regression."""
     warnings.simplefilter("ignore")
     found: dict[str, list[np.ndarray]] = {}
     seconds: dict[str, np.ndarray] = {}
@@ -169,7 +169,7 @@ def losses(options: Namespace) -> dict[str, Any]:
 
 
 def unknown(options: Namespace) -> dict[str, Any]:
-    """AUROC of a class that was left out."""
+    """AUROC for a class that was left out of training."""
     warnings.simplefilter("ignore")
     report = {}
     stories = datasets.load_rcv1(["GCAT", "C15", "ECAT", "MCAT"])
@@ -227,8 +227,8 @@ def f1(options: Namespace) -> dict[str, Any]:
 
 
 def tuned_predictions(X: Any, Y: np.ndarray, X_test: Any) -> np.ndarray:
-    """Those of LinearSVC with a threshold for each topic by cross-validated F1; none where a topic
-    has fewer than five rows."""
+    """Predictions of LinearSVC with a threshold tuned for each topic by cross-validated F1; no
+    predictions for topics with fewer than five rows."""
     told = np.zeros((X_test.shape[0], Y.shape[1]), dtype=np.int64)
     for topic in np.flatnonzero(Y.sum(axis=0) >= 5):
         model = TunedThresholdClassifierCV(LinearSVC(), scoring="f1", cv=5)
@@ -237,7 +237,7 @@ def tuned_predictions(X: Any, Y: np.ndarray, X_test: Any) -> np.ndarray:
 
 
 def draw_pictures(folder: Path) -> None:
-    """Draw how often answers are right by how sure they are, on light ground and on dark."""
+    """Draw the accuracy against the probability, on a light and on a dark background."""
     X, y = datasets.make_zipf_text(12_000, random_state=0)
     models = {
         OURS: fit_csr(X[:6000], y[:6000], random_state=0),

@@ -1,9 +1,9 @@
-"""Learning in shards, measured: errors, bytes that travel, time on Dask's workers.
+"""Distributed training, measured: errors, bytes transferred, and time on Dask's workers.
 
-What was measured is kept in scale.json whenever a part is done; parts that are not asked for stay
-as they were. `--tables` brings the tables of docs/development/scale.md up to date instead, from
-the figures kept beside this file; parts measured in a hurry stay as they were. An epoch of 10^9
-documents over many workers is worked out from what the part `documents` has measured.
+The results are stored in scale.json after each part; parts that are not selected are kept.
+`--tables` instead updates the tables of docs/development/scale.md from the figures kept next to
+this file; parts of quick runs are ignored. An epoch of 10^9 documents over many workers is
+extrapolated from the results of the part `documents`.
 
     python benchmarks/scale.py [--only level workers ...] [--quick] [--out results] [--tables]
 """
@@ -54,7 +54,7 @@ Learner = dict[str, Any]
 
 FIGURES = FOLDER / "scale.json"
 PAGE = FOLDER.parent / "docs" / "development" / "scale.md"
-#: By the names that reports give them: what `fit_csr` and `fit_distributed` are told.
+#: The parameters of `fit_csr` and `fit_distributed`, by the names used in reports.
 FIRST_ORDER: dict[str, Learner] = {
     f"{name}, p={p}": {"fit_intercept": False, "algo": algo, "p": p}
     for name, algo in (("p-norm", "pnorm"), ("ALMA", "alma"))
@@ -75,7 +75,7 @@ SMALL = Shape("generated", 4_000, 1_000, 20_000, MEAN_NNZ)
 
 
 class Problem(NamedTuple):
-    """Rows to learn from, in an order that tells nothing, and rows to predict."""
+    """Training rows in random order, and test rows."""
 
     name: str
     X: csr_matrix
@@ -84,13 +84,13 @@ class Problem(NamedTuple):
     y_test: np.ndarray
 
     def shards(self, n_shards: int) -> list[tuple[csr_matrix, np.ndarray]]:
-        """Cut the training side, without a copy, into neighbouring rows, as many in each."""
+        """Cut the training set, without a copy, into contiguous shards of equal size."""
         cuts = pairwise(np.linspace(0, self.X.shape[0], n_shards + 1).astype(int))
         return [(rows_between(self.X, start, stop), self.y[start:stop]) for start, stop in cuts]
 
 
 def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
-    """Some neighbouring rows, in the arrays of all."""
+    """Contiguous rows as views of the arrays."""
     first, last = X.indptr[[start, stop]]
     indptr = X.indptr[start : stop + 1] - first
     shape = stop - start, X.shape[1]
@@ -100,8 +100,8 @@ def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
 def generated(shape: Shape) -> Problem:
     """Draw float32 rows of text without topics, and labels by a hidden target of few words.
 
-    A row is positive where its words, times +1 or -1 for the target's, come to more than in the
-    median row. One label in twenty of the training side is wrong, none of the test side's.
+    A row is positive if the sum of its words, times +1 or -1 for the target's words, exceeds that
+    of the median row. 5 % of the training labels are wrong, and none of the test labels.
     """
     n, n_rows = shape.n_train, shape.n_train + shape.n_test
     X, _ = make_zipf_text(
@@ -122,8 +122,8 @@ def generated(shape: Shape) -> Problem:
 def rcv1(
     choose: Callable[[corpora.Topics], corpora.Topics] = lambda topics: corpora.halves(topics)[1],
 ) -> tuple[Problem, list[str]]:
-    """Load ten topics of the RCV1 sample, or those chosen, with a column of 0 and 1 for each, and
-    their names."""
+    """Load ten topics of the RCV1 sample, or the selected ones, with an indicator column for each,
+    and their names."""
     reported = choose(corpora.load_topics())
     sides = reported.sides()
     y, y_test = (
@@ -134,7 +134,7 @@ def rcv1(
 
 
 def one_topic(problem: Problem, column: int) -> Problem:
-    """The same rows with one of their topics against the rest."""
+    """Use the same rows with one of their topics against the rest."""
     y, y_test = (2 * each[:, column] - 1 for each in (problem.y, problem.y_test))
     return problem._replace(y=y, y_test=y_test)
 
@@ -142,12 +142,12 @@ def one_topic(problem: Problem, column: int) -> Problem:
 N_EPOCHS = 4
 N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
 RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
-# Second-order: quadratic in mistakes.
+# The cost of second-order methods is quadratic in the mistakes.
 SECOND_ORDER_EPOCHS = 5
 
 
 def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
-    """What `take` says of each round of one fit."""
+    """The values of `take` for each round of one fit."""
     found: list[Any] = []
     given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings | learner
     fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given)
@@ -157,7 +157,7 @@ def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **set
 def curve(
     problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
 ) -> list[tuple[float, int]]:
-    """After each epoch the share of labels predicted wrongly, and the epoch's corrections."""
+    """The share of wrong predictions after each epoch, and the corrections of the epoch."""
 
     def take(done: Round) -> tuple[float, int]:
         wrong = done.model().predict(problem.X_test) != problem.y_test
@@ -171,8 +171,8 @@ def curves(
     problems: Sequence[Problem], learners: dict[str, Learner], n_epochs: int,
     n_shards: Sequence[int], by_errors: Sequence[int] = (),
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Curves of every learner and number of shards, each the mean over the problems; of some
-    numbers also those of mixing by errors. A model depends on the shards, not on where they are.
+    """Curves of every learner and number of shards, each the mean over the problems; for some
+    numbers also with mixing by errors. A model depends on the shards, not on where they are stored.
     """
     cases = [(n, mixing) for n in n_shards for mixing in ("uniform", "errors")
              if mixing == "uniform" or n in by_errors]  # fmt: skip
@@ -202,7 +202,7 @@ def of_rcv1(quick: bool) -> Parts:
 
 
 AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
-#: Shares of the rows.
+#: Range of the share of rows.
 RARE = 0.002, 0.01
 
 
@@ -214,14 +214,14 @@ def rare(topics: corpora.Topics) -> corpora.Topics:
     return replace(topics, labels={name: topics.labels[name] for name in chosen})
 
 
-#: Texts, by what the tables call them: the file, and how many of it are taken.
+#: Texts by the names used in tables: the file, and the number of its lines to use.
 TEXTS = {"questions": ("trec_train", 5452), "languages": ("languages", 12_000),
          "reviews": ("polarity", 10_662), "messages": ("sms", 5574)}  # fmt: skip
 LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 16), 18
 
 
 def texts(name: str) -> Problem:
-    """Rows of texts, hashed words and pairs, three quarters of them to learn from."""
+    """Rows of hashed words and word pairs, three quarters of them for training."""
     from texts import read
 
     file, n_texts = TEXTS[name]
@@ -232,13 +232,13 @@ def texts(name: str) -> Problem:
     return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
 
 
-#: Cells, by what the tables call them, and what `fit_anndata` learns them by.
+#: Cells by the names used in tables, and the parameters that `fit_anndata` uses for them.
 CELLS = {"cells, Paul": "paul", "cells, Baron": "baron"}
 OF_CELLS = {"algo": "alma", "multi_class": "joint", "class_weight": "balanced"}
 
 
 def cells(name: str) -> Problem:
-    """Cells, normalised, two thirds of them to learn from."""
+    """Normalized cells, two thirds of them for training."""
     from anndata import read_h5ad
 
     adata = read_h5ad(Path(os.environ["SPARSEMARGIN_DATA"], "cells", f"{CELLS[name]}.h5ad"))
@@ -249,7 +249,7 @@ def cells(name: str) -> Problem:
 
 
 def some_generated() -> Problem:
-    """Rows of two classes, drawn as `make_zipf_text` draws them."""
+    """Rows of two classes, drawn by `make_zipf_text`."""
     X, y = make_zipf_text(20_000, 20_000, random_state=SEED)
     n = 15_000
     return Problem("zipf", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
@@ -260,12 +260,13 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
     "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
     **{name: partial(cells, name) for name in CELLS},
 }  # fmt: skip
-#: Those that are cut into more shards still.
+#: Problems that are also split into more shards.
 OF_MANY, MOST_SHARDS = ("zipf", "reviews", "RCV1, rare topics"), 256
 
 
 def of_level(quick: bool) -> list[dict[str, Any]]:
-    """The default learner over more and more shards: mixtures, and the ring where it is taken."""
+    """The default learner over growing numbers of shards: mixtures, and the ring where it is
+    used."""
     names = list(PROBLEMS)[: 1 if quick else None]
     shards = LEVEL_SHARDS[: 2 if quick else None]
     more = () if quick else (MOST_SHARDS,)
@@ -276,7 +277,7 @@ def of_level(quick: bool) -> list[dict[str, Any]]:
 
 
 def level_of(name: str, n_shards: Sequence[int] = LEVEL_SHARDS) -> Iterator[dict[str, Any]]:
-    """That of one of the problems."""
+    """Measure one of the problems."""
     problem = PROBLEMS[name]()
     n_labels = problem.y.shape[1] if problem.y.ndim > 1 else len(np.unique(problem.y))
     for n in n_shards:
@@ -300,7 +301,7 @@ def _level(done: Round) -> dict[str, Any]:
 
 
 def of_generated(quick: bool) -> Parts:
-    """Generated rows of 10^8 nonzeros; mixed by errors where the shards are most."""
+    """Generated rows of 10^8 nonzeros, also mixed by errors for the largest number of shards."""
     problem = generated(SMALL if quick else LARGE)
     shards = N_SHARDS[:3] if quick else N_SHARDS
     n_epochs = 2 if quick else LARGE_EPOCHS
@@ -316,7 +317,7 @@ N_ROUNDS = 3
 
 @contextmanager
 def cluster(n_workers: int) -> Iterator[Any]:
-    """A client of so many processes of one thread each."""
+    """A client of n_workers processes with one thread each."""
     try:
         from dask.distributed import Client, LocalCluster
     except ImportError as error:
@@ -334,8 +335,8 @@ WIDTHS, FEW = (10**5, 10**7), 100
 
 
 def text_files(folder: Path, n_texts: int) -> list[str]:
-    """Files of so many texts each: three sentences of reviews of a kind, and rare words; one kind
-    in twenty is told wrongly."""
+    """Files of n_texts texts each: three sentences of reviews of one kind, and rare words; 5 % of
+    the labels are wrong."""
     from texts import read
 
     told, labels = map(np.array, read(TEXTS["reviews"][0]))
@@ -364,8 +365,8 @@ def few_rows(n_features: int) -> list[tuple[csr_matrix, np.ndarray]]:
 
 
 def of_workers(quick: bool) -> dict[str, dict[str, float]]:
-    """Seconds of fits by the default: files of texts on one worker and on two, by the clock, and as
-    CPU seconds of the busiest worker and of the client; and few rows of many features."""
+    """Seconds of fits with default settings: files of texts on one worker and on two, as wall time
+    and as CPU time of the busiest worker and of the client; and few rows of many features."""
     found: dict[str, list[tuple[float, ...]]] = defaultdict(list)
     with cluster(1) as one, cluster(2) as two, tempfile.TemporaryDirectory() as folder:
         paths = text_files(Path(folder), N_TEXTS // (100 if quick else 1))
@@ -387,13 +388,13 @@ def of_workers(quick: bool) -> dict[str, dict[str, float]]:
 
 
 DOCUMENTS, DOCUMENT_BITS = (500, 2000, 8000), 24
-#: Of a coordinate that a shard of AROW has changed: its place, a step and a gain; and what the
-#: mixture then tells of it: its place and two values.
+#: Bytes for a coordinate that a shard of AROW has changed: its index, a step and a gain; and in the
+#: answer with the mixture: its index and two values.
 UP_BYTES, DOWN_BYTES = 4 + 8 + 4, 4 + 4 + 4
 
 
 def _busy(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Seconds that this process was busy with a call, and what it gives."""
+    """CPU seconds of this process for a call, and the result."""
     began = time.process_time()
     found = call()
     return time.process_time() - began, found
@@ -404,8 +405,8 @@ def _first(pair: tuple[float, Any]) -> float:
 
 
 def of_documents(quick: bool) -> dict[str, Any]:
-    """What documents take that are hashed to 24 bits, words and pairs, and learned by AROW: made
-    rows of by one core, learned from, changed coordinates, and their mixture."""
+    """Costs of documents that are hashed to 24 bits (words and pairs) and trained with AROW:
+    vectorizing on one core, training, changed coordinates, and their mixture."""
     from texts import read
 
     found = [read(file)[0] for file, _ in TEXTS.values()]
@@ -442,15 +443,15 @@ def of_documents(quick: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# Assumed: bytes a second of each machine's network interface, and interfaces of one machine that an
-# update goes through one after the other, the scheduler's and the client's.
+# Assumptions: bytes per second of each network interface, and the number of interfaces of one
+# machine that an update passes one after the other, the scheduler's and the client's.
 NETWORK, HOPS = 1.25e9, 2
 DOCUMENT_BYTES, CORES = 1000, 16
 
 
 def of_many_documents(costs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Work out an epoch of 10^9 and 10^10 documents, by workers of a core each, and by one machine
-    of 16 cores, of which all make rows and one learns."""
+    """Extrapolate an epoch of 10^9 and 10^10 documents, for workers of one core each, and for one
+    machine of 16 cores, all of which vectorize while one trains."""
     for n_documents, workers in product((10**9, 10**10), (10, 100, 1000)):
         n_bytes = n_documents * DOCUMENT_BYTES
         nonzeros = n_bytes * costs["nonzeros_a_byte"]
@@ -559,7 +560,7 @@ def _workers(parts: Parts) -> str:
     return markdown_table(["seconds", "the first", "the second", "ratio"], cells)
 
 
-#: The tables of docs/development/scale.md: the parts they tell of, and what makes them.
+#: The tables of docs/development/scale.md: their parts, and the functions that make them.
 TABLES: dict[str, tuple[str, Callable[[Parts], str]]] = {
     "level": ("level", _level_table), "workers": ("workers", _workers),
     "shards-rcv1": ("rcv1", partial(_shards, name="rcv1")),
@@ -569,7 +570,7 @@ TABLES: dict[str, tuple[str, Callable[[Parts], str]]] = {
 
 
 def render(parts: Parts) -> dict[str, str]:
-    """Return the tables that the parts suffice for, in Markdown."""
+    """Return the tables for which the parts are available, in Markdown."""
     return {name: table(parts) for name, (part, table) in TABLES.items() if part in parts}
 
 
@@ -578,7 +579,7 @@ DRAWN_SHARDS = (1, 4, 16, 64)
 
 
 def draw_pictures(folder: Path) -> None:
-    """Draw the picture from the figures that are kept, on light ground and on dark."""
+    """Draw the picture from the kept figures, on a light and on a dark background."""
     figures = figures_of(FIGURES)
     for ground in ("light", "dark"):
         with theme(ground):
@@ -615,13 +616,13 @@ PARTS: dict[str, Callable[[bool], Any]] = {
 
 
 def write(path: Path, parts: dict[str, Any]) -> None:
-    """Write the figures of the parts, a line each where there are several."""
+    """Write the figures of the parts, one line each if there are several."""
     told = ",\n".join(f'"{name}": {_lines(part)}' for name, part in parts.items())
     replace_text(path, f'{{"machine": {json.dumps(machine())},\n"parts": {{\n{told}\n}}}}\n')
 
 
 def _lines(value: Any) -> str:
-    """JSON, the entries of a list in lines of their own."""
+    """JSON with each entry of a list on a separate line."""
     if isinstance(value, dict):
         told = (f"{json.dumps(key)}: {_lines(each)}" for key, each in value.items())
         return f"{{{', '.join(told)}}}"
@@ -632,17 +633,17 @@ def _lines(value: Any) -> str:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The parts that a file has, where it is there."""
+    """The parts in a file, if it exists."""
     return json.loads(path.read_text())["parts"] if path.exists() else {}
 
 
 def figures_of(path: Path) -> dict[str, Any]:
-    """What was measured, without how."""
+    """The figures without the settings of the measurement."""
     return {name: part["figures"] for name, part in read(path).items()}
 
 
 def bring_up_to_date(figures: Path) -> None:
-    """Keep what was measured in full, and make the tables of the page."""
+    """Keep the figures of full runs, and make the tables of the page."""
     new = {name: part for name, part in read(figures).items() if not part["quick"]}
     if new:
         parts = read(FIGURES) | new
@@ -651,7 +652,7 @@ def bring_up_to_date(figures: Path) -> None:
 
 
 def main() -> None:
-    """Measure the parts asked for, or make the tables."""
+    """Measure the selected parts, or make the tables."""
     parser = parser_of(__doc__, "results")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
     parser.add_argument("--quick", action="store_true", help="small sizes: a minute")

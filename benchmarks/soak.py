@@ -1,13 +1,13 @@
-"""A long soak: 10^9 nonzeros through every kind of model, memory flat and nothing drifting.
+"""A long soak test: 10^9 nonzeros through every kind of model, with constant memory and no drift.
 
-A stream of Zipf text with a tenth of its labels wrong goes through `partial_fit` of each kind, in a
-process of its own. Beside it two others learn the same rows: an estimator that gets them cut at
-random, which must come to the same bits; and a reference in extended precision, which also sums up
-the hypotheses, for 64 coordinates, and must make the same corrections. At the end the norm that is
-kept is compared with the one summed afresh, and the average with the reference's. The same rows as
-text go through a pipe into `fit_svmlight("-")`, which must come to the same bits.
+A stream of Zipf text with 10 % wrong labels is passed to `partial_fit` of each kind in a process of
+its own. Two others are trained on the same rows: an estimator that gets them in random batches,
+which must give bitwise equal results, and a reference in extended precision, which must make the
+same corrections and sums the hypotheses for 64 coordinates. At the end the stored norm is compared
+with the recomputed one, and the average with the reference's. The same rows as text go through a
+pipe into `fit_svmlight("-")`, which must give bitwise equal results.
 
-It ends with status 1 where memory has grown, or anything has drifted; some ten minutes, 400 MB.
+The status is 1 if memory has grown or anything has drifted. It takes about ten minutes and 400 MB.
 """
 
 import ctypes
@@ -31,15 +31,15 @@ N_FEATURES = 50_000
 N_CHUNKS = 8
 CHUNK_ROWS = 25_000
 MEAN_NNZ = 50
-#: Labels that are wrong, so that corrections never cease.
+#: Share of wrong labels, so that corrections never cease.
 NOISE = 0.1
-#: Values are multiples of it: what adds them up in float32 is exact, and their text is short.
+#: Values are multiples of this number, so that float32 sums are exact and the text is short.
 UNIT = 1 / 64
 
 
 class Stream:
-    """Rows of Zipf text, none empty, in chunks that come again and again; it ends with the chunk in
-    which so many nonzeros are reached."""
+    """Rows of Zipf text, none empty, in chunks that are repeated. It ends with the chunk in which
+    the number of nonzeros is reached."""
 
     def __init__(self, n_nonzeros: int, dtype: str = "float64"):
         X, self._y = make_zipf_text(
@@ -50,7 +50,8 @@ class Stream:
         self._n_nonzeros = n_nonzeros
 
     def chunks(self) -> Iterator[tuple[int, np.ndarray, int]]:
-        """Which of the chunks is next, its labels in {-1, 1}, and the nonzeros with it counted."""
+        """Yield the index of the next chunk, its labels in {-1, 1}, and the nonzeros including
+        it."""
         done, turn = 0, 0
         while done < self._n_nonzeros:
             number = turn % N_CHUNKS
@@ -64,7 +65,7 @@ class Stream:
         return np.where(np.random.default_rng(turn).random(CHUNK_ROWS) < NOISE, -y, y)
 
     def texts(self) -> Iterator[tuple[bytearray, int]]:
-        """The same as svmlight text, valid until the next is asked for."""
+        """Yield the chunks as svmlight text; each text is valid until the next one is requested."""
         texts = [_text(X) for X in self.rows]
         signs = [np.flatnonzero(np.frombuffer(b"\n" + text[:-1], "u1") == 10) for text in texts]
         for number, y, done in self.chunks():
@@ -80,7 +81,7 @@ def _text(X: csr_matrix) -> bytearray:
 
 
 def resident(process: int) -> int:
-    """Return the bytes that a process has in memory; 0 where it has ended."""
+    """Return the resident memory of a process in bytes; 0 if it has ended."""
     try:
         pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     except (OSError, IndexError):
@@ -89,8 +90,8 @@ def resident(process: int) -> int:
 
 
 def summary(samples: list[tuple[int, int]]) -> dict[str, int]:
-    """The most bytes held in the second and in the last tenth of the work: in the first the
-    weights, and buffers of their final size, come to be."""
+    """The largest memory in the second and in the last tenth of the work. In the first tenth,
+    weights and buffers of their final size are allocated."""
     samples = [(done, held) for done, held in samples if held]
     tenth = samples[-1][0] / 10
     return {
@@ -112,14 +113,14 @@ class _Model(ctypes.Structure):
 
 
 def norms_of(X: csr_matrix, p: int) -> np.ndarray:
-    """Return the rows' p-norms; no row is empty."""
+    """Return the p-norms of the rows; no row is empty."""
     powers = np.abs(X.data.astype(np.longdouble)) ** p
     return np.add.reduceat(powers, X.indptr[:-1]) ** (1 / np.longdouble(p))
 
 
 class Reference:
-    """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`; as long as it
-    has made as many corrections as the estimator after every batch, they are the same ones."""
+    """The p-norm Perceptron, or ALMA_p with its usual B and C, in `numpy.longdouble`. If the number
+    of corrections equals the estimator's after every batch, the corrections are the same."""
 
     def __init__(self, n_features: int, p: int, alpha: float | None):
         self._rows = compiled().soak_rows
@@ -133,7 +134,8 @@ class Reference:
         self.model = _Model(1, 0, threshold, step, 0, 0, 0, p)
 
     def learn(self, X: csr_matrix, y: np.ndarray, norms: np.ndarray) -> None:
-        """Take the rows in their order, each divided by its norm, of type `numpy.longdouble`."""
+        """Train on the rows in their order, each divided by its norm, of type
+        `numpy.longdouble`."""
         arrays = (X.indptr, X.indices, X.data.astype(np.float64), norms, y.astype(np.int8))
         self._rows(
             ctypes.byref(self.model), ctypes.c_int64(len(y)), *pointers(arrays),
@@ -148,15 +150,15 @@ class Reference:
 
     @property
     def theta_norm(self) -> np.longdouble:
-        """``||theta||_p``, summed afresh."""
+        """``||theta||_p``, recomputed."""
         theta = np.abs(self._t) * np.longdouble(self.model.scale)
         return (theta**self.model.p).sum() ** (1 / np.longdouble(self.model.p))
 
 
 ALPHA = 0.9
 AVERAGE = {"hypothesis": "average", "fit_intercept": False}
-#: What the Perceptron adds up of raw rows is exact in float32; of rows that are divided it is
-#: not, and the decisions would soon be others than the reference's.
+#: For raw rows, the sums of the Perceptron are exact in float32. For divided rows they are not, and
+#: the decisions would soon differ from the reference's.
 SOAKS = {
     "Perceptron, float32": {"p": 2, "dtype": "float32", "normalize": False}, "Perceptron": {"p": 2},
     "p-norm, p=6": {"p": 6}, "p-norm, p=6, float32": {"p": 6, "dtype": "float32"},
@@ -165,14 +167,14 @@ SOAKS = {
 
 
 def make_estimator(p: int, normalize: bool = True, alpha: float | None = None) -> Any:
-    """Make the estimator of a soak; it has seen nothing yet."""
+    """Create the untrained estimator of a soak."""
     if alpha is not None:
         return ALMAClassifier(p=p, alpha=alpha, normalize=normalize, **AVERAGE)
     return PNormPerceptron(p=p, normalize=normalize, **AVERAGE)
 
 
 def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
-    """Run apart: feed the stream to two estimators and to the reference."""
+    """Run in a new process: feed the stream to two estimators and to the reference."""
     settings = dict(SOAKS[name])
     stream, random = Stream(n_nonzeros, settings.pop("dtype", "float64")), np.random.default_rng(0)
     whole, cut = (make_estimator(**settings) for _ in range(2))
@@ -184,7 +186,7 @@ def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
     for number, y, done in stream.chunks():
         X = stream.rows[number]
         whole.partial_fit(X, y, classes=[-1, 1])
-        # Cut at up to twenty rows drawn at random.
+        # Cut into at most twenty batches at random rows.
         cuts = np.unique(random.integers(1, len(y), size=random.integers(1, 20)))
         for first, last in zip([0, *cuts], [*cuts, len(y)], strict=True):
             cut.partial_fit(X[first:last], y[first:last], classes=[-1, 1])
@@ -210,7 +212,7 @@ def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
 
 
 def learned(estimator: Any) -> dict[str, np.ndarray]:
-    """Return the numbers that tell what an estimator has learned."""
+    """Return the numbers that describe the state of an estimator."""
     return {
         "theta": estimator.theta_, "theta_norm": estimator.theta_norm_, "average": estimator.coef_,
         "corrections": np.asarray(estimator.n_corrections_),
@@ -218,7 +220,7 @@ def learned(estimator: Any) -> dict[str, np.ndarray]:
 
 
 def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
-    """Whether two estimators have learned the same to the bit."""
+    """Return whether the states of two estimators are bitwise equal."""
     return all(
         first[name].dtype == second[name].dtype and first[name].tobytes() == second[name].tobytes()
         for name in first
@@ -226,7 +228,7 @@ def same_bits(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bo
 
 
 def learn_text(path: str) -> None:
-    """Run apart: learn from standard input, and keep what was learned."""
+    """Run in a new process: train on standard input, and save the state."""
     model = fit_svmlight("-", "alma", n_features=N_FEATURES, zero_based=False, **AVERAGE, p=2,
                          alpha=ALPHA)  # fmt: skip
     np.savez(path, **learned(model))
@@ -235,7 +237,7 @@ def learn_text(path: str) -> None:
 def soak_text(n_nonzeros: int) -> dict[str, Any]:
     """Write the stream into a pipe, and watch the process at its other end, as in `soak`."""
     texts = Stream(n_nonzeros).texts()
-    text, done = next(texts)  # all texts are made by then
+    text, done = next(texts)  # all texts have been made after this
     samples, n_bytes = [], 0
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/learned.npz"
@@ -256,17 +258,17 @@ def soak_text(n_nonzeros: int) -> dict[str, Any]:
 
 TWIN = "ALMA, p=2"
 MEGABYTE = 2**20
-#: An allocator's freedom, where a leak of a byte a row would be five times as much.
+#: Tolerance for the allocator; a leak of one byte per row would be five times as much.
 GROWTH_BYTES = 4 * MEGABYTE
-#: Below it there is no sample in every tenth of the work.
+#: With fewer nonzeros, not every tenth of the work has a sample.
 LEAST_NONZEROS = 20_000_000
-#: Relative errors; float32 averages are float32 numbers, added up in float32.
+#: Relative errors; float32 averages are float32 numbers, summed in float32.
 TOLERANCE = 1e-10
 TOLERANCE_FLOAT32 = 1e-3
 
 
 def faults(name: str, result: dict[str, Any]) -> list[str]:
-    """Return what is not as it should be, in a few words each."""
+    """Return short descriptions of all faults."""
     memory, drift = result["memory"], result["drift"]
     limit = TOLERANCE_FLOAT32 if name == "Perceptron, float32" else TOLERANCE
     grown = memory["late_bytes"] - memory["early_bytes"]

@@ -1,9 +1,9 @@
-"""Tables of the pages, in Markdown, from JSON, and the picture of the text guide.
+"""Tables of the documentation in Markdown, made from JSON, and the picture of the text guide.
 
-Run by itself it makes the tables of the pages of performance, text and genomes,
-from what the charter measured. Their figures are kept beside this file, in charter.json, each
-table's with the machine that they were measured on. A table stands between two comments of its
-name; tables whose parts the charter lacks, or has measured in a hurry, stay as they are.
+As a script it makes the tables of the performance, text and genome pages from the results of the
+charter. Their figures are kept in charter.json next to this file, each table's with the machine of
+the measurement. A table is placed between two comments with its name. Tables whose parts are
+missing in the charter, or come from a quick run, are not changed.
 
     python benchmarks/tables.py [--charter results/charter.json]
 """
@@ -24,12 +24,12 @@ from sparsemargin.plotting.display import scale_log
 from sparsemargin.plotting.style import line_style
 
 Entry = dict[str, Any]
-#: What a cell tells of an entry: a template of `str.format`, or a function.
+#: The content of a cell for an entry: a template of `str.format`, or a function.
 Cell = str | Callable[[Any], str | None]
-#: A header, and the cells under it.
+#: A header, and the cells of its column.
 Columns = Sequence[tuple[str, Cell]]
 
-#: Units that a format may end with, each as a factor and a divisor.
+#: Units at the end of a format, each as a factor and a divisor.
 _UNITS = {
     "%": (100, 1), "m": (1e3, 1), "u": (1e6, 1), "n": (1e9, 1), "M": (1, 2**20), "D": (1, 1e6),
     "G": (1, 1e9),
@@ -37,11 +37,11 @@ _UNITS = {
 
 
 class _Missing(Exception):
-    """A cell has nothing to tell."""
+    """A cell has no content."""
 
 
 class _Cells(Formatter):
-    """`str.format` whose formats may end with a unit: ``.1%`` is 100 times the number."""
+    """`str.format` with units at the end of formats: ``.1%`` is 100 times the number."""
 
     def get_field(self, name: str, args: Any, kwargs: Any) -> Any:
         try:
@@ -59,7 +59,7 @@ class _Cells(Formatter):
 
 
 def cell(template: Cell, entry: Any, missing: str = "") -> str:
-    """Return what a cell tells of an entry, `missing` where that is None."""
+    """Return the content of a cell for an entry, `missing` if that is None."""
     if callable(template):
         told = template(entry)
         return missing if told is None else told
@@ -70,7 +70,7 @@ def cell(template: Cell, entry: Any, missing: str = "") -> str:
 
 
 def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Lay rows of cells out under their headers in Markdown, without a newline at the end."""
+    """Format rows of cells with their headers in Markdown, without a newline at the end."""
     lines = [headers, ["---"] * len(headers), *rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -78,7 +78,7 @@ def markdown_table(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 def markdown(
     columns: Columns, chosen: Callable[[Any], bool] = lambda entry: True
 ) -> Callable[[Iterable[Any]], str]:
-    """What tells of the chosen entries in Markdown, a line each."""
+    """Make a function that formats the selected entries in Markdown, one line per entry."""
 
     def render(entries: Iterable[Any]) -> str:
         shown = filter(chosen, entries)
@@ -91,8 +91,8 @@ def markdown(
 def pivot(
     lead: Columns, by: str, cells: Columns, chosen: Callable[[Any], bool] = lambda entry: True
 ) -> Callable[[Iterable[Any]], str]:
-    """What tells in one line of all entries that `lead` says the same of: for every value of `by`
-    there are the columns `cells`, whose headers are templates as well."""
+    """Make a function that formats one line for all entries with the same `lead`. Each value of
+    `by` has the columns `cells`, whose headers are templates as well."""
 
     def render(entries: Iterable[Any]) -> str:
         lines: dict[tuple[str, ...], Entry] = {}
@@ -114,7 +114,7 @@ def pivot(
 
 
 def fill(text: str, tables: dict[str, str]) -> str:
-    """Return the text with the tables between their comments, which it must have once each."""
+    """Return the text with the tables between their comments, which must occur once each."""
     for name, table in tables.items():
         begin, end = f"<!-- table {name} -->", f"<!-- end of table {name} -->"
         pattern = re.compile(f"{re.escape(begin)}.*?{re.escape(end)}", re.DOTALL)
@@ -126,7 +126,7 @@ def fill(text: str, tables: dict[str, str]) -> str:
 
 
 def fill_page(page: Path, tables: dict[str, str]) -> None:
-    """Put the tables into a page, and say so."""
+    """Put the tables into a page, and print a line about it."""
     replace_text(page, fill(page.read_text(), tables))
     print(f"written: {page.name}, the tables {', '.join(tables)}")
 
@@ -158,9 +158,9 @@ FILES = {
     "process": ("sparsemargin train",),
     "load": ("load_svmlight, 2 threads",),
 }
-#: Contestants on genomes that the page leaves out: of their kin another errs no more on the mean.
+#: Contestants on genomes that the page omits: a similar one has a mean error that is not higher.
 UNTOLD = r"NearestCentroid|Higher-order|ALMA|^`([HS]|L).*standardised"
-#: What the contestants learned from.
+#: The data sets of the claims.
 CLAIMED = {
     "topics of even rank": "ten RCV1 topics",
     "Zipf text, 0 % wrong": "generated text", "Zipf text, 5 % wrong": "5 % of labels wrong",
@@ -171,7 +171,8 @@ GROWTHS = ("nonzeros", "features", "labels", "corrections")
 
 
 class Table(NamedTuple):
-    """A table of a part of the charter: `select` picks figures to keep, `render` tells them."""
+    """A table of a part of the charter: `select` chooses the figures to keep, `render` formats
+    them."""
 
     part: str
     caption: str
@@ -180,7 +181,7 @@ class Table(NamedTuple):
 
 
 def at(entry: Any, path: str) -> Any:
-    """What lies at the end of a path of keys; None where there is nothing."""
+    """The value at the end of a path of keys; None if there is none."""
     for key in path.split("/"):
         entry = (entry or {}).get(key)
     return entry
@@ -195,7 +196,7 @@ def _picked(entries: Iterable[Entry], *keys: str, **paths: str) -> list[Entry]:
 
 
 def _speeds(entries: list[Entry], names: Sequence[str]) -> list[Entry]:
-    """Speeds and errors of some contestants beside those of their baselines."""
+    """Speeds and errors of some contestants, with those of their baselines."""
     errors = {(e["shape"], e["rows"], e["contestant"]): e["test_error"] for e in entries}
     keys = "shape", "rows", "n_samples", "n_features", "contestant", "baseline", "test_error"
     return [
@@ -213,7 +214,7 @@ def _select_text(report: Any) -> list[Entry]:
 
 
 def _select_claims(report: Any) -> list[Entry]:
-    """Of each contestant what it came to on all data."""
+    """The results of each contestant on all data."""
     told = {data: {each["contestant"]: each for each in report["claims"][data]} for data in CLAIMED}
     return [
         {"contestant": name} | {data: of.get(name) for data, of in told.items()}
@@ -222,7 +223,7 @@ def _select_claims(report: Any) -> list[Entry]:
 
 
 def _claims(entries: Iterable[Entry]) -> str:
-    """Test errors, the least in bold, with the standard errors, and times."""
+    """Test errors, the lowest in bold, with the standard errors, and times."""
     rows = list(entries)
 
     def told(data: str) -> Cell:
@@ -245,7 +246,7 @@ def _claims(entries: Iterable[Entry]) -> str:
 
 
 def draw_pictures(folder: Path) -> None:
-    """Draw error against time of the claims, on light ground and on dark."""
+    """Draw error against time of the claims, on a light and on a dark background."""
     entries = json.loads(EXTRACT.read_text())["tables"]["claims"]["entries"]
     for ground in ("light", "dark"):
         with theme(ground):
@@ -253,7 +254,7 @@ def draw_pictures(folder: Path) -> None:
 
 
 def _draw(entries: list[Entry]) -> Figure:
-    """Draw a panel for each of the data that all were tried on."""
+    """Draw a panel for each data set that all contestants were tried on."""
     panels = Figure(figsize=(3.1 * len(CLAIMED), 3.4), layout="constrained")
     for (data, title), axes in zip(CLAIMED.items(), panels.subplots(1, len(CLAIMED)), strict=True):
         for entry in entries:
@@ -341,7 +342,8 @@ def _select_shapes(report: Any) -> list[Entry]:
 
 
 def _select_genomes(report: Any) -> list[Entry]:
-    """Errors with, of means, the standard error of the difference to the first; the least, bold."""
+    """Errors; for means with the standard error of the difference to the first; the lowest in
+    bold."""
     least: dict[str, float] = {}
     for e in report["genomes"]:
         least[e["of"]] = min(e["error"], least.get(e["of"], 100))
@@ -355,18 +357,18 @@ def _genome_error(e: Entry) -> str:
 
 
 def _but_of(peer: str, template: str) -> Cell:
-    """A cell that tells nothing of those whose names begin so."""
+    """A cell that is empty for contestants whose names begin like this."""
     return lambda entry: None if entry["contestant"].startswith(peer) else cell(template, entry)
 
 
 def _beside_loops(e: Entry) -> str:
-    """ns a nonzero, and parts of the times of the bare loop, if there is one, and of the peer."""
+    """ns per nonzero, and the time relative to the bare loop, if there is one, and to the peer."""
     of_loop = cell("{of_loop:.2f}", e, "-")
     return cell(f"{{ours_ns:.1f}}; {of_loop}; **{{of_sklearn:.2f}}**", e)
 
 
 def _pairs(first: str, second: str) -> Callable[[Iterable[Entry]], str]:
-    """What tells in one cell of both: the error on values of the first kind and of the second."""
+    """Make a function for cells with two errors, on the first and the second kind of values."""
 
     def render(entries: Iterable[Entry]) -> str:
         errors: dict[tuple[str, str], Entry] = {}
@@ -504,7 +506,7 @@ TABLES = {
 
 
 def select(parts: dict[str, Any]) -> dict[str, Entry]:
-    """Return the figures of all tables that the measured parts suffice for: ``machine`` and
+    """Return the figures of all tables for which the parts are available: ``machine`` and
     ``entries`` of each."""
     return {
         name: {"machine": report["machine"], "entries": entries}
@@ -514,7 +516,7 @@ def select(parts: dict[str, Any]) -> dict[str, Entry]:
 
 
 def render(chosen: dict[str, Entry]) -> dict[str, str]:
-    """Return the tables of these figures, in Markdown, each with its machine."""
+    """Return the tables of these figures in Markdown, each with its machine."""
     rendered = {}
     for name, told in chosen.items():
         measured = measured_on(told["machine"])
@@ -523,19 +525,19 @@ def render(chosen: dict[str, Entry]) -> dict[str, str]:
 
 
 def measured_on(machine: Entry) -> str:
-    """Return the line below a table that tells the machine."""
+    """Return the line below a table that describes the machine."""
     of = "{cpu}, {cpus} processors; scikit-learn {scikit-learn}"
     return f"*{of.format(**machine)}.*"
 
 
 def extract(charter: dict[str, Any], earlier: dict[str, Any]) -> dict[str, Any]:
-    """Return the tables' figures, earlier ones where they were not measured again."""
+    """Return the figures of the tables; those that were not measured again are kept."""
     parts = {name: part for name, part in charter["parts"].items() if not part["quick"]}
     return {"tables": earlier.get("tables", {}) | select(parts)}
 
 
 def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
-    """Return the pages, and the tables that each of them has."""
+    """Return the pages, with the tables of each."""
     of_errors = "claims", "classes", "rare", "genomes", "dense", "genotypes"
     of_speed = {name: table for name, table in tables.items() if TABLES[name].part not in of_errors}
     return {
@@ -547,7 +549,7 @@ def pages(tables: dict[str, str]) -> dict[Path, dict[str, str]]:
 
 
 def main() -> None:
-    """Bring the figures and the pages up to date."""
+    """Update the figures and the pages."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--charter", type=Path, default=Path("results/charter.json"))
     options = parser.parse_args()

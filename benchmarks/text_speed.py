@@ -1,9 +1,9 @@
-"""How fast do texts become rows, and files of texts models, beside scikit-learn's vectorizers?
+"""Speed of vectorizing texts and of training from text files, compared with scikit-learn.
 
-The texts are paragraphs of the documentation on this machine: Python's and its packages', their
-docstrings, and what systems keep in /usr/share. All vectorizers take turns, ours on one thread and
-on two; the matrices have to be the same to the bit. Memory is that of a process apart. The floor is
-a C loop that finds the words of ASCII text, hashes each and counts the hash: it makes no rows.
+The texts are paragraphs of the documentation on this machine: of Python and its packages, their
+docstrings, and files in /usr/share. All vectorizers take turns, ours on one thread and on two; the
+matrices must be bitwise equal. Memory is measured in a separate process. The floor is a C loop that
+finds the words of ASCII text, hashes each and counts the hash; it makes no rows.
 
     python benchmarks/text_speed.py [--quick] [--rounds N] [--only vectorizers stream one]
 """
@@ -33,14 +33,14 @@ SUFFIXES = {".txt", ".rst", ".md", ".html", ".py"}
 DOCSTRING = re.compile('"""(.*?)"""', re.S)
 TAG = re.compile("<[^>]+>")
 SHORTEST, LONGEST = 300, 2000
-#: English in letters that are not ASCII.
+#: Replaces English letters with non-ASCII letters.
 CYRILLIC = str.maketrans(
     "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ",
     "абцдефгхийклмнопярстувжщызАБЦДЕФГХИЙКЛМНОПЯРСТУВЖЩЫЗ",
 )
 
 WITHIN = {"analyzer": "char_wb", "ngram_range": (3, 5)}
-#: Name: vectorizer, parameters, whether the letters are Cyrillic, and the share of the texts.
+#: For each case: vectorizer, parameters, whether letters are Cyrillic, and the share of the texts.
 CASES: dict[str, tuple[str, dict[str, Any], bool, float]] = {
     "count": ("CountVectorizer", {}, False, 1),
     "tfidf": ("TfidfVectorizer", {}, False, 1),
@@ -57,7 +57,7 @@ CASES: dict[str, tuple[str, dict[str, Any], bool, float]] = {
 
 
 def documentation() -> Iterator[str]:
-    """The text of all files that look like documentation."""
+    """Yield the text of all files that look like documentation."""
     roots = [Path("/usr/share"), Path("/opt"), Path(sysconfig.get_path("stdlib"))]
     roots.append(Path(sysconfig.get_path("purelib")))
     for path in (path for root in roots for path in sorted(root.rglob("*"))):
@@ -86,7 +86,7 @@ def paragraphs() -> list[str]:
 
 
 def texts_of(case: str, megabytes: float) -> list[str]:
-    """Paragraphs in any order, and in another one again where they are too few."""
+    """Paragraphs in random order, repeated in another order if there are too few."""
     _, _, is_cyrillic, share = CASES[case]
     draw, texts, size = random.Random(0), [], 0.0
     while size < megabytes * share * 1e6:
@@ -132,7 +132,7 @@ def timed_beside(case: str, texts: list[str], n_rounds: int) -> dict[str, Any]:
 
 
 def memory(library: str, case: str, texts: list[str]) -> dict[str, float]:
-    """Run apart."""
+    """Run in a new process: the memory of a transformation."""
     name, params, _, _ = CASES[case]
     vectorizer = getattr(ours if library == "ours" else theirs, name)(**params)
     return added_by(
@@ -173,8 +173,8 @@ def vectorizers(options: Namespace) -> dict[str, Any]:
 
 
 def stream(options: Namespace) -> dict[str, Any]:
-    """`sparsemargin train` of a file in fastText's form, labelled by whether a word is there; one
-    text in thirty has the other label."""
+    """Time `sparsemargin train` on a file in the format of fastText. The label is whether a certain
+    word occurs; 1 in 30 labels is wrong."""
     draw = random.Random(0)
     entries = []
     with tempfile.TemporaryDirectory() as folder:
@@ -195,7 +195,7 @@ def stream(options: Namespace) -> dict[str, Any]:
 
 
 def train(command: list[str], folder: str) -> dict[str, float]:
-    """Seconds and peak memory of a command; run apart."""
+    """Seconds and peak memory of a command; run in a new process."""
     import resource
 
     seconds, _ = timed(
@@ -206,7 +206,7 @@ def train(command: list[str], folder: str) -> dict[str, float]:
 
 
 def one(options: Namespace) -> dict[str, Any]:
-    """Microseconds of one text, by the pipeline and by its two steps one after the other."""
+    """Microseconds for one text, by the pipeline and by its two steps."""
     texts = texts_of("count", 2)
     model = fit_text(texts, [" python" in text.lower() for text in texts], random_state=0)
     vectorizer, classifier = model[0], model[-1]

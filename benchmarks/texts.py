@@ -1,18 +1,18 @@
-"""From texts to labels: `fit_text` beside what else people use, by error and by seconds.
+"""From texts to labels: `fit_text` compared with common alternatives, by error and by seconds.
 
-Of each set of texts three quarters are learned from, several times; seconds are those of the
-processor, from a list of texts in memory, or a file of them, to a model. One set is on every
-machine with this library: the sources of the functions of numpy, scipy and scikit-learn, by the
-library that they are from, whose files are held out whole. The others are those of the folder that
-SPARSEMARGIN_DATA names: short messages (spam or not), questions (by 6 kinds, and by 50), sentences
-of film reviews (good or bad) and sentences in 17 languages. Words and pairs, and that counts are
-taken by their logarithms, were chosen on messages and questions.
+Three quarters of each set of texts are used for training, in several splits. Seconds are CPU
+seconds from a list of texts in memory, or a file of them, to a model. One set is available on every
+machine with this library: the sources of the functions of numpy, scipy and scikit-learn, labeled
+with their library; whole files are held out. The others are in the folder named by
+SPARSEMARGIN_DATA: short messages (spam or not), questions (of 6 kinds, and of 50), sentences of
+film reviews (positive or negative) and sentences in 17 languages. The use of word pairs and of
+logarithms of counts was chosen on messages and questions.
 
-fastText and Vowpal Wabbit are left out where they are not installed.
+fastText and Vowpal Wabbit are left out if they are not installed.
 
-Figures of all sets are kept beside this file, in texts.json; of these are made the chart that the
-README shows, on light ground and on dark, and the README's table. `--chart` makes them anew of the
-figures that are kept, and measures nothing.
+The figures of all sets are kept in texts.json next to this file. The chart of the README, on a
+light and on a dark background, and its table are made from them. `--chart` makes them again from
+the kept figures without measuring.
 
     python benchmarks/texts.py [--splits 4] [--sets sms trec6 ...] [--chart]
 """
@@ -62,7 +62,7 @@ def read(name):
 
 
 def read_set(name):
-    """Texts, labels, and groups that are held out whole, None where texts are by themselves."""
+    """Texts, labels, and groups that are held out as a whole; None if texts are independent."""
     if name == "sources":
         found = collect_sources()
         return np.array(found.texts, dtype=object), found.libraries.astype(object), found.files
@@ -75,7 +75,7 @@ def read_set(name):
 
 
 def splits_of(texts, labels, groups, n_splits):
-    """Rows to learn from and to test on."""
+    """Pairs of training and test rows."""
     if groups is None:
         cut = StratifiedShuffleSplit(n_splits, test_size=0.25, random_state=0)
         return [*cut.split(texts, labels)]
@@ -91,7 +91,7 @@ def pipeline(classifier, **settings):
 
 
 def by_file(texts, labels):
-    """What people's files are learned by; a file is written before."""
+    """Write the texts to a file, in random order, and return its path."""
     path = Path(tempfile.mkdtemp(), "texts.tsv")
     order = np.random.default_rng(0).permutation(len(texts))
     path.write_text("".join(f"{labels[i]}\t{texts[i]}\n" for i in order), encoding="utf-8")
@@ -159,12 +159,12 @@ OF_FILES = {"fastText, pairs": ("fasttext", fast_text), "vw, pairs": ("vowpalwab
 
 
 def told(model, texts):
-    """What a model of a file predicts, as the file has it: its numbers are words here."""
+    """Predictions of a model trained from a file, as text: numbers in labels are words here."""
     return list(map(label_text, model.predict(texts).tolist()))
 
 
 def measure(texts, labels, groups, n_splits):
-    """Errors in per cent and seconds of every contestant."""
+    """Errors in percent and seconds of every contestant."""
     found = {}
     names, counts = np.unique(labels, return_counts=True)
     enough = np.isin(labels, names[counts >= 4])
@@ -186,12 +186,12 @@ def measure(texts, labels, groups, n_splits):
             start = time.process_time()
             model = fit_text(path, max_iter=epochs, random_state=0)
             seconds = time.process_time() - start
-            # Labels that are numbers in a file are numbers.
+            # Numeric labels of a file become numbers.
             note(f"fit_text(file, max_iter={epochs})", partial(told, model), seconds)
         for name, (module, fit) in OF_FILES.items():
             if find_spec(module) is not None:
                 note(name, *fit(path, labels[train]))
-    # Splits are of one size: the fastest fit is what it takes.
+    # Splits have the same size, so the fastest fit is used.
     return {
         name: [float(np.mean([error for error, _ in each])), min(s for _, s in each)]
         for name, each in found.items()
@@ -206,12 +206,12 @@ SMALL = {
     "polarity": "film reviews", "languages": "17 languages",
 }  # fmt: skip
 OURS = "fit_text"
-#: Told by the README alone.
+#: Mentioned in the README only.
 OUTDONE = "fit_text, words alone", "LinearSVC()", "SGDClassifier()", "LogisticRegression()"
 
 
 def table(figures):
-    """Error of each contestant on each set, the least in bold, and seconds."""
+    """Error of each contestant on each set, the lowest in bold, and seconds."""
     names = [*figures[LARGE]]
     columns = {LARGE: "sources", **SMALL}
     cells = {name: [f"{figures[of][name][0]:.2f}" for of in columns] for name in names}
@@ -228,7 +228,8 @@ def table(figures):
 
 
 def whole_table(figures):
-    """Error and seconds on each set, files included, of those that err least of their kind."""
+    """Error and seconds on each set, including files, of the most accurate contestants of their
+    kind."""
     columns = {LARGE: "sources", **SMALL}
     names = dict.fromkeys(name for of in columns for name in figures[of] if name not in OUTDONE)
     rows = [
@@ -240,7 +241,7 @@ def whole_table(figures):
 
 
 def draw(figures):
-    """The chart: error against seconds, with the names beside the marks."""
+    """Draw the chart: error against seconds, with the names next to the marks."""
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = figure.subplots()
     contestants = figures[LARGE]
@@ -250,7 +251,7 @@ def draw(figures):
         look = {"marker": "D", "color": "C0"} if ours else {"marker": "o", "color": "C6"}
         library = "sparsemargin" if ours else "scikit-learn: TfidfVectorizer(), then ..."
         axes.plot(seconds, error, linestyle="", markersize=10 if ours else 8, label=library, **look)
-        # To the left, where to the right there is another.
+        # The name stands to the left if there is another mark to the right.
         left = any(abs(e - error) < close and s > seconds for e, s in contestants.values())
         axes.annotate(
             name, (seconds, error), (-9 if left else 9, -3.5), textcoords="offset points",
@@ -270,7 +271,7 @@ def show(kept):
     """Draw the chart, and fill in the README's table."""
     for ground in ("light", "dark"):
         path = PICTURES / f"texts-{ground}.svg"
-        # The same figures make the same bytes.
+        # The hash salt makes the same figures give the same bytes.
         with theme(ground), rc_context({"svg.hashsalt": path.stem}):
             draw(kept["sets"]).savefig(path, metadata={"Date": None})
         print(f"written: {path.name}, {path.stat().st_size / 1000:.0f} KB")

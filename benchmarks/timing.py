@@ -1,4 +1,4 @@
-"""How everything here is timed: contestants take turns; memory is that of a process apart."""
+"""Timing of the benchmarks: contestants take turns, and memory is measured in new processes."""
 
 import gc
 import inspect
@@ -23,7 +23,7 @@ from threadpoolctl import threadpool_limits
 from sparsemargin.io.files import replacing
 
 FOLDER = Path(__file__).parent
-#: Status of a benchmark that this machine can't run.
+#: Exit status of a benchmark that this machine cannot run.
 CANNOT_RUN = 2
 STATUS = Path("/proc/self/status")
 
@@ -31,15 +31,15 @@ _PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
 
 def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that `call` took, and what it returned."""
+    """Return the seconds that `call` took, and its result."""
     start = perf_counter()
     result = call()
     return perf_counter() - start, result
 
 
 def turns(contestants: Sequence, n_rounds: int) -> Iterator[tuple[int, Any]]:
-    """Every contestant once in each round, behind its number, in an order that differs, so that all
-    meet a slow spell, and nobody always finds the caches as one neighbour left them."""
+    """Yield every contestant once per round, with the number of the round. The order changes, so
+    that slow periods of the machine and the state of the caches affect all contestants alike."""
     was_enabled = gc.isenabled()
     gc.collect()
     gc.disable()
@@ -57,8 +57,8 @@ def race(
     n_rounds: int,
     tell: Callable[[Any, Any], Any] = lambda name, result: None,
 ) -> tuple[dict[Any, list[float]], dict[Any, list]]:
-    """Time the call that `prepare[contestant](round)` returns, once in each round: seconds, and,
-    untimed, what `tell` makes of the contestant and its result."""
+    """Time the call that `prepare[contestant](round)` returns, once in each round. Returns the
+    seconds and the untimed results of `tell(contestant, result)`."""
     seconds, told = {name: [] for name in prepare}, {name: [] for name in prepare}
     for number, name in turns(list(prepare), n_rounds):
         elapsed, result = timed(prepare[name](number))
@@ -68,17 +68,17 @@ def race(
 
 
 def minimum_and_median(seconds: Sequence[float], unit: float = 1.0) -> dict[str, float]:
-    """Summarise repeated timings in multiples of `unit` seconds."""
+    """Summarize repeated timings in multiples of `unit` seconds."""
     return {"min": min(seconds) / unit, "median": median(seconds) / unit}
 
 
 def ratios(own: dict[str, float], other: dict[str, float] | None) -> dict[str, float] | None:
-    """Each of one's own figures over the other's; None where there are none."""
+    """Each of `own`'s figures divided by the other's; None if there are none."""
     return other and {name: own[name] / other[name] for name in own}
 
 
 def apart(function: Callable[..., Any], *arguments: Any) -> Any:
-    """Call a function of one of these files in a new process; return what it returns."""
+    """Call a function of one of these files in a new process; return its result."""
     module = Path(inspect.getfile(function)).stem
     with tempfile.TemporaryDirectory() as folder:
         given, made = f"{folder}/given", f"{folder}/made"
@@ -93,20 +93,20 @@ def apart(function: Callable[..., Any], *arguments: Any) -> Any:
 
 
 def resident_peak() -> int:
-    """The bytes that this process has held at most; only Linux tells."""
+    """Peak memory of this process in bytes; available on Linux only."""
     fields = dict(line.split(":", 1) for line in STATUS.read_text().splitlines())
     return int(fields["VmHWM"].split()[0]) * 1024
 
 
 def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, float]:
-    """Return the ``seconds`` of a call, those of the CPU, and the bytes by which it raises the
-    peak.
+    """Return the ``seconds`` of a call, its CPU seconds, and the bytes by which it raises the peak.
 
-    The warm-up pays for lazy imports and thread pools, which are no memory of the call. It should
-    take little, or the memory that it frees would be reused and hide what the call needs.
+    The warm-up pays for lazy imports and thread pools, which do not belong to the call. It should
+    use little memory; otherwise, the memory that it frees would be reused and hide the need of the
+    call.
     """
     warm_up()
-    # Sets the peak back to what is resident now.
+    # Resets the peak to the currently resident memory.
     Path("/proc/self/clear_refs").write_text("5")
     before = resident_peak()
     start = process_time()
@@ -118,20 +118,20 @@ def added_by(warm_up: Callable[[], Any], call: Callable[[], Any]) -> dict[str, f
 
 
 def fitted(model: Any, X: Any, y: Any, n_rows: int = 50, n_features: int = 100) -> dict[str, float]:
-    """Run apart: fit, having warmed up on a corner of the rows; told is what `added_by` tells."""
+    """Run in a new process: fit after a warm-up on a few rows; returns the result of `added_by`."""
     corner = X[:n_rows, :n_features], y[:n_rows]
     return added_by(lambda: model.fit(*corner), lambda: model.fit(X, y))
 
 
 def bytes_of(X: Any) -> int:
-    """What rows take, CSR or dense."""
+    """Bytes used by rows, CSR or dense."""
     return sum(
         getattr(X, part).nbytes for part in ("data", "indices", "indptr") if hasattr(X, part)
     )
 
 
 def machine() -> dict[str, Any]:
-    """Return the facts without which a timing means nothing."""
+    """Return the facts of the machine that are needed to interpret a timing."""
     return {
         "cpu": _cpu_model(), "cpus": os.cpu_count(), "system": platform.system(),
         "python": platform.python_version(),
@@ -146,7 +146,7 @@ def _cpu_model() -> str:
     }
     if not {"model name", "cpu family", "model"} <= facts.keys():
         return platform.processor() or platform.machine()
-    # Virtual machines often tell a name that many processors share.
+    # Virtual machines often report a name that many processors share.
     return f"{facts['model name']} (family {facts['cpu family']}, model {facts['model']})"
 
 
@@ -156,26 +156,26 @@ def describe_machine() -> str:
 
 
 def cannot_run(why: object) -> NoReturn:
-    """End the benchmark: what it needs is not at hand. The reason is one line."""
+    """End the benchmark because a requirement is missing, with a reason of one line."""
     print(" ".join(str(why).split()), file=sys.stderr)
     sys.exit(CANNOT_RUN)
 
 
 def replace_text(path: Path, text: str) -> None:
-    """Write a text whole, or leave what was there."""
+    """Write a text atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as out:
         out.write(text.encode())
 
 
 def write_json(path: Path, report: dict[str, Any]) -> None:
-    """Write a report beside the facts of the machine it was measured on."""
+    """Write a report together with the facts of the machine."""
     replace_text(path, json.dumps({"machine": machine(), **report}, indent=1) + "\n")
     print(f"\nwritten: {path}")
 
 
 def show(name: str, report: Any) -> None:
-    """Print a report: its lists of entries as tables, under what they are called."""
+    """Print a report: its lists of entries as tables with their names as headings."""
     if isinstance(report, dict):
         alone = {key: told for key, told in report.items() if not isinstance(told, dict | list)}
         if alone:
@@ -191,8 +191,9 @@ def show(name: str, report: Any) -> None:
 
 
 def text_table(entries: Sequence[dict[str, Any]]) -> str:
-    """Lay entries out, strings to the left and numbers to the right; dicts within them have a
-    column for each key, lists none. Above the table stands what is the same in all entries."""
+    """Format entries as a table, with strings to the left and numbers to the right. Nested dicts
+    have a column for each key; lists are omitted. Values that are equal in all entries stand
+    above."""
     rows = [dict(_flat(entry)) for entry in entries]
     columns, common = [], []
     for name in dict.fromkeys(name for row in rows for name in row):
@@ -227,7 +228,7 @@ def _told(name: str, value: Any) -> str:
 
 
 class _Parser(ArgumentParser):
-    """A command line whose quick runs leave what a full one has written, unless told `--out`."""
+    """A command line whose quick runs do not overwrite full results, except with `--out`."""
 
     full_out: Path
 
@@ -245,7 +246,7 @@ def _quick(out: Path) -> Path:
 
 
 def parser_of(document: str | None, out: str) -> ArgumentParser:
-    """A command line with `--out`, told of by a docstring; `out` is a path in a folder."""
+    """A command line with `--out`, described by a docstring; `out` is a path in a folder."""
     parser = _Parser(description=document, formatter_class=RawDescriptionHelpFormatter)
     parser.full_out = Path(out)
     told = f"default: {out}; of a quick run {_quick(parser.full_out)}"
@@ -258,10 +259,10 @@ def run(
     measurements: Mapping[str, Callable[[Namespace], dict[str, Any]]],
     rounds: tuple[int, int],
 ) -> None:
-    """Run a benchmark of several measurements, on one thread where they don't ask for more.
+    """Run a benchmark of several measurements, on one thread unless they request more.
 
-    Each gets the options, and returns what it adds to the report. `--only`, `--quick` and
-    `--rounds` are added; `rounds` are those by default, and in a quick run.
+    Each gets the options, and returns its part of the report. `--only`, `--quick` and `--rounds`
+    are added; `rounds` are the defaults of a full and a quick run.
     """
     parser.add_argument("--only", nargs="+", choices=measurements, default=list(measurements))
     parser.add_argument("--quick", action="store_true", help="small sizes, few rounds")

@@ -1,4 +1,4 @@
-// Words of ASCII text, in lower case, hashed and counted: what a scanner of texts can't go below.
+// Lowercases, hashes and counts the words of ASCII text: a lower limit of a text scanner's time.
 #include <stddef.h>
 #include <stdint.h>
 

@@ -1,11 +1,11 @@
-"""Warnings to whoever has called the package."""
+"""Warnings that point at the line of the caller's code."""
 
 import sys
 import warnings
 
 
 def warn_user(message, category=UserWarning):
-    """Warn at the line that has called the package."""
+    """Warn with the location of the call into the package."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("sparsemargin."):
         frame, level = frame.f_back, level + 1

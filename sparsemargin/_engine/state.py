@@ -1,10 +1,10 @@
-"""What engine objects are saved as, and how that is taken in again.
+"""Validation of the saved state of engine objects.
 
-Kernels run unchecked over what an object holds, and a state may come from a file that anyone has
-written. So every length, and every number that an index is made of, is checked here, once.
+Compiled code does not check array bounds, and a state may come from an untrusted file. Therefore
+every length, and every number that an index is computed from, is checked here.
 
-What a state must hold is a schema: its names, each with a check of this module and what that takes
-after the state and the name:
+A schema describes what a state must contain. It maps each name to a check of this module and the
+arguments that follow `state` and `name`:
 
     fields(state, {
         "trials": (integer, 0, MAX_TRIALS),
@@ -18,37 +18,37 @@ from numbers import Integral, Real
 
 import numpy as np
 
-#: Trials that can be counted, with room for sums of some counts.
+#: Largest number of trials. Sums of a few such counts still fit into 64 bits.
 MAX_TRIALS = 1 << 61
 
-# About what one more array takes in a file, its name and its headers.
+# Approximate bytes that one more array adds to a file for its name and headers.
 _SPARSE_BYTES = 256
 
 
 def require(sound, what):
-    """Raise a ValueError that says what is wrong, unless it is sound."""
+    """Raise a ValueError that describes the damage, unless `sound` is true."""
     if not sound:
         raise ValueError(f"The state of a model is damaged: {what}.")
 
 
 def fields(state, schema):
-    """The values of a state that a schema names, each of them checked."""
+    """The values of a state that the schema names, each of them checked."""
     return {name: check(state, name, *limits) for name, (check, *limits) in schema.items()}
 
 
 def part(state, name):
-    """What the state has under that name."""
+    """The value stored under that name."""
     require(isinstance(state, dict) and name in state, f"it has no {name!r}")
     return state[name]
 
 
 def optional(state, name, check, *limits):
-    """None, or what the check makes of it."""
+    """None, or the result of the check."""
     return None if part(state, name) is None else check(state, name, *limits)
 
 
 def instance(state, name, *kinds):
-    """What is called `name`, of one of these types."""
+    """The value called `name`, which must be an instance of one of these types."""
     value = part(state, name)
     require(isinstance(value, kinds), f"{name!r} is of another type")
     return value
@@ -62,7 +62,7 @@ def flag(state, name):
 
 
 def integer(state, name, low, high):
-    """The whole number called `name`, from low to high."""
+    """The integer called `name`, from low to high."""
     value = part(state, name)
     require(
         isinstance(value, Integral) and low <= value <= high,
@@ -72,7 +72,7 @@ def integer(state, name, low, high):
 
 
 def real(state, name, low, high):
-    """The number called `name`, from low to high, not NaN."""
+    """The number called `name`, from low to high and not NaN."""
     value = part(state, name)
     require(
         isinstance(value, Real) and low <= value <= high,
@@ -82,8 +82,8 @@ def real(state, name, low, high):
 
 
 def array_of(state, name, dtype, shape, low=None, high=None):
-    """The array called `name`, of that type and shape, a None in which is any length; and, where
-    limits are given, with values from low to high."""
+    """The array called `name`, of that dtype and shape; a None in the shape allows any length. If
+    limits are given, its values must be from low to high."""
     array = part(state, name)
     require(
         isinstance(array, np.ndarray)
@@ -99,20 +99,20 @@ def array_of(state, name, dtype, shape, low=None, high=None):
 
 
 def sparse(array):
-    """The indices and values of what is not 0 to the bit in an array, its axes one after the other,
-    where these take less room than it does; else all values."""
+    """The flat indices and values of the elements of an array whose bits are not all 0, or all
+    values in a flat array if that is smaller."""
     bits = array.view(f"u{array.itemsize}")
     index = np.dtype(np.int32 if array.size <= 2**31 else np.int64)
     n_bytes = np.count_nonzero(bits) * (index.itemsize + array.itemsize)
     if n_bytes + _SPARSE_BYTES >= array.nbytes:
         return array.ravel()
-    # Of a view `ravel` would make a copy, with all that is 0.
+    # For a view, `ravel` would copy the whole array including its zeros.
     at = np.nonzero(bits)
     return {"indices": np.ravel_multi_index(at, array.shape).astype(index), "values": array[at]}
 
 
 def restore(array, state, name):
-    """Let an array of zeros be the one called `name` that `sparse` was given."""
+    """Fill an array of zeros with the saved result of `sparse` called `name`."""
     given = part(state, name)
     if not isinstance(given, dict):
         array[...] = array_of(state, name, array.dtype, (array.size,)).reshape(array.shape)
@@ -131,7 +131,8 @@ def require_within(name, values, low, high):
 
 
 def require_starts(name, start, n):
-    """Raise a ValueError unless n entries are cut into rows there, the last end included."""
+    """Raise a ValueError unless `start` is a valid index pointer of n entries, the last end
+    included."""
     require(
         start.dtype == np.int64
         and start.ndim == 1
@@ -146,19 +147,19 @@ def require_starts(name, start, n):
 
 
 def aligned(state):
-    """The state, with copies of arrays that lie where their type may not: what Dask receives lies
-    anywhere."""
+    """The state with copies of the arrays that are not aligned for their dtype. Arrays received
+    from Dask can have any alignment."""
     if isinstance(state, dict):
         return {name: aligned(value) for name, value in state.items()}
     return np.require(state, requirements="A") if isinstance(state, np.ndarray) else state
 
 
 def received(kind, *parts):
-    """What an object of that type is unpickled by."""
+    """Rebuild an object of that type when it is unpickled."""
     return kind(*map(aligned, parts))
 
 
 def writable(array):
-    """The array, or a copy where it is no plain memory that can be written to: out of a memory
-    map, say."""
+    """The array, or a copy if it is not contiguous, aligned and writable (a memory map, for
+    example)."""
     return np.require(array, requirements="CAW")

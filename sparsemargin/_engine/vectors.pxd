@@ -1,4 +1,4 @@
-"""Vectors of C++ made arrays of numpy, for states, and the other way round."""
+"""Conversion between C++ vectors and numpy arrays, for saved states."""
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t
@@ -13,7 +13,7 @@ ctypedef fused stored_vector:
 
 
 cdef inline as_array(const void* data, size_t n, dtype):
-    """A copy of what lies there."""
+    """A copy of the memory as an array."""
     import numpy as np
 
     dtype = np.dtype(dtype)
@@ -37,7 +37,7 @@ cdef inline copied(const stored_vector& values):
 
 
 cdef inline int take(stored_vector& values, name, state, length) except -1:
-    """The other way round: the array called `name`, of that length; None: of any."""
+    """Fill a C++ vector from the array called `name`, of that length; None: of any length."""
     import numpy as np
 
     from sparsemargin._engine.state import array_of

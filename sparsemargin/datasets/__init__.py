@@ -1,7 +1,7 @@
-"""Loaders of public data and generators of problems; none of them imports the engine.
+"""Loaders of public data sets and generators of artificial ones; none of them imports the engine.
 
-Loaders read local copies only; ``python -m sparsemargin.datasets download`` fetches the files, or
-makes them of what public addresses serve.
+Loaders read local copies only. ``python -m sparsemargin.datasets download`` fetches the files, or
+creates them from public sources.
 """
 
 from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma

@@ -24,7 +24,7 @@ from .files import (
 
 
 class DownloadError(Exception):
-    """A file could not be fetched; the message says which, from where and why, in one line."""
+    """A file could not be fetched; the message gives the file, the source and the reason."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -91,7 +91,7 @@ def _download(dataset: DataSet, folder: Path) -> None:
 
 
 def _fetch_whole(function: str, folder: Path) -> None:
-    """Let scikit-learn fetch into the folder; it checks the sha256 of each part."""
+    """Let scikit-learn fetch the data into the folder; it checks the sha256 of each part."""
     print(f"  No sample there: sklearn.datasets.{function} fetches all of it", flush=True)
     try:
         getattr(sklearn.datasets, function)(data_home=folder)
@@ -102,9 +102,9 @@ def _fetch_whole(function: str, folder: Path) -> None:
 
 
 def _fetch(file: DataFile, folder: Path) -> bool:
-    """Fetch a file unless the folder has it; tell whether it had to be fetched.
+    """Fetch a file unless the folder has it; return whether it had to be fetched.
 
-    A file gets its name once what arrived is checked; until then an older copy stays.
+    A new file replaces an older copy only after its content has been checked.
     """
     path = find_file(file.copy_names, [folder])
     if path is not None:
@@ -133,13 +133,13 @@ def _fetch(file: DataFile, folder: Path) -> bool:
 
 
 def _own_part(source: str, folder: Path) -> Path | None:
-    """What the folder has of the things that a file is made of, under its own name."""
+    """The copy of a source in the folder, under its original name, or None."""
     name = PurePosixPath(source).name
     return find_file([name, f"{name}.gz"], [folder])
 
 
 def _retrieve(url: str, arrivals: str) -> Path:
-    # The sha256 that is checked is that of what may be packed in it.
+    # The registered sha256 is that of the unpacked content.
     return sklearn.datasets.fetch_file(url, folder=arrivals, n_retries=0)
 
 

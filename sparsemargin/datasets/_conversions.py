@@ -1,4 +1,4 @@
-"""What makes registered files of their sources, where no address serves them as they are."""
+"""Conversions of public sources to registered files that no address serves directly."""
 
 import csv
 import re
@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable
 from decimal import ROUND_HALF_UP, Decimal
 from io import StringIO
 
-# Who of the study has AML (Golub et al. 1999); the files of numbers do not tell.
+# The AML patients of the study (Golub et al. 1999), which the files of numbers do not name.
 _AML = {*range(28, 39), *range(50, 55), 57, 58, *range(60, 67)}
 _MALIGNANT = ("DLBCL", "FL", "CLL")
-# Samples of DLBCL that the usual subset of 62 leaves out.
+# Samples of DLBCL that the usual subset of 62 does not contain.
 _LEFT_OUT = (0, 1, 11, 63)
 
 
 class UnlikeSource(ValueError):
-    """A source is not of the form that its conversion reads."""
+    """A source does not have the format that its conversion expects."""
 
 
 def convert(name: str | None, sources: list[bytes]) -> bytes:
-    """Make a file of its sources by the conversion of that name; None: the only one as it is."""
+    """Convert sources to a file with the named conversion; None: return the only source."""
     if name is None:
         (content,) = sources
         return content
@@ -32,9 +32,9 @@ def convert(name: str | None, sources: list[bytes]) -> bytes:
 
 
 def _colon(intensities: str, tissues: str) -> Iterable[list[str]]:
-    """The authors' pages: a line for each gene; a number for each tissue, negative for tumours.
+    """The authors' pages: a line for each gene, and a number for each tissue, negative for tumours.
 
-    Later copies, such as those of R packages, have two decimals, of ties the larger.
+    Later copies, such as those in R packages, are rounded to two decimals, half up.
     """
     genes = [
         [float(Decimal(cell).quantize(Decimal("0.01"), ROUND_HALF_UP)) for cell in line.split()]
@@ -54,7 +54,7 @@ def _lines_of_numbers(page: str) -> list[str]:
 
 
 def _leukemia(*parts: str) -> Iterable[list[str]]:
-    """Training and test part: a line for each probe, after each number whether it is present."""
+    """Training and test part: a line for each probe, with a presence call after each number."""
     samples, probes = {}, []
     for split, part in zip(("train", "test"), parts, strict=True):
         header, *rows = csv.reader(StringIO(part))

@@ -1,4 +1,4 @@
-"""Tables of microarrays: one loader, told by the registry what the columns of a file are."""
+"""Loaders of microarrays; the registry describes the columns of their files."""
 
 import csv
 from io import StringIO
@@ -20,7 +20,7 @@ LymphomaLabels = Literal["malignant_66", "malignant_62", "malignant_72", "acl", 
 Missing = Literal["zero", "mean", "nan"]
 Loaded: TypeAlias = Bunch | tuple[NDArray[np.float64], NDArray[np.int64]]
 
-# Which samples are positive: those that have one of the words in the column.
+# Positive samples have one of these words in the given column.
 _POSITIVE = {
     "malignant_66": ("malignant_66", ["1"]),
     "malignant_62": ("in_62_subset", ["1"]),
@@ -30,7 +30,7 @@ _POSITIVE = {
 
 
 class _Table(NamedTuple):
-    """A file's samples: the columns that the registry names, as words, and the features."""
+    """The samples of a file: the columns that the registry names, as words, and the features."""
 
     dataset: DataSet
     columns: dict[str, NDArray[np.str_]]
@@ -38,7 +38,7 @@ class _Table(NamedTuple):
     features: list[str]
 
     def samples(self, return_X_y: bool, chosen: slice | NDArray = np.s_[:]) -> Loaded:
-        """What a loader returns of the samples chosen, labelled by the column "class"."""
+        """The result of a loader for the chosen samples, labeled by the column "class"."""
         X, y = self.values[chosen], _signs(self.columns["class"] == self.dataset.classes[1])[chosen]
         if return_X_y:
             return X, y
@@ -53,7 +53,7 @@ def _read(name: str, data_home: DataHome) -> _Table:
 
 
 def _parse(dataset: DataSet, file: LocalFile) -> _Table:
-    """Read comma-separated cells, which the file's sha256 has told to be as the registry says."""
+    """Read comma-separated cells; the sha256 of the file guarantees the format of the registry."""
     named = [column for column in dataset.columns if column != "values"]
     first = (*dataset.columns, "values").index("values")
     header, *rows = csv.reader(file.lines())
@@ -75,13 +75,13 @@ def load_colon(*, return_X_y: bool = False, data_home: DataHome = None) -> Loade
     """Colon microarrays (Alon et al. 1999): 40 tumours and 22 normal tissues, 2000 genes.
 
     The values are the study's intensities (positive, not logarithms) of the 2000 genes with the
-    highest minimal intensity; the genes are numbered, not named. Samples come in the study's
-    order. Who the patients are is not told: a tumour and the normal tissue of the same one may
-    come to lie on both sides of a split. Tumours are labelled +1, normal tissues -1.
+    highest minimal intensity. The genes are numbered, not named. Samples are in the study's order.
+    Patients are not identified: a tumour and the normal tissue of the same patient may be on
+    different sides of a split. Tumours are labelled +1, normal tissues -1.
 
-    ``python -m sparsemargin.datasets download colon`` makes the file of the authors' pages,
-    rounded to two decimals as in most later copies. Licence: none stated. Other copies hold
-    logarithms: other numbers.
+    ``python -m sparsemargin.datasets download colon`` creates the file from the authors' pages,
+    rounded to two decimals as in most later copies. Licence: none stated. Other copies have
+    different numbers, namely logarithms.
 
     Parameters
     ----------
@@ -116,16 +116,16 @@ def load_leukemia(
     thresholded nor logarithms. The 7129 probes include the controls of the array (names that
     begin with AFFX). AML is labelled +1, ALL -1.
 
-    ``python -m sparsemargin.datasets download leukemia`` makes the file of a copy of the study's
-    two tables. Licence: none stated. The sets of 3051 genes in R packages were filtered
-    and hold logarithms: other numbers.
+    ``python -m sparsemargin.datasets download leukemia`` creates the file from a copy of the
+    study's two tables. Licence: none stated. The sets of 3051 genes in R packages are filtered and
+    have different numbers, namely logarithms.
 
     Parameters
     ----------
     subset : {"train", "test", "all"}, default="all"
         ``"train"``: the study's 38 initial samples (27 ALL, 11 AML); ``"test"``: its 34
-        independent ones (20 ALL, 14 AML), from other laboratories in part; ``"all"``: the 72.
-        Always by sample number.
+        independent samples (20 ALL, 14 AML), partly from other laboratories; ``"all"``: the 72.
+        Samples are sorted by number.
     $parameters
 
     $returns
@@ -155,15 +155,15 @@ def load_leukemia(
 def load_breast_er(*, return_X_y: bool = False, data_home: DataHome = None) -> Loaded:
     """Breast tumours by estrogen receptor (ER) status (West et al. 2001): 49 samples, 7129 probes.
 
-    The "Breast" data of the Higher-order Perceptron paper are those of Gruvberger et al. (2001),
-    58 samples of 3389 genes, of which no public copy was found. West et al. (2001) stand in for
-    them: the same question about other tumours on other arrays, so that the paper's figures
-    cannot be expected to come out.
+    The "Breast" data of the Higher-order Perceptron paper are those of Gruvberger et al. (2001), 58
+    samples of 3389 genes, of which no public copy was found. The data of West et al. (2001) replace
+    them: the same question about other tumours on other arrays. Therefore the paper's figures
+    cannot be reproduced exactly.
 
-    The probes have no names. The values are signed and heavy-tailed, as published: scale them for
-    methods that mind. That class 1 is ER+ (25 samples, against 24) was concluded from the counts,
-    the study's design and the probe that separates the classes best; the file does not say it. ER+
-    is labelled +1, ER- -1. Licence: none stated.
+    The probes have no names. The values are signed and heavy-tailed, as published; scale them for
+    methods that require it. The file does not say that class 1 is ER+ (25 samples, against 24).
+    This was concluded from the counts, the study's design and the probe that separates the classes
+    best. ER+ is labelled +1, ER- -1. Licence: none stated.
 
     Parameters
     ----------
@@ -202,36 +202,36 @@ def load_lymphoma(
 ) -> Loaded:
     """Lymphoma microarrays (Alizadeh et al. 2000): 96 samples, log-ratios of 4026 genes.
 
-    The samples come in the order of the study's figure 1, neighbours being alike; the values have
-    two decimals; 19,667 of them (5.09 %) are missing. The samples are of nine classes: diffuse
+    The samples are in the order of the study's figure 1, where neighbours are similar. The values
+    have two decimals; 19,667 of them (5.09 %) are missing. The samples have nine classes: diffuse
     large B-cell lymphoma (DLBCL, 46), follicular lymphoma (FL, 9), chronic lymphocytic leukaemia
     (CLL, 11), transformed cell lines (TCL, 6), and, normal, activated blood B cells (ABB, 10),
     resting blood B cells (RBB, 4), germinal centre B cells (GCB, 2), lymph node or tonsil (NIL,
     2), resting and activated T cells (RAT, 6).
 
-    The task of the Higher-order Perceptron paper, cancerous against normal tissues, does not say
-    where cell lines belong, nor four samples of DLBCL that the usual subset of 62 leaves out:
-    `labels` chooses.
+    The Higher-order Perceptron paper classifies cancerous against normal tissues. It does not say
+    how it treats cell lines and four samples of DLBCL that the usual subset of 62 does not
+    contain; `labels` selects one of the possibilities.
 
-    ``python -m sparsemargin.datasets download lymphoma`` fetches the numbers, and makes the labels
-    of two public copies. Licence: none stated (published research data).
+    ``python -m sparsemargin.datasets download lymphoma`` fetches the numbers, and creates the
+    labels from two public copies. Licence: none stated (published research data).
 
     Parameters
     ----------
     labels : str, default="malignant_66"
-        Which samples are positive, or what the classes are:
+        Defines the positive samples or the classes:
 
         - ``"malignant_66"``: DLBCL, FL and CLL, the patients' tumours, against the 30 others;
         - ``"malignant_62"``: 42 DLBCL, 9 FL and 11 CLL, the subset of many later studies,
           against the 34 others, so that four tumours count as normal;
         - ``"malignant_72"``: DLBCL, FL, CLL and TCL, against the 24 normal samples;
-        - ``"acl"``: the 23 DLBCL that resemble activated B cells, as figure 1 marks them, against
+        - ``"acl"``: the 23 DLBCL that resemble activated B cells, as marked in figure 1, against
           the 73 others;
         - ``"classes"``: the nine classes, 0 to 8 in the order of ``target_names``.
     missing : {"zero", "mean", "nan"}, default="zero"
-        What stands for a missing value: 0, the log-ratio of no difference; the mean of its gene
-        over all 96 samples, which a later test part thus has a share in; or NaN, for an imputer
-        of your own (`sklearn.impute`).
+        Replacement of missing values: 0, the log-ratio of no difference; the mean of the gene
+        over all 96 samples, which leaks information from a later test set; or NaN, for use with
+        an imputer (`sklearn.impute`).
     $parameters
 
     $returns

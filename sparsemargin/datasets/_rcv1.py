@@ -24,12 +24,12 @@ Target: TypeAlias = NDArray[np.int64] | sp.csr_matrix
 #: in the order of its Table 2. The numbers are positions, from 0, in the paper's alphabetical list.
 BROTTO_TOPICS = {70: "GCAT", 101: "MCAT", 4: "C15", 59: "ECAT"}
 
-# The sample's source cuts this topic's labels off.
+# The source of the sample has no labels of this topic.
 _UNKNOWN_IN_SAMPLE = "M143"
 
 
 class _Stories(NamedTuple):
-    """All rows of a source, and what is told about them; their ids rise in the given order."""
+    """All rows of a source with their description; in the original order, ids increase."""
 
     source: str
     X: sp.csr_matrix
@@ -52,56 +52,56 @@ def load_rcv1(
 ) -> Bunch | tuple[sp.csr_matrix, Target]:
     """RCV1-v2 news stories as TF-IDF vectors of 2-norm 1 over 47,236 terms, and their topics.
 
-    Every call reads the file anew, which takes some seconds: ask for several topics at once. There
-    are two sources:
+    Every call reads the file again, which takes a few seconds, so load several topics at once.
+    There are two sources:
 
     ``"sample"``: 27,695 stories, the union of the five "rcv1subset" collections that multi-label
     benchmarks use; no address serves this form of it. It is not the chronological beginning of the
     corpus: document numbers and times are unknown. Its rows are not exchangeable either (each
-    collection seems to begin with stories picked to cover all topics), so they are shuffled by
-    default. MCAT was derived: it is set where M11, M12, M13 or M14 is. Of M143 no label was kept,
-    so that 102 of the 103 topics remain. Exact repeats were dropped, but 82 rows still equal an
-    earlier one, with other topics, and may come to lie on both sides of a split. Values have six
+    collection seems to begin with stories selected to cover all topics), so they are shuffled by
+    default. MCAT was derived: it is set where M11, M12, M13 or M14 is. The labels of M143 are
+    missing, so 102 of the 103 topics remain. Exact duplicates were removed, but 82 rows still equal
+    an earlier row with other topics, and may be on different sides of a split. Values have six
     decimals.
 
-    ``"corpus"``: all 804,414 stories, by document number, which is nearly the order in time. They
-    are read from where `sklearn.datasets.fetch_rcv1` left them, below one of the folders or in
-    scikit-learn's own; ``python -m sparsemargin.datasets download rcv1`` has it fetch them.
+    ``"corpus"``: all 804,414 stories, by document number, which is nearly chronological. They are
+    read from the files of `sklearn.datasets.fetch_rcv1`, in one of the folders or in scikit-learn's
+    own; ``python -m sparsemargin.datasets download rcv1`` calls this function.
 
-    The Higher-order Perceptron paper has 10,000 stories to train on and the next 10,000 to test:
-    the first 20,000 rows. Of ``"corpus"`` these are the first of LYRL2004, which left out some of
-    the stories the paper may have had; of ``"sample"`` they are random ones.
+    The Higher-order Perceptron paper uses 10,000 training stories and the next 10,000 as test
+    stories. In ``"corpus"`` the first 20,000 rows are the first stories of LYRL2004, which does not
+    contain some stories that the paper may have used; in ``"sample"`` they are random stories.
 
     Parameters
     ----------
     topic : str, iterable of str or None, default="C15"
-        A topic by its code, such as ``"C15"`` or ``"GCAT"``, to tell from all others; several of
-        them; None: all, as an indicator that classifiers of first order learn in one pass. The
-        numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
+        A topic by its code, such as ``"C15"`` or ``"GCAT"``, against all others, or several
+        topics. None: all topics as an indicator, which first-order classifiers learn in one pass.
+        The numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
         ``load_rcv1(BROTTO_TOPICS[70])``.
     source : {"auto", "sample", "corpus"}, default="auto"
         ``"auto"``: the sample if it is found, else the corpus.
     order : {"auto", "given", "shuffled"}, default="auto"
-        ``"given"``: the rows as the source has them; ``"shuffled"``: in an order that
-        `random_state` draws; ``"auto"``: the sample shuffled, the corpus as given.
+        ``"given"``: the order of the source; ``"shuffled"``: a random order that depends on
+        `random_state`; ``"auto"``: the sample shuffled, the corpus as given.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
         Type of the values.
     random_state : int, default=0
-        Seed of the shuffle. A number, so that the rows of two calls are in the same order.
+        Seed of the shuffling. It is an int, so that the rows of two calls have the same order.
     $parameters
 
     Returns
     -------
     bunch : sklearn.utils.Bunch
         ``data``, csr_matrix of shape (n_samples, 47236) with 32-bit indices; column j is term
-        j + 1 of LYRL2004; ``target``, for one topic ndarray of shape (n_samples,), int64, +1 where
-        the story has the topic and -1 elsewhere, else csr_matrix of shape (n_samples, n_topics),
-        uint8, 1 where it has; ``target_names``, ndarray of the names of -1 and +1 in this order,
-        else of the columns; ``sample_id``, ndarray of shape (n_samples,), the document numbers of
-        the corpus, or the rows of the sample's file, from 0; ``source``, ``"sample"`` or
-        ``"corpus"``; ``frame``, None; ``DESCR``, source, licence and citation.
+        j + 1 of LYRL2004. ``target``, for one topic ndarray of shape (n_samples,), int64, +1 if
+        the story has the topic and -1 otherwise, else csr_matrix of shape (n_samples, n_topics),
+        uint8, 1 if it has. ``target_names``, ndarray of the names of -1 and +1 in this order,
+        else of the columns. ``sample_id``, ndarray of shape (n_samples,), the document numbers of
+        the corpus, or the rows of the sample's file, from 0. ``source``, ``"sample"`` or
+        ``"corpus"``. ``frame``, None. ``DESCR``, source, licence and citation.
     $raises
-        Or the source does not have the topic.
+        Also if the source does not have the topic.
 
     References
     ----------
@@ -145,7 +145,7 @@ def load_rcv1(
 
 
 def _check_topic(topic: object) -> list[str] | None:
-    """The topics asked for; None for all of them."""
+    """The requested topics as a list; None for all of them."""
     if topic is None:
         return None
     topics = [topic] if isinstance(topic, str) else topic
@@ -159,7 +159,7 @@ def _check_topic(topic: object) -> list[str] | None:
 
 
 def _columns(wanted: list[str] | None, stories: _Stories) -> list[int]:
-    """Where the topics asked for are among those of the source."""
+    """Indices of the requested topics among those of the source."""
     for name in wanted or []:
         if name not in stories.names:
             known = ", ".join(stories.names)
@@ -196,7 +196,7 @@ def _load_sample(data_home: DataHome, dtype: np.dtype) -> _Stories:
 
 
 def _load_corpus(data_home: DataHome) -> _Stories:
-    # None is scikit-learn's own folder. It makes a folder of any other that is named.
+    # None is scikit-learn's own folder. fetch_rcv1 creates any other folder that is passed to it.
     folders = [folder for folder in folders_of(data_home).values() if folder is not None]
     for folder in [*(folder for folder in folders if (folder / "RCV1").is_dir()), None]:
         try:

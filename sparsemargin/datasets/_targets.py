@@ -1,4 +1,4 @@
-"""Artificial problems with a sparse target: the two of the source papers, and genotypes."""
+"""Artificial problems with a sparse target: those of two papers, and genotypes."""
 
 from collections.abc import Callable
 from typing import TypeAlias
@@ -22,7 +22,7 @@ _MAX_ROWS = 2**31 - 1
 _BATCH_VALUES = 2**20
 _PATIENCE_BATCHES = 64
 _LOWEST_RATE = 1e-5
-_LOWEST_DENSITY = 1e-9  # lower ones overflow the cell numbers
+_LOWEST_DENSITY = 1e-9  # lower values overflow the cell numbers
 _RAREST, _RAREST_CAUSAL = 0.01, 0.1
 
 _TARGET = {
@@ -112,7 +112,7 @@ def make_alma_target(
     )
     target = _random_target(target_stream, n_features, n_relevant)
 
-    # Rejection looks at the relevant coordinates only, so only they are drawn again.
+    # Rejection depends on the relevant coordinates only, so only they are drawn again.
     relevant = _rows_with_margin(
         lambda n_rows: _uniform_rows(relevant_stream, n_rows, n_relevant, density).astype(dtype),
         target[:n_relevant],
@@ -203,14 +203,15 @@ def make_genotypes(
     dtype: DTypeLike = np.float32,
     random_state=None,
 ) -> tuple[sp.csr_matrix, Labels, NDArray[np.float64]]:
-    """Artificial genotypes, of which few variants decide who has a trait.
+    """Artificial genotypes with a trait that few variants determine.
 
-    A variant's minor allele has frequency f, half of a draw from Beta(0.8, 2.2) but at least 0.01.
-    A genotype counts it: two independent draws, so 0, 1 or 2 (Hardy-Weinberg), a quarter of which
-    are not 0. The causal variants are chosen among those with f > 0.1; their effects are normal,
-    divided by the genotype's standard deviation sqrt(2 f (1 - f)), and then all scaled so that the
-    variance of ``X @ effects`` is the heritability. Normal noise makes a liability of variance 1 of
-    it; the half of the samples whose liability is higher has label 1.
+    The frequency f of a variant's minor allele is half of a draw from Beta(0.8, 2.2), but at least
+    0.01. A genotype is the number of minor alleles in two independent draws: 0, 1 or 2
+    (Hardy-Weinberg). A quarter of the genotypes are not 0. The causal variants are chosen among
+    those with f > 0.1. Their effects are normal, divided by the genotype's standard deviation
+    sqrt(2 f (1 - f)), and scaled so that the variance of ``X @ effects`` is the heritability.
+    Normal noise is added to give a liability of variance 1. The half of the samples with the higher
+    liability has label 1.
 
     Parameters
     ----------
@@ -221,7 +222,7 @@ def make_genotypes(
     n_causal : int, default=30
         Number of variants with an effect.
     heritability : float, default=0.8
-        Share of the liability's variance that the variants account for, from 0 to 1.
+        Share of the liability's variance that is explained by the variants, from 0 to 1.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the counts.
     random_state : int, RandomState instance or None, default=None
@@ -230,12 +231,12 @@ def make_genotypes(
     Returns
     -------
     X : csr_matrix of shape (n_samples, n_features)
-        In canonical format (sorted indices, no duplicates), int32 indices wherever they can count
-        the nonzeros.
+        Canonical format (sorted indices, no duplicates), with int32 indices if the number of
+        nonzeros permits.
     y : ndarray of shape (n_samples,), int64
-        Labels -1 and +1, half of each; of an odd number of rows one more is +1.
+        Labels -1 and +1, half of each; if the number of rows is odd, one more is +1.
     effects : ndarray of shape (n_features,), float64
-        What one allele adds to the liability; 0 but for the causal variants.
+        Effect of one allele on the liability; 0 except for the causal variants.
 
     Raises
     ------
@@ -266,11 +267,11 @@ def make_genotypes(
 
 
 def spawn_streams(random_state, n_streams: int) -> list[np.random.RandomState]:
-    """Split `random_state` into independent streams, one for each thing that is drawn.
+    """Split `random_state` into independent streams, one for each random quantity.
 
-    With a stream of its own, a draw does not move when another one takes more numbers: the same
-    seed gives the same instances whatever the noise, and whatever the size of internal batches.
-    RandomState, whose sequences NumPy has frozen, keeps published seeds valid.
+    With separate streams, a draw does not depend on how many numbers another one takes. The same
+    seed gives the same instances for any noise, and for any size of internal batches. The sequences
+    of RandomState are frozen by NumPy, so published seeds remain valid.
     """
     try:
         parent = check_random_state(random_state)
@@ -296,7 +297,7 @@ def _check(n_train, n_test, n_features, noise, density, sparse, dtype) -> tuple:
 
 
 def _genetic_effects(stream, frequencies: NDArray, n_causal: int) -> NDArray[np.float64]:
-    """Draw what each allele does, so that all of them together give scores of variance 1."""
+    """Draw the effect of an allele of each variant; the resulting scores have variance 1."""
     common = np.flatnonzero(frequencies > _RAREST_CAUSAL)
     if len(common) < n_causal:
         raise ValueError(
@@ -314,8 +315,8 @@ def _genetic_effects(stream, frequencies: NDArray, n_causal: int) -> NDArray[np.
 
 
 def _genotypes(stream, n_rows: int, frequencies: NDArray, dtype: np.dtype) -> sp.csr_matrix:
-    """Draw minor alleles' counts, some rows at a time: memory is for the nonzeros alone."""
-    # One uniform number decides on both draws.
+    """Draw minor allele counts in batches of rows, so that memory is needed for nonzeros only."""
+    # One uniform number determines both draws.
     at_least_one, two = 1 - (1 - frequencies) ** 2, frequencies**2
     batch_rows = max(1, _BATCH_VALUES // len(frequencies))
     found = []
@@ -333,7 +334,7 @@ def _random_target(stream, n_features: int, n_relevant: int) -> NDArray[np.float
 
 
 def _uniform_rows(stream, n_rows: int, n_cols: int, density: float) -> sp.csr_matrix:
-    """Draw CSR rows, uniform in [-1, 1] where a coordinate is kept, in time O(nonzeros)."""
+    """Draw CSR rows with kept coordinates uniform in [-1, 1], in time O(nonzeros)."""
     cells = _kept_cells(stream, n_rows * n_cols, density)
     data = stream.uniform(-1, 1, size=cells.size)
     indptr = np.searchsorted(cells, np.arange(n_rows + 1) * n_cols)
@@ -341,9 +342,9 @@ def _uniform_rows(stream, n_rows: int, n_cols: int, density: float) -> sp.csr_ma
 
 
 def _kept_cells(stream, n_cells: int, density: float) -> NDArray[np.int64]:
-    """Draw which of `n_cells` cells are kept, each independently, as rising cell numbers.
+    """Draw which of `n_cells` cells are kept, independently, as increasing cell numbers.
 
-    The gaps between successes of a Bernoulli sequence are geometric: this visits no empty cell.
+    The gaps between successes of a Bernoulli sequence are geometric, so no empty cell is visited.
     """
     found, last = [np.empty(0, dtype=np.int64)], -1
     while last < n_cells - 1:

@@ -1,4 +1,4 @@
-"""Synthetic TF-IDF text: Zipf-Mandelbrot words, topics, documents of uneven length."""
+"""Synthetic TF-IDF text with Zipf-Mandelbrot words, topics, and documents of varying length."""
 
 from collections.abc import Iterator
 from itertools import pairwise
@@ -35,14 +35,15 @@ def make_zipf_text(
     dtype: DTypeLike = np.float64,
     random_state=None,
 ) -> tuple[sp.csr_matrix, NDArray[np.int64]]:
-    """Draw labelled documents that look like TF-IDF text, as many and as wide as wanted.
+    """Draw labelled documents that resemble TF-IDF text, of any number and width.
 
     A document is a bag of tokens. Each token comes from its topic with a probability that varies
     from document to document, and from the common vocabulary otherwise. Common words of rank r
     have probability proportional to (r + 10)^-exponent (Zipf-Mandelbrot). Topic words follow the
-    same law with a shift of 50 per class instead of 10, so that the most frequent words tell
-    little; every block of `n_classes` neighbouring ranks holds one word of each topic. Document
-    lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))), m the number of
+    same law with a shift of 50 per class instead of 10, so that the most frequent words are hardly
+    informative; every block of `n_classes` neighbouring ranks has one word of each topic. Document
+    lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))), where m is the
+    number of
     documents, in rows of 2-norm 1. Word ranks are scattered over the features by a random
     permutation. The defaults have the shape of RCV1; `make_zipf_text(20000, 1355191,
     mean_nnz=455)` has that of news20.binary.
@@ -60,8 +61,8 @@ def make_zipf_text(
     noise : float, default=0.0
         Probability that a label is replaced by another one. The documents do not depend on it.
     topic_share : float, default=0.4
-        Mean share of the tokens that come from the topic, from 0 to 0.99: the larger, the
-        easier.
+        Mean share of the tokens that come from the topic, from 0 to 0.99. Larger values make the
+        problem easier.
     exponent : float, default=1.05
         Exponent of the Zipf-Mandelbrot law, from 0 to 5.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
@@ -72,8 +73,8 @@ def make_zipf_text(
     Returns
     -------
     X : csr_matrix of shape (n_samples, n_features)
-        In canonical format (sorted indices, no duplicates), int32 indices wherever they can count
-        the nonzeros, no empty row.
+        Canonical format (sorted indices, no duplicates), with int32 indices if the number of
+        nonzeros permits, and no empty rows.
     y : ndarray of shape (n_samples,), int64
         -1 and +1 for two classes, else 0 to `n_classes` - 1.
 
@@ -146,11 +147,11 @@ def _lengths(log_length: float, deviates: NDArray[np.float64]) -> NDArray[np.int
 def _calibrate_log_length(probabilities: NDArray[np.float64], mean_nnz: float) -> float:
     """Find the log-median document length that gives `mean_nnz` distinct words on average.
 
-    A document of L tokens is expected to hold sum_w 1 - (1 - p_w)^L distinct words.
+    The expected number of distinct words in a document of L tokens is sum_w 1 - (1 - p_w)^L.
     """
     log_absent = np.log1p(-probabilities)
     sizes, distinct = [1], [1.0]
-    # The table must reach beyond the mean, to the long documents of the log-normal distribution.
+    # The table must extend beyond the mean, to the long documents of the log-normal distribution.
     enough = min(8 * mean_nnz, 0.9 * probabilities.size)
     while distinct[-1] < enough and sizes[-1] < 8 * _MAX_TOKENS_PER_WORD * mean_nnz:
         sizes.append(2 * sizes[-1])
@@ -177,7 +178,7 @@ def _token_chunks(
     """Yield (token counts of some documents, word ranks of their tokens), in document order."""
     steps = np.cumsum(common), np.cumsum(topical)
     for cumulated in steps:
-        cumulated[-1] = np.inf  # rounding may leave the sum, or stretch a draw, past the last step
+        cumulated[-1] = np.inf  # because of rounding, a draw may exceed the last step
     ends = np.cumsum(lengths)
     cuts = np.searchsorted(ends, np.arange(_CHUNK_TOKENS, ends[-1], _CHUNK_TOKENS))
     edges = np.unique(np.r_[0, cuts, lengths.size])
@@ -188,8 +189,8 @@ def _token_chunks(
 
 
 def _draw_words(uniform, share, topic, common_steps, topical_steps, n_classes) -> NDArray[np.intp]:
-    """Turn one uniform number per token into a word rank by inverting the two distributions."""
-    # One number decides both: below the share it is a topic word, and either part, stretched to
+    """Convert one uniform number per token to a word rank by inverting the two distributions."""
+    # One number determines both: below the share it is a topic word, and each part, rescaled to
     # [0, 1), is uniform again.
     of_topic = uniform < share
     below, above = uniform[of_topic], uniform[~of_topic]
@@ -198,7 +199,7 @@ def _draw_words(uniform, share, topic, common_steps, topical_steps, n_classes) -
     ranks = np.empty(uniform.size, dtype=np.intp)
     ranks[~of_topic] = np.searchsorted(common_steps, above, side="right")
     drawn = np.searchsorted(topical_steps, below, side="right")
-    # Of each block of ranks the word that belongs to the topic.
+    # In each block of ranks, choose the word that belongs to the topic.
     words = drawn - drawn % n_classes + topic[of_topic]
     ranks[of_topic] = np.where(words < common_steps.size, words, words - n_classes)
     return ranks
@@ -220,7 +221,7 @@ def _term_frequencies(token_chunks, feature_of_rank, dtype) -> sp.csr_matrix:
 def _weigh_by_idf(X: sp.csr_matrix) -> None:
     """Multiply by the smoothed idf and scale the rows to 2-norm 1, in place."""
     n_samples, n_features = X.shape
-    # In blocks, since NumPy widens int32 indices to a temporary copy twice their size.
+    # Blocks are used because NumPy converts int32 indices to a temporary copy of twice the size.
     blocks = [slice(at, at + _CHUNK_TOKENS) for at in range(0, X.nnz, _CHUNK_TOKENS)]
     document_frequency = np.zeros(n_features, dtype=np.int64)
     for block in blocks:

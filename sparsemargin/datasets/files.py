@@ -1,4 +1,4 @@
-"""The public data sets that registries describe, and the copies of their files found here."""
+"""The public data sets described by registries, and the local copies of their files."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ DATA_VARIABLE = "SPARSEMARGIN_DATA"
 
 DataHome: TypeAlias = str | os.PathLike[str] | None
 
-#: Registries of data sets, by the package of which ``python -m PACKAGE download`` fetches them.
+#: Registries of data sets, by the package for which ``python -m PACKAGE download`` fetches them.
 REGISTRIES: dict[str, Path] = {"sparsemargin.datasets": Path(__file__).with_name("registry.toml")}
 
 _UNPACK = {".bz2": bz2.decompress, ".gz": gzip.decompress}
@@ -47,12 +47,12 @@ class DataFile:
 
     @property
     def is_packed(self) -> bool:
-        """Whether it is the packed bytes that are registered, not what is inside."""
+        """True if the registered bytes are the packed ones, not the content."""
         return self.name.endswith(tuple(_UNPACK))
 
     @property
     def copy_names(self) -> tuple[str, ...]:
-        """The names that copies may have: the one that the address serves goes first."""
+        """The possible names of copies, starting with the name that the address serves."""
         if self.is_packed:
             return (self.name,)
         served = self.name if self.url is None else PurePosixPath(self.url).name
@@ -60,7 +60,7 @@ class DataFile:
 
     @property
     def by_hand(self) -> str | None:
-        """How to get a file that no address serves, nor what it is made of."""
+        """Instructions for a file that can neither be fetched nor converted, else None."""
         if self.url is not None or self.sources:
             return None
         return f"{self.name} was taken from {self.source}; {self.obtain}"
@@ -68,7 +68,7 @@ class DataFile:
 
 @dataclass(frozen=True)
 class DataSet:
-    """What one loader reads, its files in the order the loader takes them; see registry.toml."""
+    """The files that one loader reads, in the order of the loader; see registry.toml."""
 
     name: str
     title: str
@@ -83,11 +83,11 @@ class DataSet:
 
     @property
     def licence(self) -> str:
-        """The licences of the files, each once."""
+        """The distinct licences of the files."""
         return "; ".join(dict.fromkeys(file.licence for file in self.files))
 
     def bunch(self, data: Any, target: Any, target_names: Iterable[str], **more: Any) -> Bunch:
-        """What its loader returns, with a ``DESCR`` of the data, their publishers and terms."""
+        """The result of the loader, with a ``DESCR`` of the data, their publishers and terms."""
         publishers = "; ".join(dict.fromkeys(file.publisher for file in self.files))
         description = (
             f"{self.title}\n\nFiles: {', '.join(file.name for file in self.files)}\n"
@@ -100,7 +100,7 @@ class DataSet:
 
 @cache
 def data_sets() -> dict[str, DataSet]:
-    """The data sets by name, in the registries' order."""
+    """The data sets by name, in the order of the registries."""
     known, found = [field.name for field in fields(DataFile)], {}
     for package, path in REGISTRIES.items():
         registry = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -115,26 +115,26 @@ def data_sets() -> dict[str, DataSet]:
 
 
 class WrongCopy(ValueError):
-    """A copy is not the registered file; the message tells how it differs."""
+    """A copy is not the registered file; the message describes the difference."""
 
 
 class LocalFile(NamedTuple):
-    """A registered file as found here, its content checked."""
+    """A registered file found on this machine, with checked content."""
 
     file: DataFile
     path: Path
     content: bytes
 
     def lines(self) -> list[str]:
-        """The lines of a text file, without their ends, unpacked where its name says so."""
+        """The lines of a text file without line ends; packed files are unpacked."""
         unpacked = _UNPACK.get(Path(self.file.name).suffix, bytes)(self.content)
         return unpacked.decode("ascii", errors="backslashreplace").splitlines()
 
 
 def read_copy(file: DataFile, path: Path) -> LocalFile:
-    """Read a copy and check it: a WrongCopy tells how it is not the registered file.
+    """Read a copy and check it; WrongCopy describes the difference to the registered file.
 
-    Of a copy that is packed where the registered file is not, only what is inside counts.
+    If the copy is packed and the registered file is not, only the content is compared.
     """
     content = path.read_bytes() if file.is_packed else read_unpacked(path)
     if len(content) != file.bytes:
@@ -146,9 +146,9 @@ def read_copy(file: DataFile, path: Path) -> LocalFile:
 
 
 def read_unpacked(path: Path) -> bytes:
-    """What is in a file that may be packed by gzip; a WrongCopy tells of one that is damaged."""
+    """The content of a file that may be packed by gzip; WrongCopy if it is damaged."""
     content = path.read_bytes()
-    # Some servers have a packed file unpacked on arrival, so its name does not tell.
+    # Some servers cause packed files to be unpacked on arrival, so the name is not conclusive.
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:
@@ -158,7 +158,7 @@ def read_unpacked(path: Path) -> bytes:
 
 
 def cache_folder() -> Path:
-    """The folder that downloads go to, in the user's own of files that can be had again."""
+    """The folder for downloads, within the user's cache folder."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip()
     if not os.path.isabs(base):
         base = "~/Library/Caches" if sys.platform == "darwin" else "~/.cache"
@@ -166,17 +166,17 @@ def cache_folder() -> Path:
 
 
 def find_file(names: Iterable[str], folders: Iterable[Path | None]) -> Path | None:
-    """The first file of one of the names in the folders."""
+    """The first file with one of these names in the folders, or None."""
     paths = (folder / name for folder, name in product(folders, names) if folder is not None)
     return next((path for path in paths if path.is_file()), None)
 
 
 def folders_of(data_home: DataHome) -> dict[str, Path | None]:
-    """The folders to look in, in order, by how each came to be one."""
+    """The folders to search, in order, by their origin."""
     folders: dict[str, Path | None] = {}
     if data_home is not None:
         is_path = isinstance(data_home, str | os.PathLike)
-        # A mistyped folder must not lead to other copies than those asked for.
+        # A mistyped folder must not silently lead to other copies.
         if not is_path or not Path(data_home).expanduser().is_dir():
             raise ValueError(f"data_home must be None or an existing folder, got {data_home!r}")
         folders["data_home"] = Path(data_home).expanduser()
@@ -189,7 +189,7 @@ def folders_of(data_home: DataHome) -> dict[str, Path | None]:
 def find_files(
     name: str, data_home: DataHome = None, wanted: slice = slice(None)
 ) -> list[tuple[DataFile, Path]]:
-    """The files of a data set, or those wanted; a FileNotFoundError tells how to get the others."""
+    """The requested files of a data set; FileNotFoundError explains how to get missing ones."""
     dataset, folders = data_sets()[name], folders_of(data_home)
     found = [(f, find_file(f.copy_names, folders.values())) for f in dataset.files[wanted]]
     missing = [file for file, path in found if path is None]
@@ -204,7 +204,7 @@ def find_files(
 
 
 def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> list[LocalFile]:
-    """The same files read; a ValueError tells of one that is not the registered one."""
+    """Read the same files; ValueError if one is not the registered file."""
     files = []
     for file, path in find_files(name, data_home, wanted):
         try:

@@ -1,4 +1,4 @@
-"""Learning on several machines: iterative parameter mixing on Dask."""
+"""Training on several machines: iterative parameter mixing with Dask."""
 
 from sparsemargin.distributed._backends import LostScheduler
 from sparsemargin.distributed._fit import fit_distributed

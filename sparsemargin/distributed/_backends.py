@@ -1,4 +1,4 @@
-"""Backends, which do the work on the shards: this process, or Dask's workers."""
+"""Backends that run the work on the shards: this process, or Dask's workers."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from sparsemargin.distributed._shards import (
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
 
-# Seconds for a first worker to join the scheduler, to hear from a scheduler at all, and between
-# two looks whether a worker is left; what has failed meanwhile is looked for more often.
+# Seconds to wait for the first worker to join the scheduler, for an answer of a scheduler, and
+# between two checks for remaining workers. Failed tasks are checked for more often, by this factor.
 PATIENCE = 30
 _LOOKS = 15
-# Times that a shard may be begun again after workers died of it; to the first Dask adds three.
+# Restarts of a shard after its workers have died. Dask adds three attempts to the first one.
 _RETRIES = 12
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
 
 
 class LostScheduler(ConnectionError):
-    """The scheduler has gone away."""
+    """The connection to the scheduler was lost."""
 
 
 def open_shard(given: Any, y: Any = None, making: Making | None = None) -> Shard:
-    """The shard itself, on the machine that learns from it."""
+    """Open a shard on the machine that trains on it."""
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y, making)
 
 
 class SerialBackend:
-    """This process, which takes the shards one after the other."""
+    """A backend that processes the shards one after the other in this process."""
 
     def __init__(self, shards: Sequence[Pair | FileShard], making: Making | None = None) -> None:
         self.shards: list[Shard] = []
@@ -54,20 +54,21 @@ class SerialBackend:
                 self.shards.append(open_shard(given, y, making))
 
     def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
-        """Let each shard be what the function makes of it and the value."""
+        """Replace each shard by the result of the function for it and the value."""
         self.shards = [function(shard, value) for shard in self.shards]
 
     def share(self, value: Any) -> Any:
-        """Make an object known to all calls of `each`; what they are given in its place."""
+        """Make an object available to all calls of `each`, and return the argument to pass for
+        it."""
         return value
 
     def each(
         self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
         of: Sequence[int] | None = None,
     ) -> Generator[tuple[int, Any]]:  # fmt: skip
-        """Call a function with each shard, or those of these numbers, and further arguments, which
-        it may not change, the last of them from `starts`, its own; yields the number of a shard and
-        the result as soon as it is there."""
+        """Call a function with each shard, or with those of the indices `of`, and further
+        arguments, which it must not change. The last argument is the shard's element of `starts`.
+        Yields the index of a shard and the result as soon as it is available."""
         for s in range(len(self.shards)) if of is None else of:
             with _naming(s, len(self.shards)):
                 own = () if starts is None else (starts[s],)
@@ -87,7 +88,7 @@ def _here(value: Any) -> Any:
 
 @contextmanager
 def _naming(s: int, n_shards: int) -> Iterator[None]:
-    """Let errors say which shard they are of, where there are several."""
+    """Add the index of the shard to errors, if there are several shards."""
     try:
         yield
     except (ValueError, OSError) as error:
@@ -101,8 +102,8 @@ def _naming(s: int, n_shards: int) -> Iterator[None]:
 class DaskBackend:
     """The workers of a Dask cluster.
 
-    Everything there is made by tasks that Dask can run again, so that nothing is lost with a
-    worker: what was on it is made anew on another, to the bit.
+    All results are made by tasks that Dask can repeat. Therefore no data is lost if a worker dies:
+    its data is recomputed on another worker, with bitwise equal results.
     """
 
     def __init__(
@@ -120,15 +121,15 @@ class DaskBackend:
             ) from None
         with self._connected():
             parts = [part for shard in shards for part in _parts(shard)]
-            # Those that are lazy are worked out from now on.
+            # Lazy parts are computed from now on.
             futures = iter(client.compute([part for part in parts if is_lazy(part)]))
             parts = [next(futures) if is_lazy(part) else part for part in parts]
-            # Dask is told of all calls at once: told of one after the other, it may find the same
-            # worker idle each time, with which the shards then stay.
+            # All calls are submitted at once. If they were submitted one by one, Dask could assign
+            # all of them to the worker that is idle each time, and the shards would stay there.
             self.shards = client.map(open_shard, parts[::2], parts[1::2], making=making, pure=False)
 
     def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
-        """As `SerialBackend.turn`."""
+        """See `SerialBackend.turn`."""
         shared = self.share(value)
         with self._connected():
             self.shards = [
@@ -136,7 +137,8 @@ class DaskBackend:
             ]
 
     def share(self, value: Any) -> Future:
-        """As `SerialBackend.share`: by a task, since what is scattered dies with its worker."""
+        """See `SerialBackend.share`. A task is used, because scattered data is lost with its
+        worker."""
         with self._connected():
             return self.client.submit(_itself, value, pure=False)
 
@@ -144,7 +146,7 @@ class DaskBackend:
         self, function: Callable[..., Any], *shared: Any, starts: Sequence[Any] | None = None,
         of: Sequence[int] | None = None,
     ) -> Generator[tuple[int, Any]]:  # fmt: skip
-        """As `SerialBackend.each`, in the order in which they come."""
+        """See `SerialBackend.each`; results are yielded in the order of their completion."""
         from dask.distributed import KilledWorker
 
         submit, n_shards = self.client.submit, len(self.shards)
@@ -158,8 +160,8 @@ class DaskBackend:
                     if id(start) not in own:
                         own[id(start)] = self.share(start)
                 sent += own.values()
-                # Any worker may take a shard: Dask may wait for ever for one that it was advised to
-                # take, though others were allowed, if all were gone for a moment.
+                # Tasks are not restricted to workers. If all workers are gone for a moment, Dask
+                # can wait for ever for a preferred worker, even if others are allowed.
                 for s in range(n_shards) if of is None else of:
                     mine = [] if starts is None else [own[id(starts[s])]]
                     given = self.shards[s], *sent[:n_shared], *mine
@@ -181,13 +183,13 @@ class DaskBackend:
                 self.client.cancel(list(running))
 
     def _next(self, futures: list[Future], shared: list[Future]) -> Future:
-        """A future that is done; warns while there is no worker."""
+        """A completed future; warns while there is no worker."""
         from dask.distributed import wait
 
         looks = 0
         while True:
             try:
-                # `wait` asks the current client, which may be another one.
+                # `wait` uses the current client, which may be another one.
                 with self.client.as_current():
                     told = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
                 # A result may be lost again with its worker before it is read.
@@ -203,11 +205,11 @@ class DaskBackend:
                     )  # fmt: skip
 
     def _retry(self, futures: list[Future]) -> None:
-        """Begin again those that have failed, and what they failed of.
+        """Restart failed futures and the futures that caused their failure.
 
-        Of two causes Dask begins the one again that it names, and then waits for ever: so they are
-        all given. `Client.retry` fails at what only the scheduler knows, and may take for begun
-        what is done by then.
+        If there are two causes, Dask restarts only the one that it names, and then waits for ever;
+        therefore all are given. `Client.retry` fails for keys that only the scheduler knows, and
+        may reset futures that have completed in the meantime.
         """
         failed = [future for future in futures if future.status == "error"]
         if failed:
@@ -219,15 +221,15 @@ class DaskBackend:
 
     @contextmanager
     def _connected(self) -> Iterator[None]:
-        """Raise a `LostScheduler` where the scheduler goes away meanwhile."""
+        """Raise `LostScheduler` if the connection to the scheduler is lost inside the block."""
         import dask
         from distributed.comm.core import CommClosedError
 
-        # Dask warns of what is sent along with a task, which here is meant to stay with the
+        # Dask warns about large arguments of tasks, but here they are meant to stay on the
         # scheduler.
         quiet = {"distributed.admin.large-graph-warning-threshold": sys.maxsize}
         try:
-            # A client that was closed meanwhile has lost its scheduler, too.
+            # A client that was closed has also lost its scheduler.
             if self.client.status != "running":
                 raise CancelledError
             with dask.config.set(quiet):
@@ -244,7 +246,7 @@ def _itself(value: Any) -> Any:
 
 
 def _refuse_worker(error: BaseException | None) -> None:
-    """Say what to do about workers that can't learn from a shard, whatever is in it."""
+    """Explain what to do if workers cannot process a shard for reasons outside its data."""
     from dask.distributed import KilledWorker
 
     if isinstance(error, KilledWorker):
@@ -263,7 +265,8 @@ def _refuse_worker(error: BaseException | None) -> None:
 def backend_of(
     client: Any, shards: Sequence[Pair | FileShard], making: Making | None = None
 ) -> Iterator[Backend]:
-    """This process, or the workers of a client. One that is opened here is closed in the end."""
+    """The backend for this process or for the workers of a client. A client opened here is
+    closed."""
     if client is None:
         yield SerialBackend(shards, making)
         return

@@ -1,4 +1,4 @@
-"""One call from shards of data to a fitted model."""
+"""`fit_distributed`: from shards of data to a fitted model."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
     from dask.distributed import Client
 
 
-# Of an algorithm that is named, unless told.
+# Default number of epochs of named algorithms.
 _EPOCHS = 5
 
-# What is told of files only.
+# Parameters for files only.
 _OF_FILES = (
     "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
     "cache_dir",
@@ -52,19 +52,19 @@ _OF_FILES = (
 
 _NOT_OF_CELLS = [name for name in _OF_FILES if name not in ("positive", "cache_dir")]
 
-# Those whose epochs on shards can't be mixed, and why.
+# Classifiers that cannot be mixed, and the reasons.
 _NOT_MIXED = {
     "CRAMMAClassifier": "its vector has norm 1 throughout, which a mixture has not",
     "ROMMAClassifier": "its weights satisfy constraints of its rows, which a mixture does not",
     "MaxMarginClassifier": "it keeps a multiplier for each row",
 }
 
-# Parameters that need all rows in one process, and the values that turn them off.
+# Parameters that need all rows in one process, and the values that disable them.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
     "max_corrections": None, "solver": "auto", "normalize": "running",
 }  # fmt: skip
-# Those of which one value alone does.
+# For these parameters, only this value needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
@@ -96,116 +96,117 @@ def fit_distributed(
     verbose: int = 0,
     **params: Any,
 ) -> Any:
-    """Fit a classifier to shards of the data, each where it is.
+    """Fit a classifier to shards of the data on several machines.
 
-    Every shard learns a part of its rows, all from the same vectors; what they come to is mixed;
-    the next part begins from the mixture [1]_. Where labels are learned one by one, and are as many
-    as shards, they visit these in a ring instead, and nothing is mixed. Shards and their order make
-    the model: it is the same to the bit on any number of workers, whichever of them die on the way,
-    and as often as the fit is broken off and resumed. With one shard it is the model of `fit_csr`,
-    or of `fit_svmlight` and `fit_text`, to the bit, but for epochs so many that `fit_csr` goes over
-    to a matrix of dot products, and for files sorted by their labels: of shards of such rows a
-    warning tells, and they are learned from as they come.
+    All shards start from the same vectors and train on a part of their rows. Their results are
+    averaged, and the next part starts from this mixture [1]_. If one-vs-rest vectors are at least
+    as many as the shards, the vectors visit the shards in a ring instead, without averaging.
+    The model depends on the shards and their order. It does not depend on the number of workers, on
+    the loss of workers, or on interruptions that are resumed: the results are bitwise equal. With
+    one shard the model equals that of `fit_csr`, `fit_svmlight` or `fit_text`, with two exceptions:
+    `fit_csr` with so many epochs that it uses a matrix of dot products, and files sorted by label.
+    Shards with sorted rows cause a warning, and are used in their order.
 
-    First-order algorithms mix the dual vectors theta, not the weights, and averages by the sums of
-    their hypotheses. The count of corrections that ALMA's rate and margin fall with goes on from
-    the largest of the shards', as does ``normalize="running"``'s norm; `n_corrections_` is that
-    count, not the sum over the shards, which `on_round` is told. AROW's shards are multiplied, as
-    posteriors from one prior, each tempered. The Second- and the Higher-order Perceptron are made
-    of the mistakes of all shards, exactly.
+    First-order algorithms average the dual vectors theta, not the weights, and the sums of the
+    hypotheses. The count of corrections, which ALMA's rate and margin depend on, continues from the
+    largest count of the shards, and so does the norm of ``normalize="running"``. `n_corrections_`
+    is that count; the sum over the shards is passed to `on_round`. For AROW, the shards' results
+    are multiplied as tempered posteriors with the same prior. The Second- and the Higher-order
+    Perceptron are built exactly from the mistakes of all shards.
 
     Parameters
     ----------
     shards : Dask collection, list of pairs, or list of paths
-        One for each worker, or more; the model depends on how the rows are cut into them.
+        One or more for each worker. The model depends on how the rows are divided into shards.
 
-        - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices (or anything
-          that can be turned into one): each block of rows is a shard.
-        - A Dask table with a column of texts and one of labels, or a Dask bag, or a column, of
-          texts: each partition is a shard.
-        - Pairs (X, y) as `fit_csr` takes them, or of lists of texts with their labels; each may be
-          a Dask ``Delayed`` or ``Future``.
-        - Paths or URLs of files of svmlight text, of texts or of cells, as for `fit_svmlight`,
-          `fit_text` and `fit_anndata`, or patterns of such, each file a shard; a list of paths
-          within the list is one shard. They are read where the worker is, once; then their row
-          caches are. A row cache (``*.smcache``) may itself be given.
+        - A Dask array of shape (n_samples, n_features) whose blocks are CSR matrices, or can be
+          converted to them: each block of rows is a shard.
+        - A Dask table with a column of texts and one of labels, or a Dask bag or column of texts:
+          each partition is a shard.
+        - Pairs (X, y) as in `fit_csr`, or lists of texts with their labels; each element may be a
+          Dask ``Delayed`` or ``Future``.
+        - Paths or URLs of files of svmlight text, texts or cells, as in `fit_svmlight`, `fit_text`
+          and `fit_anndata`, or patterns. Each file is a shard; a list of paths within the list is
+          one shard. Files are read on the worker once, and then replaced by their row caches. A
+          row cache (``*.smcache``) may itself be passed.
         - An AnnData with a Dask array in ``.X`` or in a layer: each block of cells is a shard.
     y : Dask collection or array-like of shape (n_samples,), default=None
-        The labels that go with a Dask array, column or bag, in parts as those of `shards`.
+        The labels for a Dask array, column or bag, with the same blocks as `shards`.
     client : dask.distributed.Client, str or None, default=None
-        A client, or the address of a scheduler. None: this process takes the shards in turn, which
-        gives the same model, and needs no Dask.
+        A client, or the address of a scheduler. None: this process trains on the shards one after
+        the other, which gives the same model and does not need Dask.
     algo : {"perceptron", "pnorm", "alma", "arow", "margin", "ho", "so"}, default=None
-        As for `fit_csr`. None: what `fit_csr` takes, by 10,000 of the rows of all shards.
+        See `fit_csr`. None: the choice of `fit_csr`, based on 10,000 rows of all shards.
     max_iter : int, None or "auto", default="auto"
-        Epochs. None: until an epoch makes no correction on any shard. "auto": of an algorithm that
-        is named five; else one, or more where rows are few, as for `AutoClassifier`; of cells as
-        for `fit_anndata`.
+        Number of epochs. None: until an epoch makes no correction on any shard. "auto": five for
+        a named algorithm. Otherwise one, or more if there are few rows, as in `AutoClassifier`;
+        for cells as in `fit_anndata`.
     mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
-        "uniform": the vectors of all shards weigh the same; "errors": for each label as much as
-        the corrections they made. "ring": each label's vector visits one shard after the other, so
-        that it is that of one machine with the rows of all, from the shard on where the label
-        begins. "auto": a ring where labels are as many as shards, else "uniform". Of no account for
-        "ho" and "so".
+        "uniform": all shards have the same weight. "errors": for each vector, the weight of a shard
+        is proportional to its corrections. "ring": each vector visits one shard after the other,
+        and equals that of one machine with all rows, starting with the shard where the vector
+        begins. "auto": a ring if there are at least as many vectors as shards, else "uniform". No
+        effect for "ho" and "so".
     mixes_per_epoch : int, default=16
-        Mixtures an epoch, each after such a part of the rows of every shard; of no account for a
-        ring, for "ho" and for "so".
+        Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
+        its rows. No effect for a ring, "ho" and "so".
     classes, positive, multilabel, n_features, hash_bits, zero_based, dtype
-        Of files, as for `fit_svmlight`; of row caches and files of texts only `classes`,
-        `positive` and `multilabel`.
+        Parameters for files, see `fit_svmlight`. For row caches and files of texts, only
+        `classes`, `positive` and `multilabel` can be used.
     cache_dir : path, default=None
-        Folder on each worker where it keeps the row caches of files; None: beside the files, or, of
-        URLs, in the user's cache folder.
+        Folder for row caches of files on each worker. None: next to the files, or for URLs in the
+        user's cache folder.
     vectorizer : estimator, default=None
-        What makes rows of texts: a `HashingVectorizer`, or one that is fitted. None: words and
-        pairs, hashed, as for files in `fit_text`.
+        Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: hashed words
+        and word pairs, as `fit_text` uses for files.
     format, text, label
-        Of texts, as for `fit_text`; `label` also of cells, as for `fit_anndata`.
+        Parameters for texts, see `fit_text`; `label` also for cells, see `fit_anndata`.
     memory_limit : int, default=2**30
-        Bytes the weights may take.
+        Largest size of the weights in bytes.
     checkpoint : path, default=None
-        A model file, or its URL, that is written after each epoch, whole or not at all; of texts
-        and cells the whole pipeline, in which cells' confidence is missing until the end.
+        A model file, or its URL, that is written atomically after each epoch. For texts and cells
+        it contains the pipeline; the confidence of cells is available only at the end.
     resume : bool, default=False
-        Whether to go on from the checkpoint, if there is one; the model is then the same to the
-        bit as that of a fit that was not broken off.
+        Whether to resume from the checkpoint, if it exists. The model is then bitwise equal to that
+        of a fit without interruption.
     on_round : callable, default=None
-        Is told each `Round`: its corrections, bytes and seconds, and the model by then.
+        Called with each `Round`: its corrections, bytes and seconds, and the current model.
     verbose : int, default=0
-        Whether lines on standard error tell how far it has come; Dask's dashboard does anyway.
+        Whether to print progress to standard error; Dask's dashboard shows it in any case.
     **params
-        Parameters of the estimator; of cells also `genes`, `layer`, `normalize`, `target_sum`,
-        `var` and `match`, as for `fit_anndata`. ``intercept_scaling="auto"`` measures the first
-        rows of the first shard. Refused, with what to do instead, are kernels, and those that
-        need all rows in one place: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
-        ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``; and `sample_weight`.
+        Parameters of the estimator; for cells also `genes`, `layer`, `normalize`, `target_sum`,
+        `var` and `match`, see `fit_anndata`. ``intercept_scaling="auto"`` measures the first rows
+        of the first shard. Kernels, and parameters that need all rows in one process, raise an
+        error with a remedy: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
+        ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``, and `sample_weight`.
 
     Returns
     -------
     estimator : Classifier or sklearn.pipeline.Pipeline
-        The fitted estimator; of texts and cells a pipeline, as of `fit_text` and `fit_anndata`.
+        The fitted estimator; for texts and cells a pipeline, as in `fit_text` and `fit_anndata`.
 
     Raises
     ------
     ValueError
-        If an argument or a shard can't be used; names it, and what helps.
+        If an argument or a shard is invalid. The message names it and suggests a remedy.
     OSError
-        If a file can't be read where the worker is. A ConnectionError if no scheduler or worker
-        answers, or workers have another version of the library, or die of a shard time and again;
-        `LostScheduler`, one too, if the scheduler goes away: it tells where the last mixture is.
+        If a file cannot be read on the worker. `ConnectionError` if no scheduler or worker answers,
+        if workers have another version of the library, or if they repeatedly die of a shard.
+        `LostScheduler`, a `ConnectionError`, if the connection to the scheduler is lost; its
+        message says where the last mixture is stored.
     ImportError
-        If `client` is given and Dask is not installed, or a URL and fsspec is not.
+        If `client` is given and Dask is not installed, or for URLs if fsspec is not installed.
 
     Warns
     -----
     Interruption
-        After Ctrl-C, which ends the fit: the model is the last mixture.
+        After Ctrl-C, which ends the fit. The model is the last mixture.
 
     Notes
     -----
-    Each worker is sent what has changed of the mixture, and sends what its rows have changed of it:
-    indices and values. The matrix Perceptrons' state is sent in full, and the rows of mistakes are
-    sent back.
+    The changes of the mixture are sent to each worker, and the worker sends the changes made by its
+    rows, both as indices and values. For the matrix Perceptrons, the full state is sent to workers,
+    and the rows of mistakes are sent back.
 
     References
     ----------
@@ -243,13 +244,13 @@ def fit_distributed(
 
 
 def learn_distributed(shards: Any, **given: Any) -> Learner:
-    """`fit_distributed` of files without scikit-learn: gives a learner, and tells `report` the
-    `Progress` whenever a shard has been learned from."""
+    """`fit_distributed` for files without scikit-learn. Returns a learner, and passes `Progress` to
+    `report` whenever training on a shard is complete."""
     return learn_shards(shards, None, ShardOptions.of(given))
 
 
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
-    """Learn from shards of files, or of a matrix with its labels."""
+    """Train on shards of files, or of a matrix with its labels."""
     make = _maker_of(options)
     making = options.making
     given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, making)
@@ -264,7 +265,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     with backend_of(options.client, given, making) as backend:
         if making is not None:
             options = making.meet(backend, options)
-        # The terms are those of the first shard.
+        # The terms are taken from the first shard.
         steps = [making.step if making and making.asks else None, *[None] * (len(given) - 1)]
         found = in_order(backend.each(survey, __version__, len(given) > 1, starts=steps))
         surveys = [each for each, _ in found]
@@ -294,13 +295,13 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
 
 @dataclass(frozen=True)
 class _Rows:
-    """Some of the rows of all shards, by which a learner is chosen."""
+    """Some rows of all shards, from which a learner is selected."""
 
     schema: Schema
     parts: list[tuple[Csr, np.ndarray]]
 
     def candidate(self, params: dict[str, Any]) -> Candidate:
-        """What rows like these are learned by."""
+        """The candidate selected for rows like these."""
         schema = self.schema
         if schema.form is not None:
             return AROW
@@ -316,10 +317,10 @@ class _Rows:
 
 @dataclass(frozen=True)
 class _Maker:
-    """Makes the learner that the options ask for, or one by the rows."""
+    """Makes the learner that the options specify, or the one selected for the rows."""
 
     options: ShardOptions
-    chosen: Candidate | None  # None: an algorithm is named, or the rows choose
+    chosen: Candidate | None  # None: an algorithm is named, or selected from the rows
     params: dict[str, Any]
 
     @property
@@ -346,7 +347,7 @@ class _Maker:
 
 
 def _maker_of(options: ShardOptions) -> _Maker:
-    """What makes the learner; refused where shards can't be learned from so."""
+    """The maker of the learner; raises an error for options that shards do not support."""
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
@@ -373,7 +374,7 @@ def _check_writable(path: str | os.PathLike[str] | None, read: Sequence[str]) ->
 
 
 def check_mixable(learner: Learner) -> None:
-    """Refuse what can't be learned on shards."""
+    """Raise an error if the learner cannot be trained on shards."""
     if learner.classifier in _NOT_MIXED:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
@@ -399,9 +400,9 @@ def check_mixable(learner: Learner) -> None:
 
 
 def _refuse(options: ShardOptions, names: Sequence[str], why: str) -> None:
-    """Refuse what is told of other shards than these."""
+    """Raise an error for options that do not apply to these shards."""
     for name in names:
         value, off = getattr(options, name), getattr(ShardOptions, name)
-        # An array, which classes may be, is equal to nothing as a whole.
+        # `!=` cannot be used for an array, which `classes` may be.
         if value is not off and (off is None or value != off):
             raise ValueError(f"{name}={value!r} {why}. Leave it out.")

@@ -1,4 +1,4 @@
-"""What makes rows of shards of texts and of cells: the step before the classifier."""
+"""The step that makes rows of shards of texts or cells, before the classifier."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Texts:
-    """How rows are made of texts: how files and tables hold them, and by what."""
+    """The conversion of texts to rows: the format of files and tables, and the vectorizer."""
 
     how: DocumentForm
     step: Any
@@ -41,7 +41,7 @@ class Texts:
 
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[DocumentCorpus]:
-        """The rows of files."""
+        """Open files as a corpus of rows."""
         step, how = self.step, replace(self.how, multilabel=multilabel)
         n_features = getattr(step, "n_features", None) or len(step.get_feature_names_out())
         yield DocumentCorpus(sources, how, step, n_features, 1)
@@ -51,48 +51,48 @@ class Texts:
         return self.step.transform(texts)
 
     def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
-        """The options; all shards are asked for what has to be known beforehand."""
+        """Collect what must be known from all shards before training; return updated options."""
         return options
 
     @property
     def asks(self) -> bool:
-        """Whether the vectorizer is to know terms of the first texts."""
+        """True if the vectorizer must remember terms of the first texts."""
         return hasattr(self.step, "remember_terms") and not hasattr(self.step, "terms_")
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
-        """The options, where the rows tell what is left open."""
+        """Return options in which settings that depend on the rows are resolved."""
         return options
 
     def finish(self, learner: Learner) -> bool:
-        """Whether anything is left to be done to a learner."""
+        """Complete a trained learner; return whether it has changed."""
         return False
 
 
 @dataclass
 class CellRows:
-    """How rows are made of cells: what their types are told by, how files hold them, by what, and
-    of which genes, as for `fit_anndata`."""
+    """The conversion of cells to rows: the labels, the format of files, the normalizer, and the
+    selected genes, as in `fit_anndata`."""
 
     label: Any
     form: CellForm
     step: CellNormalizer
     wanted: Any = None
-    seed: int | None = 0  # mixes the cells of a file
-    columns: np.ndarray | None = None  # of the genes of matrices, where shards are such
-    # Cells of all shards and their types; None where these are not all cells.
+    seed: int | None = 0  # seed for shuffling the cells of a file
+    columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
+    # Cells of all shards and their types; None if these are not all cells.
     sample: tuple[Any, list[str]] | None = None
 
     name: ClassVar = "normalizer"
     asks: ClassVar = False
 
     def __post_init__(self) -> None:
-        # Workers have other folders.
+        # A relative path is meaningless in the folders of workers.
         if isinstance(self.label, str) and form_of(self.label) in ("tsv", "csv"):
             self.label = os.path.abspath(self.label)
 
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:
-        """As that of `Texts`."""
+        """See `Texts.opened`."""
         from sparsemargin.io.cells import CellCorpus, labels_of
 
         with self.form.open([source.name for source in sources]) as cells:
@@ -101,7 +101,7 @@ class CellRows:
             yield CellCorpus(cells, genes, self.step, self.form, *of, self.seed)
 
     def rows(self, counts: Any) -> Any:
-        """As those of `Texts`."""
+        """See `Texts.rows`."""
         from sparsemargin.genomes.cells import counts_of, normalised
 
         assert self.columns is not None
@@ -122,8 +122,8 @@ class CellRows:
         return cells.data, classes[codes]
 
     def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
-        """Let the normalizer know the genes of all shards, and fit it to some of their cells; the
-        options with the classes."""
+        """Collect the genes of all shards, fit the normalizer to some of their cells, and return
+        the options with the classes."""
         from scipy.sparse import vstack
 
         from sparsemargin.io.cells import genes_of
@@ -144,7 +144,7 @@ class CellRows:
         return options
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
-        """As that of `Texts`."""
+        """See `Texts.settle`."""
         from sparsemargin.io.cells import settled
 
         if options.positive is not None or self.sample is None or len(self.sample[1]) < n_rows:
@@ -152,7 +152,8 @@ class CellRows:
         return settled(options, n_rows, is_told=options.max_iter != "auto")
 
     def finish(self, learner: Learner) -> bool:
-        """Let a learner of few cells tell probabilities as `fit_anndata` has it; whether it did."""
+        """Calibrate probabilities for few cells as in `fit_anndata`; return whether that was
+        done."""
         from sparsemargin.io.cells import keep_outputs
 
         if self.sample is None:
@@ -160,14 +161,14 @@ class CellRows:
         X, types = self.sample
         names = list(map(label_text, learner._fitted.classes.tolist()))
         codes = np.array([*map(names.index, types)])
-        # The shards may be sorted by type.
+        # Shuffled because the shards may be sorted by type.
         order = np.random.RandomState(self.seed or 0).permutation(len(codes))
         keep_outputs(learner, X[order], codes[order])
         return True
 
 
 def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
-    """The genes of each of the files of a shard, and its classes."""
+    """The genes of each file of a shard, and the classes of the shard."""
     from sparsemargin.io.cells import labels_of
 
     with form.open(shard.paths) as cells:
@@ -183,14 +184,14 @@ def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
 
 
 def _all_of(classes: list[np.ndarray]) -> np.ndarray:
-    """The classes of all shards, which are numbers where they are on all."""
+    """The classes of all shards, as numbers if they are numbers in all shards."""
     if any(each.dtype.kind != "f" for each in classes):
         classes = [np.array([*map(label_text, each.tolist())]) for each in classes]
     return np.unique(np.concatenate(classes))
 
 
 def _sampled(shard: Shard, n_shards: int) -> tuple[Any, list[str], list[str]]:
-    """Some cells, normalised, their types, and what is to be warned of."""
+    """Some normalized cells, their types, and warning messages."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         X, types = shard.some_cells(n_shards)
@@ -207,11 +208,11 @@ Making = Texts | CellRows
 def making_of(
     shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
 ) -> Making | None:
-    """How rows are made of the shards, as their kind, the names of files, or a vectorizer or a form
-    tell; None: they are rows. The parameters that are of cells are taken out."""
+    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
+    format; None: the shards are rows. Parameters for cells are removed from `params`."""
     if hasattr(type(shards), "obs_names"):
         return _cells(how.label, params)
-    # A Delayed has attributes of any name.
+    # The test uses types, because a Delayed has attributes of any name.
     is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
     first = shards[0] if isinstance(shards, list) and shards else shards
     first = first[0] if isinstance(first, list) and first else first
@@ -240,12 +241,12 @@ def making_of(
 
 
 def is_array(collection: Any) -> bool:
-    """Whether it is a Dask array; others have attributes that are lazy, too."""
+    """Return whether it is a Dask array; other collections have lazy attributes of any name."""
     return isinstance(getattr(collection, "numblocks", None), tuple)
 
 
 def _cells(label: Any, params: dict[str, Any]) -> CellRows:
-    """Cells by the parameters that are theirs, which are taken out."""
+    """The conversion of cells with its parameters, which are removed from `params`."""
     from sparsemargin.genomes.cells import CellNormalizer
     from sparsemargin.io.cells import CellForm, mixing_seed
 

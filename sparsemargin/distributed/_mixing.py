@@ -1,20 +1,20 @@
-"""Mixing: of first-order models the dual vectors of the shards are averaged, and of the Higher- and
-the Second-order Perceptron the shards' mistakes are put together.
+"""Mixing: for first-order models the dual vectors of the shards are averaged; for the Higher- and
+the Second-order Perceptron the shards' mistakes are combined.
 
-What is averaged is theta, not w: for p > 2 a mixture of the weights is the link of no mixture of
-what the shards have learned, while ``||.||_p**2 / 2`` is convex in theta, so that no mixture is
-further from the target, in the measure that the proofs count by, than the shards are on average.
+The average is that of theta, not of w. For p > 2 an average of weights is not the link of any
+average of dual vectors. ``||.||_p**2 / 2`` is convex in theta, so the distance of a mixture to
+the target, in the measure used in the proofs, is at most the average distance of the shards.
 
-Where coordinates have variances, each shard comes from one prior to a posterior, and the product of
-these is what all of them tell. But shards correct the same errors: as independent as the product
-takes them for they are not, and it overshoots. So what n shards have learned of a coordinate counts
-as the evidence of n ** (1/4) shards: each likelihood is raised to the power n ** (-3/4), as in
-generalized Bayes. Of a coordinate that one shard alone has learned of nothing is lost. The exponent
-was found by trial.
+If coordinates have variances, each shard updates the same prior to a posterior, and the product of
+the posteriors combines them. But shards correct the same errors, so their evidence is not
+independent, and the product is too confident. Therefore the evidence of n shards for a coordinate
+counts like that of n ** (1/4) shards: each likelihood is raised to the power n ** (-3/4), as in
+generalized Bayes. Coordinates that only one shard has changed are not affected. The exponent was
+found by experiment.
 
-What the others learn is a function of the rows of their mistakes. So the rows travel, and the
-mixture is made of all mistakes of all shards, one shard's after the other's, as if one Perceptron
-had made them: the Second-order one's matrix ``a I + S S^T`` and vector ``v`` are sums over them.
+The state of the matrix Perceptrons is a function of the rows of their mistakes. So these rows are
+sent, and the mixture applies the mistakes of one shard after the other, as if one Perceptron had
+made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums over them.
 """
 
 from __future__ import annotations
@@ -46,55 +46,54 @@ from sparsemargin.models import Learner
 
 Mixing = Literal["auto", "ring", "uniform", "errors"]
 
-#: One of the parts that a shard's rows are cut into, and how many there are.
+#: A part of the rows of a shard: its index, and the number of parts.
 Part = tuple[int, int]
 
-# Where n shards have learned of a coordinate, they count as so high a power of n that had rows of
-# their own.
+# The changes of n shards to a coordinate count like this power of n independent shards.
 _AS_MANY = 0.25
 
-# Fits that a process keeps the mixtures of.
+# Number of fits whose mixtures are kept in a process.
 _FITS_HELD = 2
 
-# What of a label goes along with its dual vector: the corrections it counts by, the largest norm
-# among them, the sum of its rows' multipliers, and the least bound on the margin.
+# Numbers of a vector that are sent with it: the count of corrections, the largest norm among them,
+# the sum of the multipliers of its rows, and the smallest bound on the margin.
 _SCALARS = "corrections", "largest", "mass", "bound"
 
 
 @dataclass(frozen=True)
 class Update:
-    """What an epoch on a shard came to."""
+    """The result of an epoch, or of a part of it, on a shard."""
 
-    learned: Any  # what the mixer takes
+    learned: Any  # input of the mixer
     trials: int
-    corrections: np.ndarray  # of this epoch, shape (n_labels,)
-    mistakes: int | None  # rows predicted wrongly just before they were learned from, where known
+    corrections: np.ndarray  # of this part, shape (n_labels,)
+    mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # of the rows, as far as they were not shuffled
-    # What was said of rows before they were learned; None: that is not kept, or no longer.
+    label_order: LabelOrder  # of rows that were not shuffled
+    # Outputs of rows before their first trial; None if they are not kept.
     progress: ProgressiveOutputs | None = None
 
 
 class SingleEpoch:
-    """An epoch on the only shard: there is nothing to mix, and the space travels as it is, so that
-    not a bit is lost."""
+    """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
+    the result is exact."""
 
-    #: Whether its space has the coordinates of its rows alone.
+    #: True if its space has only the coordinates of its rows.
     narrows = False
 
     def __init__(self, learner: Learner, start: Any) -> None:
         self.space = learner._fitted.space = deepcopy(start)
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
-        """Learn a block of rows, as `Learner._learn_stream` does."""
+        """Train on a block of rows, see `Learner._learn_stream`."""
         return learner._learn_stream(task, order)
 
     def learned(self) -> Any:
-        """What the mixer is told in the end."""
+        """The result for the mixer."""
         return self.space
 
     def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
-        """What is to be told of the outputs that were kept."""
+        """The kept outputs in the form that is sent."""
         return progress
 
 
@@ -105,46 +104,47 @@ class SingleMixer:
 
     def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
         self.mixture, self.n_shards = mixture, n_shards
-        #: Mixtures of an epoch, or whatever else is done so many times.
+        #: Number of mixtures, or other synchronizations, per epoch.
         self.n_parts = mixes
 
     def rows_of(self, part: int) -> Part:
-        """What rows of each shard are learned from: the part, and how many there are."""
+        """The rows of each shard that are used in a part of an epoch."""
         return part, self.n_parts
 
     def take(self, space: Any) -> None:
-        """Go on from a space like that of the mixture, perhaps with more features."""
+        """Start from a space like that of the mixture, possibly with more features."""
         self.mixture.space = space
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
-        """What each shard begins this part of an epoch with; `whole`: whatever it knows."""
+        """The start of each shard for this part of an epoch; `whole`: without relying on its
+        caches."""
         return [self.mixture.space] * self.n_shards
 
     def mix(self, part: int, updates: Sequence[Update]) -> None:
-        """Make the mixture of what the shards have learned, in their order."""
+        """Mix the results of the shards, in their order."""
         self.mixture.space = updates[0].learned
 
     def settle(self) -> None:
-        """Let the space be the mixture, after an epoch."""
+        """Copy the mixture to the space, after an epoch."""
 
     def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
-        """What has been kept over the first epoch: of its parts, one after the other, each shard's
-        in order."""
+        """Merge the outputs kept in the first epoch: ordered by part, and by shard within a
+        part."""
         return ProgressiveOutputs.merged(progress, n_places, self.n_parts)
 
 
 @dataclass(frozen=True)
 class Change:
-    """An array of shape (n_coordinates, n_vectors), by where it differs from one that the receiver
-    has, each vector of which is multiplied by a ratio."""
+    """An array of shape (n_coordinates, n_vectors), as its differences to an array that the
+    receiver has, after multiplying each vector of that array by a ratio."""
 
     ratio: np.ndarray  # of shape (n_vectors,)
-    indices: Any  # an array, int32 or int64, rising, of the flat array; None: all
-    values: np.ndarray  # what stands there
+    indices: Any  # sorted flat indices, int32 or int64; None: all
+    values: np.ndarray  # values at the indices
 
     @classmethod
     def of(cls, array: np.ndarray, where: np.ndarray, ratio: Any = 1.0) -> Self:
-        """The shorter of the two forms, where `where` is what differs from the other array times
+        """The more compact form; `where` is true where the array differs from the other array times
         the ratio."""
         indices = np.flatnonzero(where)
         ratios = np.broadcast_to(ratio, array.shape[1]).astype(np.float64)
@@ -152,14 +152,14 @@ class Change:
 
     @classmethod
     def at(cls, indices: np.ndarray, values: np.ndarray, array: np.ndarray, ratio: Any) -> Self:
-        """The same of an array that has these values there."""
+        """The more compact form for an array with these values at the indices."""
         kind = np.dtype(np.int32 if array.size <= np.iinfo(np.int32).max else np.int64)
         if len(indices) * (kind.itemsize + array.itemsize) >= array.nbytes:
             return cls(ratio, None, array.ravel().copy())
         return cls(ratio, indices.astype(kind, copy=False), values)
 
     def applied(self, array: np.ndarray) -> np.ndarray:
-        """What the array becomes, in its place where nothing is multiplied."""
+        """Apply the change to the array, in place if all ratios are 1."""
         array = multiplied(array, self.ratio, array.dtype)
         array.ravel()[slice(None) if self.indices is None else self.indices] = self.values
         return array
@@ -167,7 +167,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Vectors:
-    """A mixture, as shards begin with it: what has changed since the one before, or (whole) since
+    """A mixture in the form sent to shards: the changes since the previous one, or (whole) since
     all was 0."""
 
     fit: str
@@ -175,30 +175,30 @@ class Vectors:
     whole: bool
     shape: tuple[int, ...]  # (n_coordinates, n_vectors)
     theta: Change
-    variances: Change | None  # where coordinates have such; 0: still 1
+    variances: Change | None  # if coordinates have variances; 0 stands for 1
     scalars: dict[str, np.ndarray]  # each of shape (n_vectors,)
-    # Powers of 2 that are near the largest coordinates, and the sums of the p-th powers of all
-    # coordinates over these; shape (n_vectors,).
+    # Powers of 2 near the largest coordinates, and the sums of the p-th powers of all coordinates
+    # divided by these; shape (n_vectors,).
     exponent: np.ndarray
     power: np.ndarray
 
 
 @dataclass(frozen=True)
 class Learned:
-    """What a shard has learned from a mixture, where its rows have anything; of all other
-    coordinates theta is multiplied by a ratio, and the sums are the weights, without their scale,
-    times a factor."""
+    """The result of a shard, on the coordinates that its rows have changed. For all other
+    coordinates, theta is multiplied by a ratio, and the sums are a factor times the weights without
+    their scale."""
 
     theta: Change
-    sums: Change | None  # of the hypotheses, each as often as it lasted; None: not averaged
+    sums: Change | None  # sums of the hypotheses over the trials; None: not averaged
     scalars: dict[str, np.ndarray]
-    # Where coordinates have variances, what their precisions have grown by; theta is then told as
-    # steps times precisions.
+    # With variances: the increases of the precisions. Then `theta` has the steps times the
+    # precisions.
     gains: Change | None = None
 
 
 def multiplied(array: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
-    """Each vector times its ratio, in that type; the array itself where that is the same."""
+    """Each vector times its ratio, in that dtype; the array itself if nothing changes."""
     if (ratio == 1.0).all():
         return array.astype(dtype, copy=False)
     with np.errstate(over="ignore"):
@@ -206,8 +206,8 @@ def multiplied(array: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
 
 
 def without_scale(theta: np.ndarray, p: float, exponent: np.ndarray) -> np.ndarray:
-    """The weights of the dual vectors, each but for a factor, p > 2."""
-    # The largest coordinate is brought near 1: the powers of others would leave the range.
+    """The weights of the dual vectors up to a factor for each vector, p > 2."""
+    # The largest coordinate is scaled to about 1, so that the powers stay within range.
     return np.copysign(np.ldexp(np.abs(theta), -exponent) ** (p - 1.0), theta)
 
 
@@ -216,12 +216,12 @@ def exponents_of(theta: np.ndarray) -> np.ndarray:
 
 
 def powers_of(theta: np.ndarray, p: float, exponent: np.ndarray) -> np.ndarray:
-    """Of each vector the sum of the p-th powers of its coordinates over a power of 2."""
+    """For each vector, the sum of the p-th powers of its coordinates divided by a power of 2."""
     return (np.ldexp(np.abs(theta, dtype=np.float64), -exponent) ** p).sum(axis=0)
 
 
 def _theta_of(space: LinearSpace) -> np.ndarray:
-    """The dual vectors in the type of the coordinates, shape (n_coordinates, n_vectors)."""
+    """The dual vectors in the dtype of the coordinates, shape (n_coordinates, n_vectors)."""
     with np.errstate(over="ignore"):
         return (space.of_labels(space.t) * space.labels["scale"]).astype(space.t.dtype)
 
@@ -236,19 +236,19 @@ def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
 
 
 class UnknownMixture(Exception):
-    """This process has not got what a mixture has changed from."""
+    """This process does not have the mixture that a change refers to."""
 
 
 class Held:
-    """The latest mixtures of the latest fits, as this process was told of them."""
+    """The latest mixtures of the latest fits, as received by this process."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._of_fits: OrderedDict[str, tuple[int, np.ndarray, np.ndarray | None]] = OrderedDict()
 
     def at(self, start: Vectors, at: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
-        """These coordinates of the mixture: theta, and variances; an `UnknownMixture` where this
-        process does not know what has changed."""
+        """These coordinates of the mixture: theta and variances. `UnknownMixture` if the process
+        does not have the mixture that the change refers to."""
         with self._lock:
             number, theta, variances = self._of_fits.pop(start.fit, (-1, None, None))
             if start.whole:
@@ -270,21 +270,22 @@ HELD = Held()
 
 
 class VectorEpoch(SingleEpoch):
-    """Learning from rows of one of several shards, from the mixture's dual vectors, in a space of
-    the coordinates that the rows have. One more, which no row has, stands for all others."""
+    """Training on rows of one of several shards, starting from the mixture's dual vectors. The
+    space has the coordinates of the rows, and one more, which stands for all others and is 0 in the
+    rows."""
 
     narrows = True
 
     def __init__(self, learner: Learner, start: Vectors, at: np.ndarray) -> None:
         self.space = space = learner._space
         self.exponent, n_others = start.exponent, space.n_labels // len(start.power)
-        # The classes of a joint machine have a coordinate each.
+        # In a joint model, each class has a coordinate for every feature.
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
         last = len(self.at) - n_others * bool(space.bias)
         self.others, self.n_numbers = slice(last, last + n_others), prod(start.shape)
         theta, variances = HELD.at(start, self.at)
         p = space.p
-        # As small, where there are no others, as changes no norm; their ratio is still told.
+        # Without other coordinates, the value is too small to change a norm, but shows the ratio.
         left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
         left = np.maximum(left, start.power * 2.0**-56) ** (1.0 / p)
         self.theta = self._with_others(theta, np.ldexp(left, start.exponent))
@@ -297,15 +298,15 @@ class VectorEpoch(SingleEpoch):
             self.gains = self.space.of_labels(self.space.gain)
 
     def _with_others(self, array: np.ndarray, value: Any) -> np.ndarray:
-        """The array of the coordinates of the rows, and that of all others."""
+        """The array of the rows' coordinates, with `value` for the coordinate of all others."""
         first, last = self.others.start, self.others.stop
         others = np.zeros((last - first, array.shape[1]), array.dtype)
         others[0] = value
         return np.concatenate([array[:first], others, array[first:]])
 
     def _changes(self, where: Any, ratio: np.ndarray, *arrays: np.ndarray) -> list[Change]:
-        """What the mixture is told of where the arrays have something else than it, times the
-        ratio; the indices, which are one object, travel once."""
+        """The changes of the arrays where they differ from the mixture times the ratio. They share
+        the same object of indices, which is therefore sent only once."""
         where = np.delete(where, self.others, axis=0)
         place, vector = np.nonzero(where)
         kind = np.int32 if self.n_numbers <= 2**31 else np.int64
@@ -328,7 +329,7 @@ class VectorEpoch(SingleEpoch):
         return Learned(steps, sums, scalars_of(space), more)
 
     def _ratio(self) -> np.ndarray:
-        """What each vector has been multiplied by, as coordinates that no row has moved show."""
+        """The factor of each vector, as seen on coordinates that no row has changed."""
         scale, shift = self.began
         per_label = self.space.per_label
         ratio = np.ldexp(per_label("scale") / scale, per_label("shift") - shift)
@@ -349,9 +350,9 @@ class VectorEpoch(SingleEpoch):
 
 
 class VectorMixer(SingleMixer):
-    """Averages the dual vectors that epochs on the shards have come to: all alike, or each label's
-    by the shards' corrections of it. In time of what they have changed, but for averages, whose
-    sums grow by all weights."""
+    """Averages the dual vectors of the shards, with equal weights, or for each vector with weights
+    proportional to its corrections. The time is proportional to the changes, except for averages,
+    whose sums change for all weights."""
 
     epoch_type: type[Any] = VectorEpoch
 
@@ -370,14 +371,14 @@ class VectorMixer(SingleMixer):
         self.number, self.changes = 0, self._all()
 
     def _all(self) -> tuple[Change, Change | None]:
-        """What has changed since all was 0."""
+        """The changes since all was 0."""
         held = self.variances
         variances = None if held is None else Change.of(held, held != 0.0)
         return Change.of(self.theta, self.theta != 0.0), variances
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
         theta, n_vectors = self.theta, self.theta.shape[1]
-        # Where coordinates have variances no norm is asked for.
+        # With variances, norms are not needed.
         exponent, power = np.zeros(n_vectors, int), np.ones(n_vectors)
         if self.variances is None:
             exponent = exponents_of(theta)
@@ -388,7 +389,7 @@ class VectorMixer(SingleMixer):
         )  # fmt: skip
         return [start] * self.n_shards
 
-    @np.errstate(over="ignore", invalid="ignore")  # what no number holds is refused
+    @np.errstate(over="ignore", invalid="ignore")  # overflow is detected later
     def mix(self, part: int, updates: Sequence[Update]) -> None:
         shares, p = self._shares(updates), self.mixture.space.p
         learned = [each.learned for each in updates]
@@ -413,7 +414,7 @@ class VectorMixer(SingleMixer):
     def _mixed(
         self, learned: Sequence[Learned], shares: np.ndarray
     ) -> tuple[Change, Change | None]:
-        """Let theta, and the variances, be the mixture; what has changed."""
+        """Set theta, and the variances, to the mixture; return the changes."""
         theta, variances, n_vectors = self.theta, self.variances, self.theta.shape[1]
         parts = [each.theta.indices for each in learned]
         touched, position = union(theta.size, parts, sum(map(len, parts)))
@@ -437,7 +438,7 @@ class VectorMixer(SingleMixer):
         held = variances.ravel()[touched].astype(np.float64)
         precisions = np.divide(1.0, held, out=np.ones(len(held)), where=held > 0.0)
         precisions += tempered * added
-        held = np.maximum(1.0 / precisions, np.finfo(theta.dtype).tiny)  # 0 would be none
+        held = np.maximum(1.0 / precisions, np.finfo(theta.dtype).tiny)  # 0 stands for 1
         variances.ravel()[touched] = held
         theta.ravel()[touched] = _held(old + tempered * evidence / precisions, theta.dtype)
         return tuple(  # type: ignore[return-value]
@@ -455,7 +456,7 @@ class VectorMixer(SingleMixer):
         return _held(total, self.theta.dtype)
 
     def _shares(self, updates: Sequence[Update]) -> np.ndarray:
-        """How much each shard counts in the mixture of each vector, shape (n_shards, n_vectors)."""
+        """Weight of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
         made = np.array([each.corrections for each in updates], dtype=np.float64)
         total = made.sum(axis=0)
         uniform = np.full(made.shape, 1.0 / len(updates))
@@ -468,8 +469,8 @@ def _add(
     total: np.ndarray, places: Sequence[np.ndarray], changes: Sequence[Any], shares: np.ndarray,
     known: np.ndarray | None = None,
 ) -> None:  # fmt: skip
-    """Add to the touched coordinates, at the places that each of the changes has, the shares of
-    what they are there, less what was known of them, times the change's ratio."""
+    """Add the changes times their shares to the totals at their places. The known values, times the
+    ratio of a change, are subtracted before."""
     for share, place, each in zip(shares, places, changes, strict=True):
         vector = each.indices % len(share) if len(share) > 1 else 0
         values = each.values.astype(np.float64)
@@ -479,7 +480,7 @@ def _add(
 
 
 def _held(values: Any, dtype: Any) -> np.ndarray:
-    """The values in the type of the coordinates; a ValueError where they exceed it."""
+    """The values in the dtype of the coordinates; ValueError if they overflow."""
     held = np.asarray(values).astype(dtype)
     if not np.isfinite(held).all():
         raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
@@ -487,10 +488,10 @@ def _held(values: Any, dtype: Any) -> np.ndarray:
 
 
 def _mixed_scalars(shares: np.ndarray, learned: Sequence[Learned]) -> dict[str, np.ndarray]:
-    """The scalars of the mixture. Corrections go on from the largest count, so that no rate or
-    margin that falls with them rises again."""
+    """The numbers of the mixed vectors. Corrections continue from the largest count, so that rates
+    and margins that decrease with the count do not increase again."""
     by_name = {name: np.array([each.scalars[name] for each in learned]) for name in _SCALARS}
-    # Masses may be infinite, and shares 0.
+    # Masses may be infinite where shares are 0.
     mass = np.multiply(shares, by_name["mass"], out=np.zeros(shares.shape), where=shares > 0.0)
     return {
         "corrections": by_name["corrections"].max(axis=0),
@@ -502,22 +503,22 @@ def _mixed_scalars(shares: np.ndarray, learned: Sequence[Learned]) -> dict[str, 
 
 @dataclass(frozen=True)
 class Visit:
-    """The labels from one to before another, that visit a shard."""
+    """The vectors first..last-1 while they visit a shard."""
 
     first: int
     last: int
-    space: LinearSpace  # of these alone
+    space: LinearSpace  # of these vectors only
 
 
 class RingEpoch(SingleEpoch):
-    """Learning from all rows of a shard the labels that visit it."""
+    """Training of the visiting vectors on all rows of a shard."""
 
     def __init__(self, learner: Learner, start: Visit) -> None:
         self.start = start
         self.space = learner._fitted.space = deepcopy(start.space)
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> None:
-        """As `Learner._learn_stream`, of these labels."""
+        """See `Learner._learn_stream`; for these vectors only."""
         fitted, labels = learner._fitted, (self.start.first, self.start.last)
         lone = len(fitted.classes) == 2 and not fitted.many
         with keeping(task, self.space):
@@ -533,9 +534,9 @@ class RingEpoch(SingleEpoch):
 
 
 class RingMixer(SingleMixer):
-    """Lets labels visit one shard after the other, each shard having others at a time, so that
-    there is nothing to mix: a label's vector is that of one machine which has the shards' rows one
-    after the other, from the shard on where the label begins."""
+    """Moves the vectors from shard to shard, such that each shard has different vectors at any
+    time. There is nothing to average: a vector equals that of one machine that has the rows of the
+    shards one after the other, starting with the shard where the vector begins."""
 
     epoch_type: type[Any] = RingEpoch
 
@@ -574,7 +575,7 @@ class RingMixer(SingleMixer):
             space.take_labels(own, slice(0, last - first), slice(first, last))
 
     def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
-        # Whatever labels visit a shard keep the outputs of the same rows.
+        # All vectors that visit a shard keep the outputs of the same rows.
         n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
         which = iter(progress)
         at = {
@@ -587,29 +588,29 @@ class RingMixer(SingleMixer):
 
 @dataclass(frozen=True)
 class Mistakes:
-    """Those that one label has made on a block of rows, in order; arrays of shape (n_mistakes,)."""
+    """The mistakes of one vector on a block of rows, in order; arrays of shape (n_mistakes,)."""
 
-    which: np.ndarray  # their rows among those that came along, int64
+    which: np.ndarray  # indices into the rows that are sent with them, int64
     steps: np.ndarray  # float64, with the signs of the labels
     numbers: np.ndarray  # of the rows in the shard, int64
 
 
 @dataclass(frozen=True)
 class ShardMistakes:
-    """What an epoch on a shard came to."""
+    """The result of an epoch of a matrix Perceptron on a shard."""
 
-    # Of each block the rows that any label has made a mistake on, and each label's mistakes.
+    # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
     blocks: list[tuple[Csr, list[Mistakes]]]
-    # Of the hypotheses, each as often as it lasted, shape (n_coordinates, n_labels); None where
-    # they are not averaged.
+    # Sums of the hypotheses over the trials, shape (n_coordinates, n_labels); None without
+    # averaging.
     sums: Change | None
 
 
 class MistakesEpoch(SingleEpoch):
-    """An epoch on one of several shards, from the mixture's space.
+    """An epoch on one of several shards, starting from the mixture's space.
 
-    That travels: the rows that it is made of are fewer bytes, but take longer to be learned from
-    again than the rest takes to be sent.
+    The space is sent. The rows that determine it would have fewer bytes, but repeating the training
+    on them would take longer than sending the rest.
     """
 
     def __init__(self, learner: Learner, start: LabelSpaces) -> None:
@@ -625,7 +626,7 @@ class MistakesEpoch(SingleEpoch):
         return mistakes
 
     def _note(self, task: Task) -> None:
-        """Take note of a block that has been learned from."""
+        """Record the mistakes of a block after training on it."""
         first = self.space.first_row_of(task)
         found = [
             space.mistaken_since(noted) - first
@@ -647,7 +648,7 @@ class MistakesEpoch(SingleEpoch):
 
 
 class MistakesMixer(SingleMixer):
-    """Lets the mixture make the mistakes of all shards, told the numbers of their first rows."""
+    """Applies the mistakes of all shards to the mixture, given the numbers of their first rows."""
 
     epoch_type = MistakesEpoch
 

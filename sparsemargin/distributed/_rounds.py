@@ -1,4 +1,4 @@
-"""The rounds of a fit over shards: an epoch on each of them, then the mixture."""
+"""The rounds of a fit over shards: an epoch on each shard, then the mixture."""
 
 from __future__ import annotations
 
@@ -52,21 +52,21 @@ from sparsemargin.models.rows import refusing
 
 @dataclass(frozen=True)
 class Plan:
-    """What stays the same over a fit."""
+    """The constant data of a fit."""
 
-    learner: Learner  # that has learned nothing yet
+    learner: Learner  # untrained
     slice_seed: int
     epoch_type: type[SingleEpoch]
     schema: Schema
-    seed: int | None  # of the shuffling
-    library: str  # the version that all must have
+    seed: int | None  # seed of the shuffling
+    library: str  # version of the library that all processes must have
     has_bias: bool
-    columns: np.ndarray | None  # of the mixture's space; None: all there are
+    columns: np.ndarray | None  # columns of the mixture's space; None: all
     n_shards: int
 
     def open(self, shard: Shard, part: Part) -> tuple[Learner, Chosen | None, tuple[Any, ...]]:
-        """A learner for a part of the rows of a shard, the coordinates that these are over, and the
-        places of these in the mixture's space, where the epochs narrow theirs."""
+        """A learner for a part of the rows of a shard, the coordinates of the rows, and, for epochs
+        that use only these, their places in the mixture's space."""
         learner, schema = copy.copy(self.learner), self.schema
         n, chosen = schema.n_columns, None
         at: tuple[Any, ...] = ()
@@ -74,7 +74,7 @@ class Plan:
             chosen = shard.columns(schema, part, n + self.has_bias)
             n, places = len(chosen.columns) + 1 - self.has_bias, chosen.columns
             if self.columns is not None:
-                # The last one is the intercept's, which comes after all others here too.
+                # The last one is the intercept's, which is the last coordinate here too.
                 places = np.searchsorted(self.columns, places)
             at = (places,)
         learner._open_stream(schema.beginning(n), self.slice_seed)
@@ -82,7 +82,7 @@ class Plan:
 
 
 def check_library(library: str) -> None:
-    """Refuse to work for a process with another version of the library."""
+    """Raise an error if the calling process has another version of the library."""
     if library != __version__:
         from dask.distributed import get_worker
 
@@ -93,16 +93,16 @@ def check_library(library: str) -> None:
 
 
 def survey(shard: Shard, library: str, columns: bool, step: Any) -> tuple[Survey, bytes]:
-    """What has to be known of a shard, and the terms that a vectorizer calls columns by, pickled,
-    as Dask would send them one by one."""
+    """The facts about a shard needed before training, and the terms of the columns for a
+    vectorizer. The terms are pickled, because Dask would serialize them one by one."""
     check_library(library)
     terms = None if step is None else shard.terms(deepcopy(step))
     return shard.survey(columns), pickle.dumps(terms)
 
 
 def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -> Update | None:
-    """Learn from a part of a shard once, as a fit on one machine would; None: more has to be told
-    of where that begins."""
+    """Train on a part of a shard once, as a fit on one machine would. None: the process needs more
+    data about the starting mixture."""
     check_library(plan.library)
     learner, chosen, at = plan.open(shard, part)
     try:
@@ -131,32 +131,32 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
 
 
 def _added(mistakes: int | None, more: int | None) -> int | None:
-    """The sum, where both are known."""
+    """The sum, or None if either is unknown."""
     return None if mistakes is None or more is None else mistakes + more
 
 
 @dataclass(frozen=True)
 class Round:
-    """One epoch on every shard, and the mixture of what they came to.
+    """One epoch on every shard, and the resulting mixture.
 
     Attributes
     ----------
     epoch : int
-        From 1.
+        Number of the epoch, from 1.
     corrections : tuple of int
-        Of each shard in this epoch, all labels together.
+        Corrections of each shard in this epoch, summed over all vectors.
     trials : int
-        Of all shards in this epoch.
+        Trials of all shards in this epoch.
     mixtures : int
-        Made in this epoch; of a ring, the visits to a shard.
+        Number of mixtures in this epoch; for a ring, the number of visits to a shard.
     bytes_sent : int
-        To each worker: what the epoch begins with.
+        Bytes sent to each worker to start the epoch.
     bytes_received : int
-        From all shards.
+        Bytes received from all shards.
     seconds : float
-        The whole of it.
+        Duration of the epoch in seconds.
     mixing_seconds : float
-        Of these, for the mixture.
+        Part of the duration that was used for mixing.
     """
 
     epoch: int
@@ -170,7 +170,7 @@ class Round:
     _finished: Callable[[], Learner] = field(repr=False)
 
     def model(self) -> Any:
-        """A classifier that is the mixture."""
+        """The current mixture as a classifier."""
         from sparsemargin.models.classifiers import as_classifier
 
         return as_classifier(self._finished())
@@ -221,7 +221,8 @@ class Rounds:
         self.corrections = 0
 
     def _checkpoint(self, options: ShardOptions) -> Checkpoint | None:
-        """Where each epoch's mixture is written; the model itself tells nothing of `made_by`."""
+        """The checkpoint for each epoch's mixture; `made_by` has facts that a model does not
+        store."""
         if options.checkpoint is None:
             return None
         schema = self.mixture.schema
@@ -257,12 +258,12 @@ class Rounds:
         return VectorMixer(self.mixture, n_shards, mixes, mixing)
 
     def run(self) -> Learner:
-        """Make the rounds that are left."""
+        """Run the remaining rounds."""
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
-                # Start the thread now: a mixture whose thread Ctrl-C kept from starting would not
-                # be waited for.
+                # The thread is started now. If Ctrl-C interrupted the start of the thread, the
+                # mixture would not be waited for.
                 thread.submit(int).result()
                 most = inf if self.max_iter is None else self.max_iter
                 while not (self.converged or self.is_over or self.done >= most):
@@ -283,7 +284,7 @@ class Rounds:
         return learner
 
     def _what_is_left(self) -> str:
-        """What there is of a fit that broke off, and what to do."""
+        """A message about the remains of an interrupted fit, and how to continue."""
         if not self.done or self.checkpoint is None:
             return "Nothing of it is on disk: pass a checkpoint to have each epoch's mixture there."
         return (
@@ -295,25 +296,25 @@ class Rounds:
         return self.mixture.finished(self.done)
 
     def _make_round(self, epoch: int, thread: ThreadPoolExecutor) -> None:
-        """An epoch on every shard, with its mixtures."""
+        """Run an epoch on every shard, with its mixtures."""
         began, mixing, sent, received = time.perf_counter(), 0.0, 0, 0
         updates, met = list[Update](), set[tuple[int, Part]]()
         of_shards = [LabelOrder() for _ in self.surveys]
         for part in range(self.mixer.n_parts):
             starts = self.mixer.starts(part)
-            # Before they learn, as they may begin with the mixture itself.
+            # Measured before training, because shards may start with the mixture itself.
             if self.on_round is not None:
                 sent += max(map(n_bytes, starts[:1] if starts[0] is starts[-1] else starts))
             found = self._learn(epoch, part, starts)
             now = time.perf_counter()
-            # In a thread of its own, as Ctrl-C then waits for the end of the mixture.
+            # A separate thread is used, so that Ctrl-C waits for the end of the mixture.
             thread.submit(self.mixer.mix, part, found).result()
             mixing += time.perf_counter() - now
             if self.on_round is not None:
                 received += sum(map(n_bytes, found))
             for s, update in enumerate(found):
                 rows = s, self.mixer.rows_of(part)
-                # Of a ring every visit is to all rows.
+                # In a ring, every visit uses all rows, which must be counted only once.
                 if rows in met:
                     update = replace(update, **_NO_ROWS)
                 if update.trials:
@@ -335,7 +336,7 @@ class Rounds:
             ))  # fmt: skip
 
     def _learn(self, epoch: int, part: int, starts: list[Any]) -> list[Update]:
-        """Learn a part of every shard; the updates in the order of the shards."""
+        """Train on a part of every shard; return the updates in the order of the shards."""
         size, n_parts = sum(survey.n_bytes for survey in self.surveys), self.mixer.n_parts
         done = part / n_parts
         rows = done * sum(survey.n_rows for survey in self.surveys)
@@ -369,12 +370,12 @@ class Rounds:
                         ))  # fmt: skip
             wanted = [s for s in wanted if s not in updates]
             if wanted:
-                # On workers that came late, or for others.
+                # These workers joined late, or had worked for other fits.
                 starts = self.mixer.starts(part, whole=True)
         return [updates[s] for s in range(len(updates))]
 
     def _conclude(self, epoch: int, updates: list[Update]) -> None:
-        """Let the learner be the mixture, here and on disk."""
+        """Copy the mixture to the learner and to the checkpoint."""
         self.mixer.settle()
         fitted = self.mixture.fitted
         for update in updates:
@@ -411,12 +412,12 @@ class Rounds:
             space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
 
 
-# What an update tells of rows that it does not count.
+# Fields of an update whose rows have been counted before.
 _NO_ROWS: dict[str, Any] = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
 
 
 def _warn_of_order(orders: list[LabelOrder]) -> None:
-    """Say so where the rows of shards are sorted by their labels."""
+    """Warn if the rows of shards are sorted by their labels."""
     are_sorted = [s for s, order in enumerate(orders) if order.is_sorted]
     if are_sorted:
         first, more = are_sorted[0], len(are_sorted) - 1
@@ -425,7 +426,7 @@ def _warn_of_order(orders: list[LabelOrder]) -> None:
 
 
 def n_bytes(message: Any) -> int:
-    """Bytes that the message takes when it is sent."""
+    """Size of the message in bytes when it is sent."""
     buffers: list[pickle.PickleBuffer] = []
     rest = pickle.dumps(message, protocol=5, buffer_callback=buffers.append)
     return len(rest) + sum(buffer.raw().nbytes for buffer in buffers)

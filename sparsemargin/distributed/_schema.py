@@ -1,4 +1,4 @@
-"""What the rows of all shards have in common, and a learner that is opened for it."""
+"""The common properties of the rows of all shards, and a learner opened for them."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from sparsemargin.models.labels import (
     told_encoder,
 )
 
-# Flags of all columns take less where more than one in so many is there.
+# A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
 _BITS_AN_INDEX = 32
 
 
 class Survey(NamedTuple):
-    """What has to be known of a shard before any is learned from."""
+    """The facts about a shard that must be known before training."""
 
     n_rows: int
     n_entries: int
-    n_columns: int | None  # of a matrix
-    lowest: int  # of a file's indices, as written
+    n_columns: int | None  # for a matrix
+    lowest: int  # smallest index in a file, as written
     highest: int
-    dtype: str  # of the values
-    labels: Any  # the LabelTable of a file; the classes of a matrix
-    form: str | None  # how the rows of a matrix have any number of labels; None: each has one
+    dtype: str  # dtype of the values
+    labels: Any  # for a file, its LabelTable; for a matrix, its classes
+    form: str | None  # form of multilabel targets of a matrix; None: one label per row
     reading: Reading | None  # how a row cache was read
     beginning: list[Csr]  # its first rows, which a model measures
-    n_bytes: int  # of text, or of the arrays
+    n_bytes: int  # size of the text, or of the arrays
     checksum: int  # of rows and labels
-    columns: np.ndarray | None  # that the rows have, `packed`; None: not asked for
+    columns: np.ndarray | None  # columns that occur, `packed`; None: not requested
 
     def identity(self) -> dict[str, Any]:
-        """By what a resumed fit knows the shard again."""
+        """The facts by which a resumed fit recognizes the shard."""
         return {"n_rows": self.n_rows, "dtype": self.dtype, "checksum": self.checksum}
 
 
 def packed(columns: np.ndarray, n_columns: int) -> np.ndarray:
-    """Columns, which rise, in few bytes."""
+    """Sorted columns in a compact form."""
     if len(columns) * _BITS_AN_INDEX < n_columns:
         return columns.astype(np.int32 if n_columns <= 2**31 else np.int64)
     flags = np.zeros(n_columns, bool)
@@ -61,7 +61,7 @@ def packed(columns: np.ndarray, n_columns: int) -> np.ndarray:
 
 
 def all_columns(surveys: Sequence[Survey], n_columns: int) -> np.ndarray:
-    """The columns that any shard has, and the last one; they rise."""
+    """The sorted columns that occur in any shard, and the last column."""
     found = [np.array([n_columns - 1])]
     for survey in surveys:
         columns = survey.columns
@@ -73,23 +73,23 @@ def all_columns(surveys: Sequence[Survey], n_columns: int) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Schema:
-    """What the rows of all shards have in common."""
+    """The common properties of the rows of all shards."""
 
-    n_columns: int  # as they are learned from
+    n_columns: int  # number of columns in training
     n_features: int
-    dtype: np.dtype  # of the values
+    dtype: np.dtype  # dtype of the values
     classes: np.ndarray
-    form: Any  # how rows have any number of labels; None: each has one
-    # Of files only.
-    encoder: LabelEncoder | None = None  # tells the classes of rows
-    reading: dict[str, Any] | None = None  # what other files are read with for these features
-    drops_column_0: bool = False  # as the index of column 0 does not occur
-    grows: bool = False  # whether the number of features was not known beforehand
-    checksums: dict[str, int] = field(default_factory=dict)  # of rows, by the shards' names
-    counts: np.ndarray | None = None  # of the rows, as of `rows_by_class`, where they are asked for
+    form: Any  # form of multilabel targets; None: one label per row
+    # The following fields are used for files only.
+    encoder: LabelEncoder | None = None  # encodes the labels of rows
+    reading: dict[str, Any] | None = None  # parameters for reading other files with these features
+    drops_column_0: bool = False  # True if index 0 does not occur
+    grows: bool = False  # True if the number of features was not known in advance
+    checksums: dict[str, int] = field(default_factory=dict)  # checksums by name of the shard
+    counts: np.ndarray | None = None  # result of `rows_by_class`, if requested
 
     def beginning(self, n_columns: int) -> Beginning:
-        """What is known when a learner is opened for rows like these, of so many columns."""
+        """The facts needed to open a learner for rows like these, with so many columns."""
         indices, indptr = np.zeros(0, np.int32), np.zeros(1, np.int32)
         no_rows = Csr(np.zeros(0, self.dtype), indices, indptr, n_columns)
         return Beginning(no_rows, self.classes, self.form, self.counts, grows=self.grows)
@@ -98,18 +98,18 @@ class Schema:
 def schema_of_files(
     names: Sequence[str], surveys: Sequence[Survey], classes: Any, positive: Any
 ) -> Schema:
-    """The schema of files of these names; the classes are those of the caller, or all labels."""
+    """The schema of files with these names; the classes are the caller's, or all labels found."""
     reading, table = surveys[0].reading, LabelTable()
     assert reading is not None
     for s, survey in enumerate(surveys):
         table.take(survey.labels.texts, survey.labels.numbers)
-        # Values of two types become the wider one.
+        # Values of two dtypes are converted to the wider one.
         if survey.reading is None or replace(survey.reading, dtype=reading.dtype) != reading:
             raise ValueError(
                 f"Shards 0 and {s} were read in different ways: {reading} and {survey.reading}. "
                 "Make their row caches anew with the same settings."
             )
-    # Rows of a cache have as many labels as it was made with.
+    # The form of labels is fixed by the row cache.
     encoder = told_encoder(classes, positive, reading.multilabel)
     if encoder is None:
         encoder = encoder_of(table.values(), "The data", reading.multilabel)
@@ -130,7 +130,7 @@ def schema_of_files(
 
 
 def schema_of_matrices(surveys: Sequence[Survey]) -> Schema:
-    """The schema of matrices; the classes are those of all of them together."""
+    """The schema of matrices; the classes are those of all shards."""
     first = surveys[0]
     for s, survey in enumerate(surveys):
         if survey.n_columns != first.n_columns:
@@ -161,7 +161,7 @@ def _kind(survey: Survey) -> str:
 
 
 def check_rows_there(surveys: Sequence[Survey]) -> None:
-    """Refuse shards without rows, and files without features."""
+    """Raise an error for shards without rows, and if there are no features at all."""
     for s, survey in enumerate(surveys):
         if not survey.n_rows:
             raise ValueError(
@@ -172,8 +172,8 @@ def check_rows_there(surveys: Sequence[Survey]) -> None:
 
 
 class Mixture:
-    """The learner whose space is the mixture of what the shards have learned: opened for rows of
-    the schema, it has drawn the seeds, that of the shuffling too, as a fit on one machine does.
+    """The learner whose space is the mixture of the shards' results. It is opened for rows of the
+    schema, and has drawn its seeds, including that of the shuffling, like a fit on one machine.
     """
 
     def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
@@ -202,7 +202,7 @@ class Mixture:
 
     @property
     def fitted(self) -> Fitted:
-        """All that has been learned."""
+        """The fitted state of the learner."""
         return self.learner._fitted
 
     @property
@@ -215,20 +215,20 @@ class Mixture:
         self.fitted.space = space
 
     def narrow(self, columns: np.ndarray) -> None:
-        """Let the space be that of the columns which rows have, where many have no row."""
+        """Restrict the space to the columns that occur in rows, if many do not."""
         if len(columns) <= self.schema.n_columns // 2:
             self.columns, first = columns, self.schema.beginning(len(columns))
             self.space = self.blank()._new_space(first)
 
     def blank(self) -> Learner:
-        """The learner as it was before it learned, for any number of columns."""
+        """The untrained learner, for any number of columns."""
         learner = copy.copy(self.learner)
         learner.p, learner._learned = learner._p(self.schema.n_columns), None
         return learner
 
     def places(self, n_each: int) -> np.ndarray:
-        """Where the coordinates of its space are among those of all columns, each of which has so
-        many."""
+        """Indices of the coordinates of the space among those of all columns, with n_each
+        coordinates per column."""
         assert self.columns is not None
         at = np.append(self.columns, [self.schema.n_columns] if self.space.bias else [])
         return (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
@@ -249,7 +249,7 @@ class Mixture:
         return learner
 
     def resume(self, found: Learner, seed: int | None) -> Any:
-        """Go on with a finished learner; its space, which has all columns."""
+        """Resume from a finished learner; returns its space, which has all columns."""
         found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
         fitted, earlier = self.fitted, found._fitted
         fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress

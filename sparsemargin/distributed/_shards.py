@@ -1,4 +1,4 @@
-"""Shards of the data: the forms they are given in, and what each is where it is learned from."""
+"""Shards of the data: the forms in which they are given, and their form on the worker."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ from sparsemargin.models.labels import (
 )
 from sparsemargin.models.rows import check_rows, first_rows, open_rows
 
-# So large that Dask moves the shard to no other worker.
+# Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
 
-# Of texts in memory, to call columns by the words of; of cells, to tell how much genes vary by, and
-# probabilities where there are no more.
+# Number of texts in memory from which terms of columns are taken. Number of cells from which the
+# variation of genes is measured, and, if there are no more, probabilities are calibrated.
 _TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
 
 _FORMS = (
@@ -59,23 +59,23 @@ _FORMS = (
     "or an AnnData with a Dask array"
 )
 
-#: Rows, their targets, the number of the first one in the shard, and the order to take them in.
+#: Rows, their targets, the number of the first row in the shard, and the order of the rows.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
 
 
 @dataclass
 class MatrixPart:
-    """Rows of a matrix, as a fit learns from them."""
+    """Rows of a matrix in the form used in training."""
 
     rows: Csr
     targets: Targets
     first_row: int
-    # Seed, passes and order of the latest epoch here, so that the next need not start anew.
+    # Seed, epochs and order of the latest epoch, from which the next one continues.
     shuffled: tuple[int, int, np.ndarray] | None = None
-    chosen: Chosen | None = None  # the columns that they have, where they are over these
+    chosen: Chosen | None = None  # the columns of the rows, if the rows are restricted to them
 
     def order(self, seed: int, number: int) -> np.ndarray:
-        """The order of the rows in an epoch: each shuffles that of the epoch before."""
+        """The order of the rows in an epoch, which is a shuffle of the previous epoch's order."""
         of_seed, done, order = self.shuffled or (seed, 0, np.arange(self.rows.n_rows))
         if of_seed != seed or done > number:
             done, order = 0, np.arange(len(order))
@@ -87,7 +87,7 @@ class MatrixPart:
 
 
 class Pair(NamedTuple):
-    """A matrix and its labels, here or on the way."""
+    """A matrix and its labels, in memory or to be computed."""
 
     X: Any
     y: Any
@@ -95,22 +95,22 @@ class Pair(NamedTuple):
 
 @dataclass
 class MatrixShard:
-    """Rows in memory, checked, and labels as an array or in another form."""
+    """Checked rows in memory, and labels as an array or in another form."""
 
     rows: Csr
     y: Any
-    texts: Sequence[str] = ()  # the first ones, of which the rows were made
-    # Of the fit that learns from them.
+    texts: Sequence[str] = ()  # the first texts that the rows were made of
+    # The following fields belong to the current fit.
     parts: dict[Part, MatrixPart] = field(default_factory=dict)
     own: Chosen | None = None  # the columns of all rows
 
     def __getstate__(self) -> dict[str, Any]:
-        # Where it arrives arrays may lie at any address: what follows from them is made anew.
+        # Views would have any alignment on arrival; derived data is recomputed there.
         return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
     def of(cls, X: Any, y: Any, making: Making | None = None) -> MatrixShard:
-        """A shard of a matrix, or of what rows are made of, and its labels."""
+        """A shard from a matrix, or from texts or cells, and its labels."""
         from scipy.sparse import issparse
 
         from sparsemargin.models import validation as given
@@ -126,7 +126,7 @@ class MatrixShard:
         y = given.check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
-        # A shard without rows is refused later, by its number.
+        # A shard without rows is rejected later, with its index in the message.
         X = given.as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
         labels = given.check_labels(y) if many is None else many
@@ -138,7 +138,7 @@ class MatrixShard:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
-        # The codes alone would be the same for other classes.
+        # The codes alone would be equal for different classes.
         checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
@@ -155,18 +155,18 @@ class MatrixShard:
         return vectorizer.remember_terms(self.texts).terms_ if self.texts else {}
 
     def some_cells(self, n_shards: int) -> tuple[csr_matrix, np.ndarray]:
-        """A share of some thousand cells, and their types."""
+        """Some cells and their types; the number of cells is divided among the shards."""
         chosen = self.sample_of(self.rows, -(-_CELLS_KEPT // n_shards))
         rows = rows_at(self.rows, chosen)
         shape = len(chosen), rows.n_features
         return csr_matrix(tuple(rows.arrays), shape=shape), self.y[chosen]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
-        """The numbers of some rows by which a learner is chosen."""
+        """Indices of some rows from which a learner is selected."""
         return np.sort(np.random.RandomState(0).permutation(rows.n_rows)[:n_rows])
 
     def part(self, schema: Schema, which: Part) -> MatrixPart:
-        """Some of the rows."""
+        """A part of the rows."""
         if (0, 1) not in self.parts:
             encoder = MultilabelEncoder if hasattr(self.y, "form") else LabelEncoder
             self.rows = self.rows.with_data(self.rows.data.astype(schema.dtype, copy=False))
@@ -179,12 +179,12 @@ class MatrixShard:
         return self.parts[which]
 
     def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
-        """The coordinates that a part of the rows has, which are over these from now on."""
+        """The coordinates of a part of the rows, to which the part is restricted from now on."""
         part = self.part(schema, which)
         if part.chosen is None:
             if self.own is None:
                 self.own = Chosen(n_coordinates, self.rows)
-            # In time of the columns that the shard has, not of all.
+            # The time depends on the columns of the shard, not on the number of all columns.
             rows, has_bias = self.own.of_rows(part.rows), n_coordinates > part.rows.n_features
             places = Chosen(len(self.own.columns), rows)
             part.rows, part.chosen = over(places, rows, has_bias), places.within(self.own)
@@ -194,15 +194,15 @@ class MatrixShard:
         self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
         chosen: Chosen | None = None, has_bias: bool = False,
     ) -> Iterator[Block]:  # fmt: skip
-        """The rows in the order that epoch `number`, from 1, of a fit on one machine takes; over
-        the chosen coordinates."""
+        """Yield the rows in the order of epoch `number`, from 1, of a fit on one machine,
+        restricted to the chosen coordinates."""
         part = self.part(schema, which)
         order = None if seed is None else part.order(seed, number)
         yield part.rows, part.targets, part.first_row, order
 
 
 def some_targets(targets: Targets, first: int, last: int) -> Targets:
-    """Those of the rows from the first to before the last."""
+    """The targets of the rows first..last-1."""
     if not isinstance(targets, Positives):
         return targets[first:last]
     starts = targets.starts[first : last + 1]
@@ -210,36 +210,36 @@ def some_targets(targets: Targets, first: int, last: int) -> Targets:
 
 
 def over(chosen: Chosen, rows: Csr, has_bias: bool) -> Csr:
-    """The rows over the chosen columns, and one that none has."""
+    """The rows restricted to the chosen columns, with one more column that is empty."""
     data, indices, indptr = chosen.of_rows(rows).arrays
     return Csr(data, indices, indptr, len(chosen.columns) + 1 - has_bias)
 
 
 def names_of(classes: np.ndarray) -> str:
-    """The classes as text; the same numbers of different types are the same classes."""
+    """The classes as text; equal numbers of different types give the same text."""
     return repr([x if isinstance(x, str) or x % 1 else int(x) for x in classes.tolist()])
 
 
 @dataclass
 class FileShard:
-    """Rows of files, or of a row cache, read where the worker is."""
+    """Rows of files, or of a row cache, read on the worker."""
 
     paths: list[str]
     reading: Reading
-    cache_dir: str | None  # of the row cache, on the worker; None: beside the first file
-    max_index: int  # larger ones have no room in memory
-    making: Making | None = None  # how rows are made of texts or cells; None: of svmlight text
-    # Of the fit that learns from them.
+    cache_dir: str | None  # folder on the worker; None: next to the first file
+    max_index: int  # limit of the indices, given by the available memory
+    making: Making | None = None  # conversion of texts or cells; None: svmlight text
+    # The following fields belong to the current fit.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
     own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
     passes: Passes | None = field(default=None, compare=False)
 
     def __sizeof__(self) -> int:
-        # Dask leaves heavy objects where they are, and this one stands for a row cache.
+        # Dask does not move large objects, and this one stands for a row cache.
         return _HEAVY
 
     def __getstate__(self) -> dict[str, Any]:
-        # An open file does not travel.
+        # An open file cannot be sent.
         return {**vars(self), "chosen": {}, "own": None, "passes": None}
 
     @property
@@ -255,7 +255,7 @@ class FileShard:
         return [*self.paths, *sorted(found), *beside]
 
     def rows(self) -> tuple[Passes, RowCache]:
-        """Passes over the row cache, which is made first where there is none."""
+        """Passes over the row cache, which is created if necessary."""
         if self.passes is None:
             self.passes = self._passes()
         assert self.passes.cache is not None
@@ -282,7 +282,7 @@ class FileShard:
 
     @contextmanager
     def _opened(self) -> Iterator[tuple[list[Source], Any]]:
-        """The files, and the rows that are made of them."""
+        """The files, and the rows made from them."""
         sources = open_sources(self.paths)
         for source in sources:
             if not source.rereadable:
@@ -297,7 +297,7 @@ class FileShard:
             yield sources, rows
 
     def terms(self, vectorizer: Any) -> dict[int, str]:
-        """As that of `MatrixShard`."""
+        """See `MatrixShard.terms`."""
         with self._opened() as (_, rows):
             rows.vectorizer, rows.first_texts = vectorizer, []
             with closing(rows.scan(LabelTable())) as blocks:
@@ -308,14 +308,14 @@ class FileShard:
         return getattr(vectorizer, "terms_", {})
 
     def some_cells(self, n_shards: int) -> tuple[csr_matrix, np.ndarray]:
-        """As that of `MatrixShard`."""
+        """See `MatrixShard.some_cells`."""
         with self._opened() as (_, rows):
             X, found = rows.survey()
         some = slice(-(-_CELLS_KEPT // n_shards))
         return X[some], rows.classes[found.labels[some]]
 
     def sample_of(self, rows: Csr, n_rows: int) -> np.ndarray:
-        """As that of `MatrixShard`: the first of a block."""
+        """See `MatrixShard.sample_of`; these are the first rows of a block."""
         return np.arange(min(n_rows, rows.n_rows))
 
     def _columns(self, cache: RowCache) -> np.ndarray:
@@ -335,7 +335,7 @@ class FileShard:
         )  # fmt: skip
 
     def columns(self, schema: Schema, which: Part, n_coordinates: int) -> Chosen:
-        """The coordinates that a part of the rows has."""
+        """The coordinates of a part of the rows."""
         if which not in self.chosen:
             passes, cache = self.rows()
             if self.own is None:
@@ -350,19 +350,19 @@ class FileShard:
         self, schema: Schema, seed: int | None, number: int, which: Part = (0, 1),
         chosen: Chosen | None = None, has_bias: bool = False,
     ) -> Iterator[Block]:  # fmt: skip
-        """The rows in the order that epoch `number`, from 1, of `fit_svmlight` takes: the first as
-        they come; over the chosen coordinates."""
+        """Yield the rows in the order of epoch `number`, from 1, of `fit_svmlight`, whose first
+        epoch does not shuffle; restricted to the chosen coordinates."""
         if not which[0]:
-            self.passes = None  # as the file may have changed since the last epoch
+            self.passes = None  # the file may have changed since the last epoch
         passes, cache = self.rows()
-        # Another machine, or a later hour, may have others.
+        # The file may differ on another machine, or may have been changed.
         if cache.checksum != schema.checksums[self.name]:
             raise ValueError(
                 f"{self.name}: these {cache.n_rows:,} rows are not those that learning began "
                 "with. Every worker must find the same file, and it may not change."
             )
         table = LabelTable(cache.label_texts, cache.label_numbers)
-        # An encoder remembers the labels of one table.
+        # An encoder caches the labels of one table.
         encoder = deepcopy(schema.encoder)
         assert encoder is not None
         for block, order in passes.again(None if number == 1 else seed, number, which):
@@ -385,7 +385,7 @@ class FileShard:
 def sampled(
     shard: Shard, schema: Schema, n_rows: int
 ) -> tuple[np.ndarray, list[tuple[Csr, Targets]]]:
-    """The rows without and with each class, and so many rows with their targets."""
+    """The number of rows without and with each class, and n_rows rows with their targets."""
     counts, some = np.zeros((2, len(schema.classes)), np.int64), []
     for rows, targets, *_ in shard.epoch(schema, None, 1):
         counts += rows_by_class(targets, len(schema.classes))
@@ -403,7 +403,7 @@ def shards_of(
     shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
     making: Making | None = None,
 ) -> list[Pair] | list[FileShard]:  # fmt: skip
-    """The shards, in their order; a pattern of names stands for as many as there are files."""
+    """The shards in their order; a pattern of names is expanded to its files."""
     if isinstance(making, CellRows) and hasattr(type(shards), "obs_names"):
         shards, y = making.parts_of(shards)
         return _blocks_of(shards, y)
@@ -421,7 +421,7 @@ def shards_of(
     if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
         return [Pair(*shard) for shard in listed]
     odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
-    # A pair among others that are none is not to blame.
+    # A pair is not the cause of the error if other shards are not pairs.
     for shard in sorted(odd, key=lambda shard: isinstance(shard, tuple)):
         what = f"A shard can't be of type {type(shard).__name__}."
         if is_lazy(shard) or is_future(shard):
@@ -435,21 +435,22 @@ def shards_of(
 
 
 def is_lazy(value: Any) -> bool:
-    """Whether it is a collection of Dask's that has not been worked out."""
+    """Return whether it is a Dask collection that has not been computed."""
     return hasattr(value, "__dask_graph__")
 
 
 def is_future(value: Any) -> bool:
-    """Whether it is a Future of Dask, which need not be there; tables have columns of any name."""
+    """Return whether it is a Dask Future; the type is tested, as tables have columns of any
+    name."""
     return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
 
 
 def _paths(shard: Any) -> list[str]:
-    """Those of the files of a shard."""
+    """The paths of the files of a shard."""
     paths = [shard] if isinstance(shard, str | os.PathLike) else shard
     if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
-    # In a worker's folder there may be another file of the name.
+    # A worker's folder may have another file of the same name.
     return [
         os.fspath(path) if path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)
         for path in paths
@@ -457,7 +458,7 @@ def _paths(shard: Any) -> list[str]:
 
 
 def _blocks_of(X: Any, y: Any) -> list[Pair]:
-    """A shard for each block of rows of a Dask array."""
+    """Make a shard of each block of rows of a Dask array."""
     if not is_array(X):
         raise ValueError(f"Of Dask's collections an array is taken, got {X!r}. {_FORMS}.")
     if y is None:
@@ -489,7 +490,7 @@ def _blocks_of(X: Any, y: Any) -> list[Pair]:
 
 
 def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
-    """A shard for each partition of texts, or of a table with a column of them."""
+    """Make a shard of each partition of texts, or of a table with a column of texts."""
     if getattr(texts, "ndim", 1) == 2:
         for name in how.text, how.label:
             if name not in texts.columns:

@@ -1,4 +1,4 @@
-"""Curves of errors over epochs, and of the hypotheses of one run."""
+"""Curves of errors over epochs, and of the hypotheses of one training run."""
 
 from __future__ import annotations
 
@@ -32,25 +32,25 @@ _SHOWN = ("random", "last", "average", "vote")
 class EpochCurvesDisplay(Display):
     """Corrections so far, and test error, over the epochs of a run.
 
-    Figure 2 of Brotto, Gentile & Vitale (2007), in two panels. Of several runs matplotlib's
-    `Axes.errorbar` draws the mean, and its standard error as bars.
+    This is Figure 2 of Brotto, Gentile & Vitale (2007), in two panels. For several runs,
+    matplotlib's `Axes.errorbar` draws the mean, with the standard error as bars.
 
     Parameters
     ----------
     curves : dict of str to EpochCurve, or to list of EpochCurve
-        By the names in the legend, as `sparsemargin.evaluation.learning_curve_over_epochs` gives
-        them; the runs of a list are taken at the same epochs.
+        The results of `sparsemargin.evaluation.learning_curve_over_epochs`, by the names in the
+        legend. The runs of a list must have the same epochs.
 
     Attributes
     ----------
     correction_lines_, error_lines_ : list of matplotlib ErrorbarContainer
-        In the order of `curves`; where an algorithm does not count its corrections, its line
-        among the former has no points.
+        In the order of `curves`. If an algorithm does not count its corrections, its line in
+        `correction_lines_` has no points.
 
     Raises
     ------
     ValueError
-        If there is no curve, or runs of one name are not taken at the same epochs.
+        If there is no curve, or runs of one name have different epochs.
     """
 
     def __init__(self, curves: Mapping[str, EpochCurve | Sequence[EpochCurve]]) -> None:
@@ -96,19 +96,19 @@ class EpochCurvesDisplay(Display):
         epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20), n_repeats: int = 1,
         random_state: Any = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Run an estimator, or several, over epochs, and draw what comes out.
+        """Run one or more estimators over epochs, and draw the results.
 
         Parameters
         ----------
         estimator : classifier with `partial_fit`, or pipeline that ends in one, or dict of str to \
 such
         X, y, X_test, y_test, epochs
-            As for `sparsemargin.evaluation.learning_curve_over_epochs`, whose errors are raised.
+            See `sparsemargin.evaluation.learning_curve_over_epochs`, which may raise errors.
         n_repeats : int, default=1
-            Runs of each estimator. 1: rows are taken in the given order; more: in a new random
-            order in every epoch, the same for all estimators.
+            Number of runs of each estimator. A single run uses the given order of the rows. Several
+            runs use a new random order in every epoch, which is the same for all estimators.
         random_state : int, RandomState or None, default=None
-            Of these orders.
+            Seed of these orders.
         $drawn
         """
         cls._measuring()
@@ -129,19 +129,19 @@ such
 
 
 class HypothesisErrorsDisplay(Display):
-    """Test error of the last, the averaged, the voted and a random hypothesis over one run.
+    """Test error of the last, averaged, voted and random hypothesis over one training run.
 
-    Figure 2 of Freund & Schapire (1999), drawn by matplotlib's `Axes.plot`.
+    This is Figure 2 of Freund & Schapire (1999), drawn by matplotlib's `Axes.plot`.
 
     Parameters
     ----------
     errors : HypothesisErrors
-        As `sparsemargin.evaluation.hypothesis_errors` gives them.
+        The result of `sparsemargin.evaluation.hypothesis_errors`.
 
     Attributes
     ----------
     lines_ : dict of str to matplotlib Line2D
-        By hypothesis.
+        The line of each hypothesis.
     """
 
     def __init__(self, errors: HypothesisErrors) -> None:
@@ -153,11 +153,12 @@ class HypothesisErrorsDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            Axes to draw on. None: a new figure.
         hypotheses : sequence of str, default=("random", "last", "average", "vote")
-            Also ``"last_normalized"``, ``"average_normalized"`` and ``"random_normalized"``.
+            Hypotheses to draw, also ``"last_normalized"``, ``"average_normalized"`` and
+            ``"random_normalized"``.
         **kwargs
-            For all lines.
+            Properties of all lines.
 
         Returns
         -------
@@ -189,14 +190,14 @@ class HypothesisErrorsDisplay(Display):
         cls, estimator: Any, X: Any, y: Any, *, moments: ArrayLike | None = None, ax: Any = None,
         **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Replay the run that a model has learned by, and draw the errors.
+        """Replay the training run of a model, and draw the errors.
 
         Parameters
         ----------
         estimator : fitted first-order classifier, or pipeline that ends in one
-            Of ``hypothesis="vote"`` or ``"random"``, which keep the log of corrections.
+            A model with ``hypothesis="vote"`` or ``"random"``, which keeps the log of corrections.
         X, y, moments
-            As for `sparsemargin.evaluation.hypothesis_errors`, whose errors are raised.
+            See `sparsemargin.evaluation.hypothesis_errors`, which may raise errors.
         $drawn
         """
         cls._measuring()

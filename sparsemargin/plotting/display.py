@@ -1,4 +1,4 @@
-"""What all Displays share: axes to draw on, made or given, their legends, and names."""
+"""Code shared by all Displays: new or given axes, legends, and names."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MOST_COLUMNS = 3
 
 _DRAWN = """
     ax, **kwargs
-        As for `plot`.
+        See `plot`.
 
     Returns
     -------
@@ -35,7 +35,7 @@ _DRAWN = """
 
 
 class Display:
-    """A picture, as scikit-learn's Displays are: `plot` draws it, on axes given or new ones.
+    """Base class in the style of scikit-learn's Displays: `plot` draws on given or new axes.
 
     Attributes
     ----------
@@ -57,9 +57,9 @@ class Display:
         Parameters
         ----------
         ax : matplotlib Axes, or array-like of as many as there are panels, default=None
-            None: those of a new figure.
+            Axes to draw on. None: a new figure.
         **kwargs
-            For the function of matplotlib's Axes that draws, for all lines or bars.
+            Passed to the drawing function of matplotlib's Axes, for all lines or bars.
 
         Returns
         -------
@@ -70,17 +70,17 @@ class Display:
         ImportError
             If matplotlib is not installed.
         ValueError
-            If `ax` are no axes, or not as many as there are panels.
+            If `ax` is not axes, or not as many as there are panels.
         """
         raise NotImplementedError
 
     @classmethod
     def _measuring(cls) -> None:
-        """Refuse before anything is measured, where it could not be drawn."""
+        """Raise an error before a long computation if matplotlib is not installed."""
         check_matplotlib_support(f"{cls.__name__}.from_estimator")
 
     def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
-        """As many axes as needed, those given or new ones; inches are those of a new panel."""
+        """Return n axes, the given or new ones; `size` is that of a new panel in inches."""
         check_matplotlib_support(f"{type(self).__name__}.plot")
         self._is_new = ax is None
         panels = _new_panels(n, size) if ax is None else _flat(ax)
@@ -90,13 +90,13 @@ class Display:
                 f"{n} axes, as plt.subplots(1, {n}) makes them, or none."
             )
         self.ax_ = panels[0] if n == 1 else np.array(panels, dtype=object)
-        # By way of subfigures or not.
+        # The first `figure` may be a subfigure.
         self.figure_ = panels[0].figure.figure  # type: ignore[assignment]
         return panels
 
     def _add_legend(self, ax: Axes, *, title: str | None = None) -> None:
-        """Name the lines: within the axes where names are few and short, else beside them, for
-        which a figure of our own grows."""
+        """Add a legend: inside the axes if names are few and short, else next to them. A new figure
+        is enlarged for the legend."""
         handles, labels = ax.get_legend_handles_labels()
         wrapped = [fill(label, _LEGEND_WIDTH) for label in labels]
         named: dict[str, Any] = {"handles": handles, "labels": wrapped, "title": title}
@@ -136,8 +136,8 @@ def _flat(ax: Any) -> list[Axes]:
 
 
 def scale_epochs(ax: Axes, epochs: Any) -> None:
-    """A logarithmic axis where epochs are spread out as on one, else a linear one; few epochs are
-    told as they are."""
+    """Set a logarithmic axis if the epochs are spread like one, else a linear axis. If there are
+    few epochs, each gets a tick."""
     from matplotlib.ticker import NullLocator
 
     at = np.unique(np.asarray(epochs, dtype=np.float64))
@@ -150,7 +150,7 @@ def scale_epochs(ax: Axes, epochs: Any) -> None:
 
 
 def scale_log(ax: Axes) -> None:
-    """A logarithmic axis whose numbers are written out."""
+    """Set a logarithmic axis with plain numbers."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
     ax.set_xscale("log")
@@ -160,26 +160,26 @@ def scale_log(ax: Axes) -> None:
 
 
 def standard_error(runs: Any) -> Any:
-    """Of the mean over the first axis; None where there is a single run."""
+    """The standard error of the mean over the first axis; None for a single run."""
     return np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else None
 
 
 def estimators_by_name(estimator: Any) -> dict[str, Any]:
-    """The estimators of a dict, or the one given, under the name of its class."""
+    """The estimators of a dict, or the given one with the name of its class."""
     if not isinstance(estimator, Mapping):
         estimator = {type(estimator).__name__: estimator}
     return by_name(estimator, "estimator")
 
 
 def by_name(given: Any, what: str) -> dict[str, Any]:
-    """What a Display is made of, by name; a ValueError if it is no dict, or an empty one."""
+    """The entries of a Display by name; ValueError if it is not a dict, or if it is empty."""
     if not isinstance(given, Mapping) or not given:
         raise ValueError(f"{what} must be a dict with entries, by the names in the legend.")
     return {str(name): each for name, each in given.items()}
 
 
 def chosen(what: str, wanted: Sequence[Any] | None, known: Sequence[Any]) -> list[Any]:
-    """Those asked for, or all; a ValueError if there is none, or one is not known."""
+    """The selected items, or all; ValueError if there is none, or one is not known."""
     if wanted is None:
         return list(known)
     names = np.asarray(known).tolist()

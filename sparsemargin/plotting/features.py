@@ -1,4 +1,4 @@
-"""The features of largest weight: class by class, and how often random splits choose them."""
+"""The features of largest weight for each class, and their stability over random splits."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _MOST_PANELS = 12
 
 
 class FeatureWeights(NamedTuple):
-    """Some features of a class, the strongest first: names and weights, of one length."""
+    """Some features of a class, strongest first: names and weights of equal length."""
 
     names: Sequence[str]
     weights: NDArray[np.float64]
@@ -42,13 +42,13 @@ class FeatureWeights(NamedTuple):
 class StrongestFeaturesDisplay(Display):
     """Features of largest absolute weight, a panel of horizontal bars for each class.
 
-    Bars of matplotlib's `Axes.barh` to the right speak for the class, hatched ones to the left
-    against it; of two classes the panel is that of the second.
+    The bars are drawn by matplotlib's `Axes.barh`. Bars to the right are evidence for the class,
+    and hatched bars to the left against it. With two classes, the panel shows the second.
 
     Parameters
     ----------
     weights : dict of object to FeatureWeights
-        By class; a pair of names and weights each, the strongest first.
+        A pair of names and weights for each class, strongest first.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class StrongestFeaturesDisplay(Display):
     Raises
     ------
     ValueError
-        If there is no class, or names and weights of one differ in length.
+        If there is no class, or names and weights of a class differ in length.
     """
 
     def __init__(self, weights: Mapping[Any, FeatureWeights]) -> None:
@@ -101,15 +101,15 @@ class StrongestFeaturesDisplay(Display):
         Parameters
         ----------
         estimator : fitted classifier with `coef_`, or pipeline that ends in one
-            Of this library or any other.
+            The model may be from any library.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            None: those that the pipeline's other steps tell, or `feature_names_in_`, or the
-            numbers of the columns.
+            Names of the features. None: the output names of the pipeline's other steps, or
+            `feature_names_in_`, or column numbers.
         top : int, default=10
-            How many features of each class.
+            Number of features of each class.
         classes : sequence, default=None
-            Which classes. None: all; of two, the second; in a new figure the 12 whose strongest
-            features weigh most, where there are more.
+            Classes to draw. None: all; with two classes, the second. A new figure shows at most the
+            12 classes whose strongest features have the largest weights.
         $drawn
 
         Raises
@@ -125,7 +125,7 @@ class StrongestFeaturesDisplay(Display):
         estimator, names = model_and_names(estimator, feature_names)
         coef = coef_of(estimator)
         names = check_names(names, coef.shape[1])
-        # Of two classes there is one vector, for the second.
+        # With two classes there is one vector, for the second class.
         known = list(estimator.classes_)[-coef.shape[0] :]
         labels, weights = chosen("classes", classes, known), {}
         if classes is None and ax is None and len(labels) > _MOST_PANELS:
@@ -143,22 +143,22 @@ class StrongestFeaturesDisplay(Display):
 
 
 class SelectionStabilityDisplay(Display):
-    """In which share of random splits a feature is among the strongest.
+    """Share of random splits in which a feature is among the strongest.
 
-    Bars, of matplotlib's `Axes.barh`, that stay long are features that any part of the rows would
-    have named.
+    The bars are drawn by matplotlib's `Axes.barh`. A long bar is a feature that does not depend on
+    the choice of the training rows.
 
     Parameters
     ----------
     frequencies : array-like of shape (n_features,)
-        Shares of the splits, in [0, 1], as `sparsemargin.evaluation.selection_stability` gives
-        them.
+        Shares of the splits, in [0, 1], as returned by
+        `sparsemargin.evaluation.selection_stability`.
     feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-        None: the numbers of the columns.
+        Names of the features. None: column numbers.
     agreement : float, default=None
-        Told above the bars: mean Jaccard index of the splits' strongest features.
+        Mean Jaccard index of the strongest features of two splits, shown above the bars.
     top : int, default=20
-        How many features are drawn, those chosen most often.
+        Number of features to draw, those selected most often.
 
     Attributes
     ----------
@@ -201,17 +201,17 @@ class SelectionStabilityDisplay(Display):
         cls, estimator: Any, X: Any, y: Any, *, splits: Any = 10, top: int = 20, label: Any = None,
         feature_names: Any = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Fit on the training part of every split, and draw what was chosen how often.
+        """Fit on the training part of every split, and draw how often features are selected.
 
         Parameters
         ----------
         estimator, X, y, splits, label
-            As for `sparsemargin.evaluation.selection_stability`, whose errors are raised.
+            See `sparsemargin.evaluation.selection_stability`, which may raise errors.
         top : int, default=20
-            How many features of a split count as chosen, and how many are drawn.
+            Number of features of a split that count as selected, and number of features to draw.
         feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            None: those that the pipeline's other steps tell, or the columns of X where it is a
-            data frame, or their numbers.
+            Names of the features. None: the output names of the pipeline's other steps, or the
+            columns of X if it is a data frame, or column numbers.
         $drawn
         """
         cls._measuring()
@@ -230,7 +230,7 @@ def _names_of(columns: NDArray[np.intp], names: Sequence[str] | None) -> list[st
 
 
 def _panel_height(n_bars: int) -> float:
-    """Inches of a panel with so many bars one above the other."""
+    """Height in inches of a panel with so many bars."""
     return 1.2 + 0.24 * max(n_bars, _FEWEST_BARS)
 
 
@@ -238,14 +238,14 @@ def _draw_bars(
     axes: Axes, names: Sequence[str], widths: Any, n_rows: int, style: dict[str, Any],
     wanted: dict[str, Any],
 ) -> BarContainer:  # fmt: skip
-    """Horizontal bars, the first one on top, with room for n_rows of them and names beside them."""
+    """Draw horizontal bars from top to bottom, with room for n_rows bars, and their names."""
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.patches import Rectangle
 
     positions, longest = np.arange(len(names)), _LONGEST_NAME
     bars = axes.barh(positions, widths, **{**style, **normalize_kwargs(wanted, Rectangle)})
     short = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]
-    # Words may hold dollars.
+    # Names may contain dollar signs.
     axes.set_yticks(positions, short, parse_math=False)
     axes.set_ylim(max(n_rows, _FEWEST_BARS) - 0.4, -0.6)
     axes.grid(visible=False, axis="y")

@@ -1,4 +1,4 @@
-"""Margins: how those of a model are distributed, and how the certificate of one closes."""
+"""Plots of the distribution of margins, and of the convergence of a certificate."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _BELOW = 0.25
 class MarginDistributionDisplay(Display):
     """Share of rows whose margin is at most a threshold, drawn by matplotlib's `Axes.step`.
 
-    Figures 3 to 5 of Gentile (2001). The height of a line at 0 is the error; a line further to the
-    right has larger margins.
+    These are Figures 3 to 5 of Gentile (2001). The height of a line at 0 is the error. A line
+    further to the right has larger margins.
 
     Parameters
     ----------
     distributions : dict of str to MarginDistribution
-        By the names in the legend, as `sparsemargin.evaluation.margin_distribution` gives them.
+        The results of `sparsemargin.evaluation.margin_distribution`, by the names in the legend.
     margin_name : str, default="margin"
-        What stands below the horizontal axis.
+        Label of the horizontal axis.
 
     Attributes
     ----------
@@ -88,15 +88,15 @@ class MarginDistributionDisplay(Display):
         cls, estimator: Any, X: Any, y: Any, *, normalize: bool = True,
         thresholds: ArrayLike | None = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Take the margins of a fitted model, or of several, and draw their distributions.
+        """Compute the margins of one or more fitted models, and draw their distributions.
 
         Parameters
         ----------
         estimator : fitted classifier, or pipeline that ends in one, or dict of str to such
         X, y, normalize
-            As for `sparsemargin.evaluation.margins`, whose errors are raised.
+            See `sparsemargin.evaluation.margins`, which may raise errors.
         thresholds : array-like of shape (n_thresholds,), default=None
-            Where the share is told. None: at every margin that occurs.
+            Thresholds at which the share is computed. None: every margin that occurs.
         $drawn
         """
         cls._measuring()
@@ -111,31 +111,31 @@ class MarginDistributionDisplay(Display):
 
 
 class CertificateDisplay(Display):
-    """The margin reached after every pass, and the bound that no vector's margin exceeds.
+    """The margin after every epoch, and its upper bound.
 
-    The largest margin there is lies in the band between the two. Both are drawn by matplotlib's
-    `Axes.plot`; dashes stay whatever is asked for, since they tell a bound from what was reached.
+    The largest possible margin is in the band between the two. Both are drawn by matplotlib's
+    `Axes.plot`. The bound is always dashed, to distinguish it from the margin.
 
     Parameters
     ----------
     passes : array-like of shape (n_passes,)
-        Epochs by then: ``history_["n_iter"]`` of a fit with ``keep_history=True``.
+        Numbers of epochs: ``history_["n_iter"]`` of a fit with ``keep_history=True``.
     margins, upper_bounds : array-like of shape (n_passes,) or (n_passes, n_classes)
-        `margin_` and `margin_upper_bound_` by then, of the same `history_`.
+        `margin_` and `margin_upper_bound_` at these epochs, from the same `history_`.
     classes : array-like of shape (n_classes,), default=None
-        Whose columns these are; needed where there are columns.
+        Classes of the columns; required if there are columns.
 
     Attributes
     ----------
     margin_lines_, bound_lines_ : list of matplotlib Line2D
-        One, or one for each class.
+        One line, or one for each class.
     band_ : matplotlib PolyCollection or None
-        Between the two lines, where there is one vector.
+        The band between the two lines, if there is one vector.
 
     Raises
     ------
     ValueError
-        If there is no pass, or shapes do not fit together.
+        If there is no epoch, or shapes do not match.
     """
 
     def __init__(
@@ -161,11 +161,11 @@ class CertificateDisplay(Display):
         Parameters
         ----------
         ax : matplotlib Axes, default=None
-            None: those of a new figure.
+            Axes to draw on. None: a new figure.
         classes : sequence, default=None
-            Which classes to draw. None: all.
+            Classes to draw. None: all.
         **kwargs
-            For all lines.
+            Properties of all lines.
 
         Returns
         -------
@@ -192,7 +192,7 @@ class CertificateDisplay(Display):
                 self.passes, self.margins, self.upper_bounds, alpha=0.15, linewidth=0,
                 color=self.margin_lines_[0].get_color(),
             )  # fmt: skip
-        # A margin below 0 says no more than that some row is wrong.
+        # The size of a negative margin is uninteresting: it only means that some row is wrong.
         floor = -_BELOW * np.max(bounds)
         if axes.get_ylim()[0] < floor and np.max([margin[-1] for margin in margins]) > 0:
             axes.set_ylim(bottom=floor, auto=None)
@@ -205,7 +205,7 @@ class CertificateDisplay(Display):
     def _columns(
         self, classes: Sequence[Any] | None
     ) -> tuple[list[tuple[str, str | None]], np.ndarray, np.ndarray]:
-        """Names of the lines of each class, or of the one vector there is; margins, and bounds."""
+        """Line names of each class, or of the single vector; margins; and bounds."""
         if self.classes is not None:
             known = self.classes.tolist()
             places = [known.index(label) for label in chosen("classes", classes, known)]
@@ -220,18 +220,18 @@ class CertificateDisplay(Display):
         cls, estimator: Any, X: Any, y: Any, *, n_passes: float | None = None,
         classes: Sequence[Any] | None = None, ax: Any = None, **kwargs: Any,
     ) -> Self:  # fmt: skip
-        """Fit a clone of an estimator, and draw how its certificate closes.
+        """Fit a clone of an estimator, and draw the convergence of its certificate.
 
         Parameters
         ----------
         estimator : classifier of first order, or pipeline that ends in one
-            It learns with ``hypothesis="last"``, of which the certificate is.
+            The clone has ``hypothesis="last"``, to which the certificate refers.
         X, y
-            As for `fit`.
+            See `fit`.
         n_passes : float or None, default=None
-            Instead of the estimator's `max_iter`. Its `tol` may end the run earlier.
+            Replaces the estimator's `max_iter`. Its `tol` may end the run earlier.
         classes
-            As for `plot`.
+            See `plot`.
         $drawn
         """
         cls._measuring()
@@ -253,6 +253,6 @@ def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None)
     with ended_by_ctrl_c(), warnings.catch_warnings():
         if n_passes is not None:
             model.set_params(max_iter=n_passes)
-            # Whoever says how many passes knows that the margin may not be there by then.
+            # With a given number of epochs, the margin need not have been reached.
             warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y)

@@ -1,4 +1,4 @@
-"""Colours, marks and dashes that tell lines apart for every eye, on light ground and on dark."""
+"""Accessible colours, marks and dashes of lines, on light and on dark backgrounds."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sklearn.utils._optional_dependencies import check_matplotlib_support
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Okabe & Ito's colours, moved as little as serves two ends: a contrast of 3 or more to the ground,
-# and distances that the colour-blind see, as tests/plotting/test_plotting.py measures both. Grey
-# stands for their black.
+# The colours of Okabe & Ito, changed as little as possible for two aims: a contrast of at least 3
+# to the background, and differences that are visible with colour blindness. Both are measured in
+# tests/plotting/test_plotting.py. Gray replaces black.
 PALETTES: dict[str, tuple[str, ...]] = {
     "light": (
         "#14639D", "#952D00", "#0E995E", "#CC78A7", "#9D6602", "#249BDD", "#877D7A", "#A29600",
@@ -25,7 +25,7 @@ PALETTES: dict[str, tuple[str, ...]] = {
 MARKS = "osD^vP*X"
 DASHES = ("-", "--", "-.", ":")
 
-# Of the pages of documentation that these pictures stand on: ground, text, lines of the grid.
+# Background, text and grid colours of the documentation pages that show these plots.
 _GROUNDS = {
     "light": ("#FFFFFF", "#222832", "#D5DAE0"),
     "dark": ("#14181E", "#CED6DD", "#3A424D"),
@@ -35,10 +35,10 @@ _MOST_MARKED = 25
 
 @contextmanager
 def theme(name: Literal["light", "dark"]) -> Iterator[None]:
-    """Draw on light ground or on dark within a ``with`` block.
+    """Draw on a light or dark background within a ``with`` block.
 
-    The Displays follow whatever style is set, and take the colours that are legible on its ground;
-    this one sets ground, text, grid and sizes to match.
+    The Displays work with any style, and select colours that are legible on its background. This
+    theme sets background, text, grid and sizes to match.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def theme(name: Literal["light", "dark"]) -> Iterator[None]:
 
 
 def colours_on(ax: Axes) -> tuple[str, ...]:
-    """The palette that is legible on the ground of the axes."""
+    """The palette that is legible on the background of the axes."""
     from matplotlib.colors import to_rgb
 
     red, green, blue = to_rgb(ground_of(ax))
@@ -91,8 +91,7 @@ def colours_on(ax: Axes) -> tuple[str, ...]:
 
 
 def ground_of(ax: Axes) -> Any:
-    """The colour behind what is drawn on the axes: their own, or the figure's where they have
-    none."""
+    """The background colour of the axes, or of the figure if the axes are transparent."""
     from matplotlib.colors import to_rgba
 
     colour = ax.get_facecolor()
@@ -100,10 +99,11 @@ def ground_of(ax: Axes) -> Any:
 
 
 def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any]:
-    """How the next line differs from those that the axes name already: colour, mark, and dashes;
-    what is wanted otherwise, under any of matplotlib's names for it, goes before.
+    """The style of the next line, which differs from the labeled lines in colour, mark and dashes.
+    `wanted` takes precedence, with any of matplotlib's names for properties.
 
-    Of many points a few are marked, others on each line, so that marks show where lines coincide.
+    If there are many points, only a few are marked, at different places on each line, so that
+    coinciding lines can be distinguished.
     """
     from matplotlib.cbook import normalize_kwargs
     from matplotlib.lines import Line2D
@@ -122,5 +122,5 @@ def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any
 
 
 def neutral(ax: Axes) -> dict[str, Any]:
-    """How lines are drawn that others are measured by."""
+    """The style of reference lines."""
     return {"color": ax.xaxis.label.get_color(), "linewidth": 1, "alpha": 0.6}

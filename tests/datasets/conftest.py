@@ -9,7 +9,7 @@ from problems.synthetic_files import ALL_FILES, hide_copies, write_files
 
 @pytest.fixture
 def nowhere(register, monkeypatch, tmp_path):
-    """A registry of small files, none of which is to be found yet, and no network."""
+    """A registry of small files, none of which exists yet, and no network."""
 
     def refuse(*args, **kwargs):
         raise AssertionError("a loader reached for the network")
@@ -22,5 +22,5 @@ def nowhere(register, monkeypatch, tmp_path):
 
 @pytest.fixture
 def home(nowhere):
-    """The folder that all files are in."""
+    """The folder with all files."""
     return write_files(nowhere / "my data", ALL_FILES)

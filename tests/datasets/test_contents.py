@@ -1,4 +1,4 @@
-"""What is read from small files of each form: digits, letters, tumours, and subsets of them."""
+"""The content of small files of each format: digits, letters, tumours, and subsets of them."""
 
 import numpy as np
 import pytest

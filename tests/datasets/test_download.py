@@ -30,7 +30,7 @@ PACKED = {
 
 
 class Server(ThreadingHTTPServer):
-    """Serves the small files, one of which there may be a fault in, and keeps what is asked for."""
+    """Serves the small files, one of which may be faulty, and records the requests."""
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
@@ -64,7 +64,7 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(register):
-    """Serves what is registered."""
+    """A server for the registered files."""
     with Server() as server:
         thread = threading.Thread(target=server.serve_forever, args=[0.01])
         thread.start()
@@ -77,7 +77,7 @@ def server(register):
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """Where files are to go; not there yet."""
+    """The destination of files, which does not exist yet."""
     hide_copies(monkeypatch, tmp_path)
     monkeypatch.setenv("NO_PROXY", "*")
     return tmp_path / "folder"
@@ -88,14 +88,14 @@ def left_in(folder):
 
 
 def run(capsys, *arguments):
-    """The exit code, what was printed, and the lines of complaint."""
+    """The exit code, the standard output, and the lines of errors."""
     code = main(["download", *map(str, arguments)])
     printed = capsys.readouterr()
     return code, printed.out, printed.err.splitlines()
 
 
 def refused(capsys, *arguments):
-    """The only complaint about a download that fails."""
+    """The only error message of a download that fails."""
     code, out, (complaint,) = run(capsys, *arguments)
     assert (code, "fetched" in out) == (1, False)
     return complaint
@@ -141,7 +141,7 @@ def test_packed_files_arrive_packed_and_load(server, folder, capsys, older):
     ("usps", "zip.train.gz", b"\x1f\x8b and nonsense", "it cannot be unpacked"),
     ("usps", "zip.train.gz", gzip.compress(b"1 2 3", mtime=0), "it has 5 bytes instead of"),
 ])  # fmt: skip
-def test_failures_leave_what_was_there(server, folder, capsys, data, file, fault, words, older):
+def test_failures_keep_existing_files(server, folder, capsys, data, file, fault, words, older):
     server.faulty, server.fault = file, fault
     if older is not None:
         folder.mkdir()
@@ -155,7 +155,7 @@ def test_failures_leave_what_was_there(server, folder, capsys, data, file, fault
     assert older is None or (folder / file).read_bytes() == older
 
 
-def test_files_before_a_failure_stay_and_an_interrupt_leaves_nothing(server, folder, capsys):
+def test_a_failure_keeps_earlier_files_and_an_interrupt_leaves_no_file(server, folder, capsys):
     server.faulty, server.fault = "sonar.rocks", "break off"
     assert run(capsys, "sonar", "wbc", "--to", folder)[0] == 1
     assert left_in(folder) == ["sonar.mines"]
@@ -180,10 +180,10 @@ MICROARRAYS = {"colon": load_colon, "leukemia": load_leukemia, "breast_er": load
                "lymphoma": load_lymphoma}  # fmt: skip
 
 
-def test_files_are_made_of_what_addresses_serve_or_the_folder_has(server, folder, capsys):
+def test_files_are_converted_from_downloads_or_local_copies(server, folder, capsys):
     code, out, complaints = run(capsys, *MICROARRAYS, "--to", folder)
     assert (code, complaints, out.count("fetched")) == (0, [], len(MADE))
-    # The labels are made of the numbers' file too, which lies in the folder by then.
+    # The labels are also made from the file of numbers, which is in the folder by then.
     assert sorted(server.asked) == sorted(SERVED)
     assert {name: (folder / name).read_bytes() for name in left_in(folder)} == MADE
     for load in MICROARRAYS.values():
@@ -214,7 +214,7 @@ def test_files_are_made_of_what_addresses_serve_or_the_folder_has(server, folder
      "bytes instead"),
     ("breast_er", "breast.csv", b"moved", "it has 5 bytes instead of"),
 ])  # fmt: skip
-def test_what_is_not_the_registered_file_is_not_kept(
+def test_files_other_than_the_registered_one_are_not_kept(
     server, folder, capsys, data, file, fault, words
 ):
     server.faulty, server.fault = file, fault
@@ -230,9 +230,7 @@ def test_what_is_not_the_registered_file_is_not_kept(
     assert (folder / made).read_bytes() == b"an older copy"
 
 
-def test_without_a_copy_of_its_sample_scikit_learn_fetches_rcv1(
-    register, folder, capsys, monkeypatch
-):
+def test_scikit_learn_fetches_rcv1_if_there_is_no_sample(register, folder, capsys, monkeypatch):
     register(BY_HAND)
     fetched = []
     monkeypatch.setattr("sklearn.datasets.fetch_rcv1", lambda data_home: fetched.append(data_home))
@@ -262,7 +260,7 @@ def test_without_a_copy_of_its_sample_scikit_learn_fetches_rcv1(
     (["download", "--help"], 0, "  colon  843,259 bytes, none stated"),
     (["download", "--help"], 0, "  rcv1  9,589,743 bytes, or all of it by fetch_rcv1, none formal"),
 ])  # fmt: skip
-def test_help_and_refusals_name_what_there_is(arguments, code, words, capsys):
+def test_help_and_errors_list_the_data_sets(arguments, code, words, capsys):
     with pytest.raises(SystemExit) as caught:
         main(arguments)
     assert caught.value.code == code

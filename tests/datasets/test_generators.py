@@ -1,4 +1,4 @@
-"""The generators: shapes and formats, the papers' protocols, the statistics of the text."""
+"""The generators: shapes and formats, the papers' protocols, and statistics of the text."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def assert_canonical_csr(X, dtype):
     assert X.format == "csr"
     assert X.dtype == dtype
     assert X.indices.dtype == X.indptr.dtype == np.int32
-    # A fresh matrix has to look for itself: flags set by the generator prove nothing.
+    # The flags of the generator are not used: a new matrix checks its format itself.
     assert sparse.csr_matrix((X.data, X.indices, X.indptr), shape=X.shape).has_canonical_format
     assert np.all(X.data != 0)
 
@@ -39,7 +39,7 @@ def assert_same_data(one, other):
 
 
 def assert_rate(hits, expected):
-    """Within five standard deviations of a binomial proportion."""
+    """The rate must be within five standard deviations of a binomial proportion."""
     deviation = np.sqrt(expected * (1 - expected) / len(hits))
     assert abs(np.mean(hits) - expected) <= 5 * deviation
 
@@ -87,7 +87,7 @@ def test_target_density_is_the_share_of_coordinates_kept(make):
     shape = {"n_train": 2000, "n_test": 2000, "n_features": 200, "n_relevant": 20}
     X_train, _, X_test, _, _ = make(**shape, density=0.05, random_state=0)
     for X in X_train, X_test:
-        # Rejection favours rows with relevant coordinates, so the irrelevant ones are counted.
+        # Rejection prefers rows with relevant coordinates, so the irrelevant ones are counted.
         assert_rate(X[:, 20:].toarray().ravel() != 0, 0.05)
         counts = X[:, 20:].getnnz(axis=0)
         assert np.all(np.abs(counts - 100) < 5 * np.sqrt(100 * 0.95))
@@ -95,7 +95,7 @@ def test_target_density_is_the_share_of_coordinates_kept(make):
     assert (X_test.shape, y_test.shape) == ((0, 60), (0,))
 
 
-def test_kept_cells_go_on_where_the_first_gaps_end():
+def test_kept_cells_continue_after_the_first_batch_of_gaps():
     class SmallestGaps:
         def geometric(self, p, size):
             return np.ones(size, dtype=np.int64)
@@ -113,7 +113,7 @@ def test_defaults_are_the_papers():
     assert (X_train != X_test).nnz > 0
 
 
-def test_alma_instances_are_uniform_and_the_test_set_is_clean_and_has_no_margin():
+def test_alma_instances_are_uniform_and_the_test_set_is_clean():
     X_train, y_train, X, y, target = make_alma_target(
         n_train=3000, n_test=4000, n_features=30, n_relevant=2, noise=0.4, sparse=False,
         random_state=0,
@@ -164,7 +164,7 @@ def test_genotypes_format_and_no_dependence_on_batches(dtype, monkeypatch):
     assert_same_data(made, make_genotypes(201, 3000, dtype=dtype, random_state=0))
 
 
-def test_genotypes_are_in_hardy_weinberg_proportions_and_labels_are_the_liabilitys():
+def test_genotypes_have_hardy_weinberg_proportions():
     X, y, effects = make_genotypes(5000, 400, n_causal=20, heritability=0.7, random_state=0)
     counts = X.toarray()
     frequencies = counts.mean(axis=0) / 2
@@ -176,7 +176,7 @@ def test_genotypes_are_in_hardy_weinberg_proportions_and_labels_are_the_liabilit
     assert np.all(np.abs(twos - frequencies**2) < 5 * np.sqrt(twos / 5000) + 1e-3)
     scores = X @ effects
     assert scores.var() == pytest.approx(0.7, rel=0.1)
-    # Signs of two normal variables of correlation r agree with probability 1/2 + arcsin(r) / pi.
+    # Signs of two normal variables with correlation r agree with probability 1/2 + arcsin(r) / pi.
     agree = 0.5 + np.arcsin(np.sqrt(0.7)) / np.pi
     assert np.mean((scores > np.median(scores)) == (y == 1)) == pytest.approx(agree, abs=0.03)
     X, y, effects = make_genotypes(300, 400, heritability=1.0, random_state=0)
@@ -213,7 +213,7 @@ def test_zipf_values_are_tf_idf():
     X, _ = make_zipf_text(1000, 3000, mean_nnz=60, random_state=0)
     idf = 1 + np.log((1 + X.shape[0]) / (1 + X.getnnz(axis=0)))
     log_tf = sparse.csr_matrix(X / idf)
-    # Rows are scaled, but a document of this length holds some word just once: tf = 1, 1 + ln 1.
+    # Rows are scaled. A document of this length has some word exactly once: tf = 1, 1 + ln 1.
     log_tf.data /= np.repeat(np.minimum.reduceat(log_tf.data, X.indptr[:-1]), X.getnnz(axis=1))
     counts = log_tf.copy()
     counts.data = np.exp(log_tf.data - 1)
@@ -224,7 +224,7 @@ def test_zipf_values_are_tf_idf():
     assert_allclose(X.toarray(), expected.toarray(), atol=1e-12)
 
 
-def test_zipf_document_frequencies_fall_as_a_power_over_scattered_words():
+def test_zipf_document_frequencies_follow_a_power_law():
     X, _ = make_zipf_text(8000, random_state=0)
     counts = X.getnnz(axis=0)
     frequency = np.sort(counts)[::-1]
@@ -266,7 +266,7 @@ def test_zipf_topic_share_sets_how_well_it_can_be_learned(n_train, options, leas
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_zipf_noise_replaces_labels_and_a_small_vocabulary_does(n_classes):
+def test_zipf_noise_replaces_labels_and_small_vocabularies_work(n_classes):
     options = {"n_features": 1000, "mean_nnz": 10, "n_classes": n_classes, "random_state": 0}
     X_clean, clean = make_zipf_text(4000, **options)
     X_noisy, noisy = make_zipf_text(4000, **options, noise=0.2)
@@ -315,7 +315,7 @@ def test_errors_name_the_argument(make, options, names):
     (make_zipf_text, TEXT | {"mean_nnz": 400, "exponent": 5}, "lower mean_nnz or exponent"),
     (make_genotypes, GENOTYPES | {"n_causal": 50}, "too few for n_causal=50: lower it"),
 ])  # fmt: skip
-def test_what_cannot_be_made_is_told(make, options, words, monkeypatch):
+def test_impossible_problems_raise_an_error(make, options, words, monkeypatch):
     monkeypatch.setattr(_targets, "_BATCH_VALUES", 2**14)
     with pytest.raises(ValueError, match=words):
         make(**options, random_state=0)

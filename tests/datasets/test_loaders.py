@@ -1,5 +1,5 @@
-"""What all loaders have in common: bunches, where files are looked for, files and arguments that
-are not what they should be."""
+"""Common behaviour of all loaders: bunches, the search for files, and invalid files and
+arguments."""
 
 import bz2
 import gzip
@@ -71,14 +71,14 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
     for folder in third / "sparsemargin", second, first:
         write_files(folder)
         load_wbc(data_home=first if folder == first else None)
-        # From here on a copy is found only because an earlier folder holds one.
+        # From now on, a copy is found only because an earlier folder has one.
         (folder / WBC_FILE).write_text("spoiled")
         with pytest.raises(ValueError, match=f"{folder}.* is not the registered file"):
             load_wbc(data_home=first if folder == first else None)
 
 
-def test_a_subset_needs_its_own_files_alone_and_a_tilde_is_the_users_folder(nowhere, monkeypatch):
-    """Files of a set may lie apart."""
+def test_a_subset_needs_only_its_files_and_a_tilde_is_expanded(nowhere, monkeypatch):
+    """The files of a set may be in different folders."""
     write_files(nowhere / "named", ["sonar.rocks"])
     monkeypatch.setenv("HOME", str(nowhere))
     monkeypatch.setenv("SPARSEMARGIN_DATA", "~/named")
@@ -110,7 +110,7 @@ def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypat
         assert message.endswith(f"python -m sparsemargin.datasets download {name}")
 
 
-def test_cache_is_where_the_user_has_it(monkeypatch, tmp_path):
+def test_cache_is_in_the_users_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     for base in str(tmp_path / "caches"), "", "relative", None:
@@ -124,7 +124,7 @@ def test_cache_is_where_the_user_has_it(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", LOADERS)
-def test_a_wrong_copy_is_refused_with_the_way_to_the_right_one(home, name, packed):
+def test_a_wrong_copy_is_rejected_with_a_remedy(home, name, packed):
     file = DATA_SETS[name][0]
     text = ALL_FILES[file][::-1]
     packed = packed and file in PACKABLE | MADE
@@ -150,7 +150,7 @@ GZ = gzip.compress(PACKABLE["zip.train"], mtime=0)
         GZ[:-9], GZ[:40], GZ[:2], GZ[:60] + GZ[60:80][::-1] + GZ[80:], GZ[:-8] + bytes(4) + GZ[-4:],
     )),
 ])  # fmt: skip
-def test_what_is_wrong_with_a_copy_is_told(home, file, content, complaint):
+def test_errors_describe_the_fault_of_a_copy(home, file, content, complaint):
     (home / "zip.train").unlink()
     (home / file).write_bytes(content)
     with pytest.raises(ValueError, match=f"is not the registered file: .*{complaint}"):
@@ -165,7 +165,7 @@ def test_what_is_wrong_with_a_copy_is_told(home, file, content, complaint):
 def test_malformed_files_are_refused(
     register, monkeypatch, tmp_path, name, file, old, new, complaint
 ):
-    """A registry that describes the malformed file lets it through to the parser."""
+    """A registry that describes the malformed file lets the parser read it."""
     packing = {".gz": gzip, ".bz2": bz2}.get(Path(file).suffix)
     known = BY_HAND | MADE
     text = (packing.decompress(known[file]) if packing else known[file]).decode()

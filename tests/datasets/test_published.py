@@ -1,6 +1,6 @@
-"""The published files: against general readers, the registry, and figures that are known of them.
+"""The published files against general readers, the registry, and known figures.
 
-Skipped where SPARSEMARGIN_DATA does not lead to them.
+The tests are skipped if SPARSEMARGIN_DATA does not name their folder.
 """
 
 import gzip
@@ -32,14 +32,14 @@ NEWS = "rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt"
 
 
 def content_of(name):
-    """The bytes of a registered file, of which there may be a packed copy instead."""
+    """The bytes of a registered file, or the content of a packed copy."""
     if (data_folder() / name).exists():
         return (data_folder() / name).read_bytes()
     return gzip.decompress((data_folder(f"{name}.gz") / f"{name}.gz").read_bytes())
 
 
 def general_table(name):
-    """The cells of a table, header included, as NumPy's reader has them."""
+    """The cells of a table, including its header, read with NumPy."""
     content = content_of(name)
     text = (gzip.decompress(content) if name.endswith(".gz") else content).decode()
     return np.genfromtxt(StringIO(text.rpartition("@DATA")[2]), delimiter=",", dtype=str)
@@ -70,7 +70,7 @@ def test_tables_agree_with_a_general_reader(load, options, file, columns, labels
         assert found.feature_names == header[columns].tolist()
 
 
-def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sources():
+def test_conversions_reproduce_the_published_files():
     gene = np.char.strip(general_table(COLON))[1:]
     signs = [f"<br>{'-' * (sample[1] == 't')}{sample[0]}\n" for sample in gene]
     lines = ["  ".join(line) for line in gene[:, 2:].T]
@@ -95,8 +95,8 @@ def test_conversions_make_the_published_files_of_tables_in_the_form_of_their_sou
     assert made == content_of(LYMPHOMA[1])
 
 
-def test_sonar_agrees_with_the_comma_separated_copy_and_splits_by_aspect_angle():
-    """That copy holds the rocks, then the mines."""
+def test_sonar_agrees_with_its_csv_copy_and_splits_by_aspect_angle():
+    """That copy has the rocks before the mines."""
     folder = data_folder(*SONAR, "sonar.all-data")
     table = general_table("sonar.all-data")
     mines = table[:, -1] == "M"
@@ -124,7 +124,7 @@ def test_usps_agrees_with_a_general_reader():
     assert_array_equal(np.c_[y, X], np.vstack(parts))
 
 
-def test_rules_of_lymphoma_agree_with_the_file_and_with_each_other():
+def test_lymphoma_labels_are_consistent_with_the_file():
     folder = data_folder(*LYMPHOMA)
     table = general_table(LYMPHOMA[1])[1:]
     nine = load_lymphoma("classes", data_home=folder)

@@ -1,4 +1,4 @@
-"""The loader of RCV1: from a small sample, and from a small corpus."""
+"""The loader of RCV1 with a small sample, and with a small corpus."""
 
 import joblib
 import numpy as np
@@ -10,12 +10,12 @@ from problems.synthetic_files import BY_HAND
 from sparsemargin.datasets import load_rcv1
 
 VECTORS = "rcv1_subsets_topics.svm.bz2"
-# What the small sample holds, in the order of its file; its source knows no M143.
+# The content of the small sample in the order of its file; its source does not have M143.
 ROWS = np.array([[0.6, 0, 0, 0.8, 0], [0, 1, 0, 0, 0], [0, 0, 0, 0, 1],
                  [0.8, 0, 0, 0, 0.6], [0, 0, 1, 0, 0], [0, 0.6, 0.8, 0, 0]])  # fmt: skip
 INDICATOR = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [0, 0, 1], [0, 1, 0]])
 GIVEN, SHUFFLED = np.arange(6), np.random.RandomState(0).permutation(6)
-# The corpus has these, in another order than that of their numbers.
+# The document numbers of the corpus, which are not sorted.
 NUMBERS, BY_NUMBER = np.array([2290, 2286, 810596, 2289]), [1, 3, 0, 2]
 
 
@@ -49,7 +49,7 @@ def test_several_topics(home, topics, columns):
 
 
 def write_corpus(folder):
-    """Leave what fetch_rcv1 leaves."""
+    """Write the files that fetch_rcv1 leaves."""
     (folder / "RCV1").mkdir(parents=True)
     parts = {
         "samples": sp.csr_matrix(ROWS[:4]),
@@ -62,7 +62,7 @@ def write_corpus(folder):
 
 
 @pytest.mark.parametrize("below", ["home", "cache/sparsemargin", "scikit-learn"])
-def test_corpus_comes_by_document_number(nowhere, below):
+def test_the_corpus_is_sorted_by_document_number(nowhere, below):
     write_corpus(nowhere / below)
     (nowhere / "home").mkdir(exist_ok=True)
     corpus = {"source": "corpus", "data_home": nowhere / "home"}
@@ -79,7 +79,7 @@ def test_corpus_comes_by_document_number(nowhere, below):
     assert_array_equal(shuffled.sample_id, NUMBERS[np.random.RandomState(3).permutation(4)])
 
 
-def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home, nowhere):
+def test_the_sample_has_priority_even_if_it_is_damaged(home, nowhere):
     with pytest.raises(FileNotFoundError, match=rf"download rcv1\n(.|\n)*{VECTORS} was taken from"):
         load_rcv1(data_home=nowhere)
     with pytest.raises(FileNotFoundError, match=r"no copy of the whole corpus.*download rcv1$"):
@@ -100,6 +100,6 @@ def test_sample_goes_before_the_corpus_but_is_not_passed_over_when_spoiled(home,
     ("M143", {}, r"^topic must be one of those of the sample, C15, .*'M143'$"),
     ("C15", {"source": "corpus", "data_home": "none"}, "^data_home must be"),
 ])  # fmt: skip
-def test_what_cannot_be_had_is_told(home, topic, options, words):
+def test_unavailable_data_raises_an_error(home, topic, options, words):
     with pytest.raises(ValueError, match=words):
         load_rcv1(topic, **{"data_home": home, **options})

@@ -24,7 +24,8 @@ def test_fields():
 
 
 def test_data_sets():
-    """The download command can fetch every file under its registered name, or tells what to do."""
+    """The download command can fetch every file under its registered name, or gives
+    instructions."""
     entries, listed = {entry["name"]: entry for entry in FILES}, []
     for table in REGISTRY["dataset"].values():
         optional = {"columns", "header", "classes", "target_names", "scikit_learn"}
@@ -40,7 +41,7 @@ def test_data_sets():
             )
         else:
             assert entries[file]["obtain"]
-    # Each that can be had belongs to one data set, and is had in one way.
+    # Each obtainable file belongs to one data set, and is obtained in one way.
     known = ("url", "sources", "obtain")
     ways = [entry["name"] for entry in FILES for way in known if way in entry]
     assert sorted(listed) == sorted(ways)

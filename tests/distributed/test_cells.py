@@ -1,4 +1,4 @@
-"""Shards of cells: what comes of them is what `fit_anndata` gives."""
+"""Shards of cells give the same results as `fit_anndata`."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ def adata():
 
 @pytest.fixture
 def paths(adata, tmp_path):
-    """Three files, of which the first two lack genes, and have them in another order."""
+    """Three files; the first two lack some genes, and have them in another order."""
     genes = [slice(None, None, -1), slice(0, 60), slice(None)]
     for s, some in enumerate(genes):
         adata[s::3, some].copy().write_h5ad(tmp_path / f"{s}.h5ad")
@@ -32,7 +32,7 @@ def paths(adata, tmp_path):
 
 @pytest.mark.parametrize("how", [{}, {"algo": "arow"}, {"class_weight": "balanced"},
                                  {"positive": "B"}, {"shuffle": False}])  # fmt: skip
-def test_one_shard_is_one_machine(paths, how):
+def test_one_shard_gives_the_model_of_one_machine(paths, how):
     alone = fit_anndata(paths[0], "cell_type", random_state=0, **how)
     model = fit_distributed(paths[:1], **HOW, **how)
     assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
@@ -60,7 +60,7 @@ def test_genes_of_all_shards_are_matched(paths, adata):
     assert (types == adata.obs["cell_type"].astype(str)).mean() > 0.95
 
 
-def test_workers_come_to_the_same_and_resumed_fits_are_whole(paths, tmp_path):
+def test_workers_and_resumed_fits_give_the_same_model(paths, tmp_path):
     distributed = pytest.importorskip("dask.distributed")
     local = {"dashboard_address": None, "set_as_default": False, "processes": False}
     pattern, kept = str(tmp_path / "[0-9].h5ad"), {"checkpoint": tmp_path / "types.model"}
@@ -99,7 +99,7 @@ def test_a_dask_array_in_an_anndata_is_cut_at_its_blocks(adata):
     np.testing.assert_allclose(lazy[0].deviations_, CellNormalizer().fit(counts).deviations_)
 
 
-def test_labels_are_what_their_columns_hold(adata, tmp_path):
+def test_labels_are_read_from_their_column(adata, tmp_path):
     adata.obs["leiden"] = pd.Categorical(["10", "1", "0"] * 100)
     adata.obs["stage"] = np.tile([20, 3], 150)
     for s in range(2):
@@ -110,7 +110,7 @@ def test_labels_are_what_their_columns_hold(adata, tmp_path):
         assert model.classes_.tolist() == classes
 
 
-def test_what_is_not_of_cells_is_refused(paths):
+def test_options_that_do_not_apply_to_cells_raise_an_error(paths):
     for wrong in {"n_features": 3}, {"hash_bits": 3}, {"multilabel": True}, {"classes": ["A"]}:
         with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* is not of cells"):
             fit_distributed(paths, **HOW, **wrong)
@@ -120,7 +120,7 @@ def test_what_is_not_of_cells_is_refused(paths):
 
 @long
 @pytest.mark.parametrize(("name", "most"), [("paul", 0.36), ("baron", 0.035)])
-def test_four_shards_err_as_one_machine_does(name, most, tmp_path):
+def test_four_shards_have_the_error_of_one_machine(name, most, tmp_path):
     cells = anndata.read_h5ad(data_folder(f"cells/{name}.h5ad") / "cells" / f"{name}.h5ad")
     order = np.random.RandomState(0).permutation(cells.n_obs)
     train, test = np.split(order, [cells.n_obs * 2 // 3])
@@ -131,7 +131,7 @@ def test_four_shards_err_as_one_machine_does(name, most, tmp_path):
     assert 1 - right.mean() < most
 
 
-def test_shards_sorted_by_type_tell_probabilities(adata, tmp_path):
+def test_shards_sorted_by_type_give_probabilities(adata, tmp_path):
     order = np.argsort(adata.obs["cell_type"].astype(str), kind="stable")
     for s, some in enumerate(np.array_split(order, 4)):
         adata[some].copy().write_h5ad(tmp_path / f"{s}.h5ad")

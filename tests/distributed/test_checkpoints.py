@@ -1,4 +1,4 @@
-"""Fits over shards that are broken off: what they keep, and what goes on from it."""
+"""Interrupted fits over shards: their checkpoints, and resuming from them."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def path(tmp_path):
 
 @pytest.fixture
 def how(path):
-    """An algorithm, and where its mixture is kept."""
+    """An algorithm, and the path of its checkpoint."""
     return {"algo": "alma", "random_state": 0, "checkpoint": path}
 
 
@@ -42,7 +42,7 @@ def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
     assert_same(sparsemargin.load_model(path), whole)
 
 
-def test_a_finished_fit_is_resumed_by_doing_nothing_and_one_with_a_generator_goes_on(path):
+def test_resuming_a_finished_fit_and_a_fit_with_a_generator(path):
     shards = cut(*make_data(), 2)
     how, rounds = {"algo": "alma", "checkpoint": path}, []
     whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
@@ -53,7 +53,7 @@ def test_a_finished_fit_is_resumed_by_doing_nothing_and_one_with_a_generator_goe
     assert_same(fit_distributed(shards, **resumed), whole)
 
 
-def test_a_resumed_fit_waits_as_the_whole_one_does_and_one_that_ended_learns_no_more(path):
+def test_early_stopping_is_the_same_in_a_resumed_fit(path):
     shards, rounds = cut(*make_data(), 3), []
     how = {"algo": "pnorm", "max_iter": 100, "early_stopping": True, "random_state": 0}
     whole = fit_distributed(shards, **how)
@@ -67,7 +67,7 @@ def test_a_resumed_fit_waits_as_the_whole_one_does_and_one_that_ended_learns_no_
     assert len(rounds) == whole.n_iter_ - 1 + 1
 
 
-def test_fewer_epochs_than_the_checkpoint_has_are_no_more(how):
+def test_no_epochs_are_added_if_the_checkpoint_has_enough(how):
     shards = cut(*make_data(), 2)
     whole = fit_distributed(shards, max_iter=3, **how)
     assert_same(fit_distributed(shards, max_iter=2, resume=True, **how), whole)
@@ -75,7 +75,7 @@ def test_fewer_epochs_than_the_checkpoint_has_are_no_more(how):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_labels_are_the_same_numbers_in_any_type(kind, how):
-    """In another shard, and when the fit goes on."""
+    """The numbers may have another dtype in another shard, and when the fit is resumed."""
     X, y = make_data(n_classes=3)
     expected = fit_distributed(cut(X, y, 2), **how)
     first, (rows, labels) = cut(X, y, 2)
@@ -96,7 +96,7 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
     (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other .*features"),
 ])  # fmt: skip
 @pytest.mark.parametrize("form", ["pairs", "files"])
-def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
+def test_a_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_path):
     X, y = make_data(n_classes=3)
 
     def given(shards):
@@ -114,7 +114,9 @@ def test_another_fit_does_not_go_on(form, change, words, how, tmp_path):
     ({}, {"n_features": 50}, "other .*features"),
     ({"zero_based": True}, {"zero_based": False}, "other .*features"),
 ])  # fmt: skip
-def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words, how, tmp_path):
+def test_a_checkpoint_with_other_reading_parameters_is_rejected(
+    before, after, words, how, tmp_path
+):
     path = write(tmp_path / "a.svm", *make_data(n_classes=3))
     fit_distributed([path], max_iter=1, **how, **before)
     with pytest.raises(ValueError, match=words):
@@ -126,8 +128,8 @@ def test_a_fit_of_files_read_in_another_way_does_not_go_on(before, after, words,
     ("one", [0, 1, 2]), ("lists", [0, 1, 2]), ("files", [0, 1, 2]), ("one", [-3.0, 0.0, 1e6]),
     ("lists", ["a", "b", "c"]), ("files", [2**53, 2**53 + 1, 2**53 + 2]),
 ])  # fmt: skip
-def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path):
-    """All shards have the classes that they had, but one of them has others of these."""
+def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how, tmp_path):
+    """All shards together have the same classes, but one shard has others of these."""
     X, y = make_data(n_classes=3)
     rows = np.flatnonzero(y < 2)
 
@@ -146,7 +148,7 @@ def test_other_names_of_a_shards_labels_do_not_go_on(form, names, how, tmp_path)
     assert_same(model, fit_distributed(shards(swapped=False), **how))
 
 
-def test_a_plain_model_is_no_checkpoint(path):
+def test_a_model_file_is_rejected_as_a_checkpoint(path):
     X, y = make_data()
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
     with pytest.raises(ValueError, match="is a model, and no checkpoint"):
@@ -155,7 +157,7 @@ def test_a_plain_model_is_no_checkpoint(path):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)
 
 
-def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
+def test_the_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
     path = write(tmp_path / "a.svm", *make_data())
     text, rounds = (tmp_path / "a.svm").read_bytes(), []
     for shards, checkpoint, kind, words in (
@@ -170,7 +172,7 @@ def test_a_place_for_the_checkpoint_is_found_before_the_first_epoch(tmp_path):
     assert (tmp_path / "a.svm").read_bytes() == text
 
 
-def test_a_mixture_that_has_no_room_is_set_aside(how, path, tmp_path, monkeypatch):
+def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, monkeypatch):
     shards = cut(*make_data(), 2)
     whole, replace = fit_distributed(shards, **how), os.replace
     path.unlink()
@@ -192,7 +194,7 @@ def test_a_mixture_that_has_no_room_is_set_aside(how, path, tmp_path, monkeypatc
     assert_same(fit_distributed(shards, resume=True, **how), whole)
 
 
-def test_an_interrupted_fit_keeps_the_last_mixture_as_each_round_has_it(how):
+def test_an_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
     shards, models = cut(*make_data(), 3), []
 
     def interrupt(done):
@@ -208,7 +210,7 @@ def test_an_interrupted_fit_keeps_the_last_mixture_as_each_round_has_it(how):
     assert_same(model, models[1])
 
 
-def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypatch):
+def test_ctrl_c_in_a_starting_thread_waits_for_the_mixture(how, path, monkeypatch):
     shards = cut(*make_data(), 2)
     starts = []
 
@@ -220,7 +222,7 @@ def test_ctrl_c_upon_a_starting_thread_waits_for_the_mixture(how, path, monkeypa
                 raise KeyboardInterrupt
 
     def mix_slowly(mixer, part, updates):
-        # A fit that does not wait has ended by then.
+        # A fit that does not wait would have ended by then.
         time.sleep(0.1)
         mix(mixer, part, updates)
 

@@ -1,4 +1,4 @@
-"""Learning over shards on Dask's workers, which may die, as may the scheduler."""
+"""Training over shards on Dask's workers, which may die, as may the scheduler."""
 
 import os
 import signal
@@ -28,9 +28,9 @@ LOCAL = {"dashboard_address": None, "set_as_default": False}
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory):
-    """A client of a scheduler that two processes work for, and these.
+    """A client of a scheduler, and its two worker processes.
 
-    What a worker dies of is an error at once, after which the library begins again itself.
+    The death of a worker raises an error at once, after which the library restarts the shard.
     """
     with scheduler_and_workers(tmp_path_factory.mktemp("dask"), **AT_ONCE) as (_, *both):
         yield both
@@ -54,14 +54,14 @@ def paths(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "joint", "ho", "so"])
-def test_the_workers_come_to_the_same_model(name, client):
+def test_workers_give_the_same_model(name, client):
     shards = cut(*make_data(n_classes=3), 3)
     here = fit_distributed(shards, **parameters(name))
     assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
 
 
 def test_files_are_read_where_the_workers_are(client, paths, tmp_path, monkeypatch):
-    """Who are in another folder."""
+    """The workers are in another folder."""
     monkeypatch.chdir(tmp_path)
     how = {"client": client.scheduler.address, "cache_dir": "caches", **HOW}
     there = fit_distributed([os.path.relpath(path) for path in paths], **how)
@@ -83,12 +83,12 @@ def test_dask_arrays_are_cut_at_their_blocks(near):
 
 
 class Labels(np.ndarray):
-    """Have a column named key, and one named result, as no future has."""
+    """Labels with attributes `key` and `result`, like a table with such columns."""
 
     key = result = 0
 
 
-def test_pairs_may_be_on_their_way(near):
+def test_pairs_may_be_futures(near):
     shards = cut(*make_data(), 2)
     futures = [(near.submit(csr_matrix, X), near.submit(np.array, y)) for X, y in shards]
     lazy = [(dask.delayed(csr_matrix)(X), y) for X, y in shards]
@@ -103,8 +103,8 @@ def test_pairs_may_be_on_their_way(near):
 
 
 @pytest.mark.parametrize("kind", ["pairs", "blocks", "files"])
-def test_shards_are_told_of_at_once(kind, near, paths, monkeypatch):
-    """Told of one after the other, Dask may find the same worker idle for each."""
+def test_shards_are_submitted_at_once(kind, near, paths, monkeypatch):
+    """If shards were submitted one by one, Dask could assign the same idle worker to each."""
     X, y = make_data(400)
     blocks = da.from_array(X.toarray(), chunks=(200, -1)).map_blocks(csr_matrix)
     given = {"pairs": (cut(X, y, 2),), "blocks": (blocks, y), "files": (paths[:2],)}[kind]
@@ -133,7 +133,7 @@ def of_blocks(X, labels, chunks=(100, -1)):
     (lambda X, y: of_blocks(X, dask.delayed(np.array)(y)), "y must be a Dask array"),
     (lambda X, y: (dask.delayed(csr_matrix)(X), y), "Of Dask's collections an array is taken"),
 ])  # fmt: skip
-def test_collections_that_do_not_fit_are_told(make, words):
+def test_unsuitable_collections_raise_an_error(make, words):
     with pytest.raises(ValueError, match=words):
         fit_distributed(*make(*make_data()))
 
@@ -161,7 +161,7 @@ def test_workers_need_the_same_version_of_the_library(near, monkeypatch):
 
 
 @pytest.mark.parametrize("address", ["localhost", "", "http://127.0.0.1:8786", "tcp://host"])
-def test_what_is_no_address_is_told_of_and_that_dask_is_needed(address, monkeypatch):
+def test_invalid_addresses_and_missing_dask_raise_an_error(address, monkeypatch):
     with pytest.raises(ValueError, match=r"no address of a Dask scheduler. Write tcp://HOST:PORT"):
         fit_distributed(cut(*make_data(), 2), client=address)
     monkeypatch.setitem(sys.modules, "dask.distributed", None)
@@ -169,7 +169,7 @@ def test_what_is_no_address_is_told_of_and_that_dask_is_needed(address, monkeypa
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
 
-def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatch):
+def test_a_result_lost_before_it_is_read_is_waited_for_again(near, monkeypatch):
     wait, lost = distributed.wait, []
 
     def forget_once(*futures, **how):
@@ -185,13 +185,13 @@ def test_what_is_lost_as_soon_as_it_is_done_is_waited_for_again(near, monkeypatc
 @long
 @pytest.mark.parametrize(("name", "n_classes"), [("pnorm 6", 2), ("so", 2), ("arow", 4)])
 def test_workers_may_die(name, n_classes, cluster, tmp_path):
-    """One as it loads a shard, and all after an epoch, with what they have; of four classes the
-    vectors visit three shards in a ring."""
+    """One worker dies while it loads a shard, and all die after an epoch, with their data. With
+    four classes, the vectors visit three shards in a ring."""
     client, workers = cluster
     shards, died = cut(*make_data(n_classes=n_classes), 3), str(tmp_path / "died")
 
     def load(X):
-        # Of two that come here at once one goes on: with neither left, the fit would never end.
+        # If two workers get here at once, one continues; if both died, the fit would never end.
         with suppress(FileExistsError):
             os.mkdir(died)
             os.kill(os.getpid(), signal.SIGKILL)
@@ -209,7 +209,7 @@ def test_workers_may_die(name, n_classes, cluster, tmp_path):
 
 
 @long
-def test_of_two_causes_both_are_begun_again(tmp_path):
+def test_both_of_two_causes_of_a_failure_are_restarted(tmp_path):
     def live_the_second_time(name):
         with suppress(FileExistsError):
             os.mkdir(tmp_path / name)
@@ -225,7 +225,7 @@ def test_of_two_causes_both_are_begun_again(tmp_path):
         assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
 
 
-def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
+def test_a_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
     checkpoint = tmp_path / "last.model"
     with scheduler_and_workers(tmp_path, n_workers=1) as (scheduler, client, _):
 
@@ -241,7 +241,7 @@ def test_a_scheduler_that_goes_away_leaves_the_last_mixture(paths, tmp_path):
     assert_same(resumed, fit_distributed(paths, **HOW))
 
 
-def test_a_client_that_is_closed_is_told_of():
+def test_a_closed_client_raises_an_error():
     shards = cut(*make_data(), 2)
     client = distributed.Client(n_workers=1, processes=False, **LOCAL)
     with pytest.raises(LostScheduler, match="gone away in epoch 2"):
@@ -250,7 +250,7 @@ def test_a_client_that_is_closed_is_told_of():
         fit_distributed(shards, client=client)
 
 
-def test_a_scheduler_without_workers_or_not_there_is_told_of(monkeypatch):
+def test_a_missing_scheduler_or_workers_raise_an_error(monkeypatch):
     monkeypatch.setattr(_backends, "PATIENCE", 0.1)
     with (
         distributed.Client(n_workers=0, **LOCAL) as client,
@@ -281,7 +281,7 @@ def test_training_from_the_shell(command, paths, tmp_path):
     assert "--epochs" not in told
 
 
-def test_ctrl_c_upon_a_resumed_fit_is_no_end(command, monkeypatch):
+def test_ctrl_c_in_a_resumed_fit_is_not_reported_as_a_loss(command, monkeypatch):
     def interrupt(*_):
         raise KeyboardInterrupt
 

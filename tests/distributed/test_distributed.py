@@ -1,4 +1,4 @@
-"""Learning over shards: against the printed algorithm, against one machine, and its faults."""
+"""Training over shards: against the printed algorithm and one machine, and its errors."""
 
 import os
 import pickle
@@ -27,7 +27,7 @@ from sparsemargin.distributed._schema import Schema
 from sparsemargin.distributed._shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
 
-# Nearer to a threshold, rounding may rightly decide otherwise.
+# If a decision is closer to its threshold, rounding may change it.
 CLOSEST = 1e-11
 
 
@@ -39,7 +39,7 @@ def small_problems(draw):
     for _ in range(n_shards):
         m = draw(st.integers(1, 9))
         there = rng.random((m, n)) < 0.6
-        # Rows of one entry, once they are normalized, add up to nothing, where rounding decides.
+        # After normalization, rows with one entry can sum to 0, where rounding would decide.
         there[there.sum(axis=1) == 1] = True
         X = rng.standard_normal((m, n)) * there
         shards.append((X, rng.choice([-1, 1], m)))
@@ -50,7 +50,7 @@ def small_problems(draw):
 
 
 def in_parts(shards, n_parts):
-    """Of each part of an epoch, the rows of all shards."""
+    """The rows of all shards for each part of an epoch."""
     cuts = [[len(y) * part // n_parts for part in range(n_parts + 1)] for _, y in shards]
     return [
         [(X[cut[part] : cut[part + 1]], y[cut[part] : cut[part + 1]])
@@ -94,7 +94,7 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
 @examples(60)
-def test_weights_with_variances_are_mixed_by_what_was_learned(
+def test_weights_with_variances_are_mixed_by_evidence(
     mixing, mixes, shards, r, max_loss, hypothesis
 ):
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
@@ -153,12 +153,12 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     how = parameters(name)
     serial = sparsemargin.fit_svmlight(path, **how)
     assert_same(fit_distributed([path], **how), serial)
-    # The row cache, which that fit has made, may be given itself.
+    # The row cache, which that fit has created, may be passed itself.
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
 def test_files_are_pairs_read_elsewhere(tmp_path):
-    """Here of shards that lack classes, so that each file numbers its labels differently."""
+    """Some shards lack classes, so that each file numbers its labels differently."""
     X, y = make_data(n_classes=3)
     shards = [(X[part], y[part]) for part in np.array_split(np.argsort(y, kind="stable"), 4)]
     paths = []
@@ -170,12 +170,12 @@ def test_files_are_pairs_read_elsewhere(tmp_path):
     files = fit_distributed(paths, cache_dir=tmp_path / "caches", **how)
     np.testing.assert_array_equal(files.coef_, pairs.coef_)
     assert files.classes_.tolist() == [0, 1, 2]
-    # Files of one name have row caches of their own, and none beside them.
+    # Files with equal names have separate row caches, and none next to the files.
     assert len(list((tmp_path / "caches").glob("part.svm.*.smcache"))) == 4
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["part.svm"]
 
 
-def test_a_row_cache_has_as_many_labels_a_row_as_it_was_made_with(tmp_path):
+def test_the_form_of_labels_is_fixed_by_the_row_cache(tmp_path):
     (tmp_path / "a.svm").write_text("1,2 1:1 2:1\n" + " 1:3\n" * 50 + "3 2:1\n")
     how = {"algo": "alma", "shuffle": False, "max_iter": 2}
     expected = fit_distributed([tmp_path / "a.svm"], multilabel=True, **how)
@@ -200,7 +200,7 @@ def test_epochs_without_corrections_count_in_averages(name):
     assert model._space.trials == 200 * 60
     again = fit_distributed(cut(X, y, 3), **{**how, "max_iter": None})
     np.testing.assert_array_equal(again._space.weights() != 0, model._space.weights() != 0)
-    # A mixture goes on learning.
+    # A mixture can be trained further.
     assert model.partial_fit(X, y)._space.trials == 201 * 60
 
 
@@ -235,8 +235,8 @@ def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
-def test_a_process_that_has_not_met_the_mixture_before_is_told_all_of_it(name):
-    """As a worker that comes late, or for another that died."""
+def test_a_process_without_the_mixture_gets_all_of_it(name):
+    """This happens on a worker that joins late, or that replaces a dead one."""
     shards = cut(*make_data(n_classes=3), 4)
     expected = fit_distributed(shards, **parameters(name))
     forget = HELD._of_fits.clear
@@ -245,7 +245,7 @@ def test_a_process_that_has_not_met_the_mixture_before_is_told_all_of_it(name):
 
 
 @pytest.mark.parametrize("algo", ["arow", "pnorm"])
-def test_features_that_no_row_has_change_no_bit_and_take_no_bytes(algo):
+def test_empty_features_have_no_effect_and_need_no_memory(algo):
     X, y = make_data(n_features=30)
     places = np.sort(np.random.default_rng(0).choice(2_000_000, 30, replace=False))
     wide = csr_matrix((X.data, places[X.indices], X.indptr), shape=(X.shape[0], 2_000_000))
@@ -265,8 +265,8 @@ MIXABLE = [
 
 @pytest.mark.parametrize("n_shards", [2, 4, 16])
 @pytest.mark.parametrize("algo", MIXABLE)
-def test_more_epochs_never_run_away(algo, n_shards):
-    """Where one label in twenty is wrong, and one class rare."""
+def test_more_epochs_do_not_increase_the_error(algo, n_shards):
+    """5 % of the labels are wrong, and one class is rare."""
     X, y = make_zipf_text(4000, 2000, n_classes=3, random_state=0)
     rng = np.random.default_rng(0)
     kept = (y != 2) | (rng.random(4000) < 0.1)
@@ -288,8 +288,8 @@ def test_more_epochs_never_run_away(algo, n_shards):
 
 
 @pytest.mark.parametrize("algo", some(["alma"], ["pnorm", "alma", "so"]))
-def test_two_shards_of_news_err_as_one_machine_does(algo):
-    """Which learns GCAT to the error of linear SVMs."""
+def test_two_shards_of_news_have_the_error_of_one_machine(algo):
+    """The fit learns GCAT with the error of linear SVMs."""
     folder = data_folder("rcv1_subsets_topics.svm.bz2", "rcv1_topics.txt")
     news = {"source": "sample", "data_home": folder}
     X, y = load_rcv1("GCAT", return_X_y=True, **news)
@@ -301,7 +301,7 @@ def test_two_shards_of_news_err_as_one_machine_does(algo):
 
 
 @pytest.mark.parametrize("p", [2, 5])
-def test_what_differs_is_sent_where_that_is_shorter(p):
+def test_differences_are_sent_if_they_are_shorter(p):
     rng = np.random.default_rng(0)
     rows = [rng.choice(20_000, 8, replace=False) for _ in range(60)]
     indptr = np.arange(61) * 8
@@ -325,14 +325,14 @@ def test_rows_of_any_length_are_mixed_alike(exponent, p):
 
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("size", [1e35, 1e37])
-def test_mixtures_that_no_float32_holds_are_told(size):
+def test_mixtures_that_overflow_float32_raise_an_error(size):
     X, y = make_data(600)
     shards = cut((X * size).astype(np.float32), y, 2)
     with pytest.raises(ValueError, match=r"exceeds float32\. Rescale rows"):
         fit_distributed(shards, algo="perceptron", random_state=0)
 
 
-def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
+def test_steps_that_overflow_are_reported_with_their_row(tmp_path):
     X, y = make_data(90, 400)
     how = {"algo": "pnorm", "p": 60, "normalize": False, "shuffle": False}
     shards = [(X, y), (X * 1e-300, y)]
@@ -342,7 +342,7 @@ def test_steps_that_no_vector_holds_are_told_with_their_row(tmp_path):
 
 
 def received_anywhere(value):
-    """As by Dask, with arrays at odd addresses."""
+    """Simulate Dask, which puts received arrays at any address."""
     buffers = []
     told = pickle.dumps(value, protocol=5, buffer_callback=buffers.append)
     moved = [memoryview(bytearray(1) + bytearray(each.raw()))[1:] for each in buffers]
@@ -350,13 +350,13 @@ def received_anywhere(value):
 
 
 @pytest.mark.parametrize("algo", ["pnorm", "so", "ho"])
-def test_what_is_received_may_lie_at_any_address(algo):
-    """Under the sanitizers, above all."""
+def test_received_models_may_have_any_alignment(algo):
+    """The sanitizers would report a misaligned access."""
     model = sparsemargin.fit_csr(*make_data(), algo, random_state=0)
     assert_same(received_anywhere(model), model)
 
 
-def test_shards_that_are_received_lie_where_their_types_may():
+def test_received_shards_are_aligned():
     X, y = make_data()
     one, many = (MatrixShard.of(X, labels) for labels in (y, np.eye(2, dtype=int)[y]))
     schema = Schema(40, 40, np.dtype(float), np.arange(2), None)
@@ -382,7 +382,7 @@ def test_shards_that_are_received_lie_where_their_types_may():
     ({"algorithm": "alma"}, "Unknown parameter"),
     ({"positive": 1}, "is of files"), ({"classes": [0, 1]}, "is of files"),
 ])  # fmt: skip
-def test_what_cannot_be_had_is_refused(how, words):
+def test_unsupported_options_raise_an_error(how, words):
     with pytest.raises(ValueError, match=words):
         fit_distributed(cut(*make_data(), 2), **{"algo": "alma", **how})
 
@@ -424,7 +424,7 @@ def test_bad_files_are_named(text, how, kind, words, tmp_path):
             fit_distributed([path], algo="alma")
 
 
-def test_shards_sorted_by_label_are_told_of_once(tmp_path):
+def test_shards_sorted_by_label_cause_one_warning(tmp_path):
     X, y = make_data(n_classes=3)
     order = np.argsort(y, kind="stable")
     shards = [(X, y), *((X[order], y[order]) for _ in range(2))]
@@ -442,7 +442,7 @@ def test_shards_whose_rows_are_shuffled_may_be_sorted():
     fit_distributed([(X[order], y[order])] * 2, algo="alma")
 
 
-def test_a_file_that_changes_between_epochs_is_told(tmp_path):
+def test_a_file_that_changes_between_epochs_raises_an_error(tmp_path):
     X, y = make_data()
     paths = write_each(tmp_path, cut(X, y, 2))
 
@@ -454,7 +454,7 @@ def test_a_file_that_changes_between_epochs_is_told(tmp_path):
         fit_distributed(paths, algo="alma", on_round=change)
 
 
-def test_shards_put_together_what_they_said_of_rows_before_learning_them():
+def test_outputs_of_progressive_validation_are_merged_over_shards():
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
     shards = cut(X[:900], y[:900], 3)
@@ -477,7 +477,7 @@ def test_shards_put_together_what_they_said_of_rows_before_learning_them():
 
 
 @pytest.mark.parametrize("mixes", [4, 5])
-def test_what_is_kept_of_parts_comes_in_their_order(mixes):
+def test_kept_outputs_of_parts_are_in_order(mixes):
     X, y = make_zipf_text(900, 500, random_state=0)
     shards, how = cut(X, y, 3), {"shuffle": False, "intercept_scaling": 0.3}
     model = fit_distributed(shards, algo="arow", mixes_per_epoch=mixes, max_iter=2, **how)

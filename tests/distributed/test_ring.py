@@ -1,4 +1,4 @@
-"""Labels that visit the shards one after the other: one machine's vectors, to the bit."""
+"""Vectors that visit the shards one after the other are bitwise equal to those of one machine."""
 
 import itertools
 
@@ -19,13 +19,13 @@ LEARNERS = {
 
 
 def in_turn(shards, first):
-    """All rows, those of one of the shards first."""
+    """All rows, starting with those of one of the shards."""
     turned = shards[first:] + shards[:first]
     return vstack([X for X, _ in turned], "csr"), np.concatenate([y for _, y in turned])
 
 
 def labels_of(model, n_shards):
-    """The labels that begin at each shard."""
+    """The vectors that begin at each shard."""
     cuts = [len(model.coef_) * s // n_shards for s in range(n_shards + 1)]
     return [slice(first, last) for first, last in itertools.pairwise(cuts)]
 
@@ -42,7 +42,7 @@ def assert_ring(model, shards, how):
     ("name", "n_shards", "n_classes"),
     pairwise(list(LEARNERS), [2, 3, 7], [2, 3, 5, 7, 12, 20]),
 )
-def test_each_label_is_that_of_one_machine_to_the_bit(name, n_shards, n_classes):
+def test_each_vector_is_bitwise_equal_to_that_of_one_machine(name, n_shards, n_classes):
     shards = cut(*make_data(150, n_classes=n_classes, dtype=np.float32), n_shards)
     how = {**LEARNERS[name], "max_iter": 2, "shuffle": False, "intercept_scaling": 1.0}
     assert_ring(fit_distributed(shards, mixing="ring", **how), shards, how)
@@ -63,12 +63,12 @@ def test_rows_of_many_labels_and_rows_that_are_shuffled():
     np.testing.assert_array_equal(model._fitted.rows_by_class, 2 * counted)
 
 
-def test_each_label_keeps_what_it_said_of_rows_before_it_learned_them():
+def test_vectors_keep_the_outputs_of_progressive_validation():
     shards = cut(*make_data(240, n_classes=5), 3)
     how = {"algo": "arow", "max_iter": 1, "shuffle": False, "intercept_scaling": 1.0}
     model = fit_distributed(shards, mixing="ring", **how)
     kept = model._fitted.progress
-    # The rows of all shards turn by turn, as they are as late.
+    # The rows of all shards alternately, which are equally late in the epoch.
     turns = np.arange(240).reshape(3, 80).T.ravel()
     for first, labels in enumerate(labels_of(model, 3)):
         alone = sparsemargin.fit_csr(*in_turn(shards, first), **how)._fitted.progress
@@ -82,7 +82,7 @@ def test_each_label_keeps_what_it_said_of_rows_before_it_learned_them():
     assert np.mean(told.argmax(axis=1) == y) > 0.6
 
 
-def test_a_ring_is_taken_where_there_are_enough_labels_and_goes_on_from_its_checkpoint(tmp_path):
+def test_a_ring_is_used_if_there_are_enough_labels_and_can_be_resumed(tmp_path):
     shards = cut(*make_data(n_classes=4), 4)
     how = {"algo": "alma", "max_iter": 3, "random_state": 0}
     whole = fit_distributed(shards, mixing="ring", **how)

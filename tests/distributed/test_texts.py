@@ -1,4 +1,4 @@
-"""Shards of texts, and the learner that is the default."""
+"""Shards of texts, and the default learner."""
 
 import numpy as np
 import pytest
@@ -36,7 +36,7 @@ def paths(tmp_path):
 
 @pytest.mark.parametrize("weights", [None, "balanced"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_default_is_what_one_machine_learns_with(n_classes, weights):
+def test_the_default_learner_is_that_of_one_machine(n_classes, weights):
     X, y = make_zipf_text(4000, 3000, n_classes=n_classes, random_state=0)
     how = {"random_state": 0, "class_weight": weights}
     alone = sparsemargin.fit_csr(X, y, **how)
@@ -47,7 +47,7 @@ def test_the_default_is_what_one_machine_learns_with(n_classes, weights):
     assert shards.get_params()["r"] == alone.get_params()["r"]
 
 
-def test_dense_rows_are_learned_by_what_fit_csr_takes():
+def test_dense_rows_use_the_learner_of_fit_csr():
     rng = np.random.default_rng(0)
     X = rng.standard_normal((300, 5)) @ rng.standard_normal((5, 30)) + 5
     outputs = X @ rng.standard_normal(30)
@@ -58,7 +58,7 @@ def test_dense_rows_are_learned_by_what_fit_csr_takes():
     assert type(fit_distributed(cut(X, y, 3), random_state=0)) is type(alone)
 
 
-def test_files_of_texts_are_what_fit_text_gives(paths):
+def test_files_of_texts_give_the_model_of_fit_text(paths):
     how = {"algo": "arow", "max_iter": 2, "random_state": 0}
     alone = sparsemargin.fit_text(paths[0], **how)
     model = fit_distributed(paths[:1], **how)
@@ -69,7 +69,7 @@ def test_files_of_texts_are_what_fit_text_gives(paths):
     assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
 
 
-def test_a_fit_that_is_cut_is_kept_and_resumed_with_its_vectorizer(paths, tmp_path):
+def test_an_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     how = {"max_iter": 3, "random_state": 0, "algo": "arow"}
     whole = fit_distributed(paths, **how)
     kept = tmp_path / "mail.model"
@@ -82,7 +82,7 @@ def test_a_fit_that_is_cut_is_kept_and_resumed_with_its_vectorizer(paths, tmp_pa
         assert_same(model[-1], whole[-1])
 
 
-def test_a_vectorizer_that_no_model_file_holds_is_refused_before_an_epoch(paths, tmp_path):
+def test_a_vectorizer_that_cannot_be_saved_is_rejected_before_training(paths, tmp_path):
     rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
     how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
     with pytest.raises(ValueError, match="is a function, which a model file can't hold"):
@@ -90,7 +90,7 @@ def test_a_vectorizer_that_no_model_file_holds_is_refused_before_an_epoch(paths,
     assert rounds == []
 
 
-def test_a_pattern_is_as_many_shards_as_there_are_files(paths, tmp_path):
+def test_a_pattern_gives_one_shard_per_file(paths, tmp_path):
     rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")
@@ -102,7 +102,7 @@ def test_a_pattern_is_as_many_shards_as_there_are_files(paths, tmp_path):
         fit_distributed(str(tmp_path / "*.csv"))
 
 
-def test_texts_in_memory_are_taken_with_a_vectorizer_or_without():
+def test_texts_in_memory_with_and_without_a_vectorizer():
     texts, labels = messages()
     pairs = [(texts[s::3], labels[s::3]) for s in range(3)]
     model = fit_distributed(pairs, random_state=0)

@@ -1,4 +1,4 @@
-"""AROW against its dense reference, and its variances wherever a model's state goes."""
+"""AROW against its dense reference, and its variances in copies, files, streams and blocks."""
 
 import numpy as np
 import pytest
@@ -37,7 +37,7 @@ def assert_same_as(model, runs, hypothesis, n_features, tolerance=1e-10):
 
 
 def assert_same(model, other):
-    """To the bit."""
+    """Assert that two models are bitwise equal."""
     for name in ("coef_", "intercept_", "n_corrections_"):
         one, same = (getattr(each, name) for each in (model, other))
         assert_array_equal(one.toarray() if hasattr(one, "toarray") else one, same)
@@ -69,7 +69,7 @@ def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted,
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
+def test_class_weights_divide_r_and_batches_change_no_bit(hypothesis):
     X, y = make_problem(200, n_classes=3)
     how = {"shuffle": False, "intercept_scaling": 0.5, "hypothesis": hypothesis}
     whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
@@ -95,9 +95,7 @@ def test_a_class_weight_makes_r_smaller_and_batches_change_no_bit(hypothesis):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
-    hypothesis, dtype, tmp_path, monkeypatch
-):
+def test_variances_are_kept_in_files_streams_and_blocks(hypothesis, dtype, tmp_path, monkeypatch):
     X, y = make_problem(200, n_classes=20)
     X = X.astype(dtype)
     how = {"hypothesis": hypothesis, "random_state": 0, "intercept_scaling": 0.5}
@@ -115,11 +113,11 @@ def test_variances_are_kept_in_files_streams_and_blocks_of_labels(
     assert_same(blocks.partial_fit(X, y), dense)
 
 
-def test_a_variance_of_a_feature_that_outweighs_all_others_keeps_its_digits():
+def test_the_variance_of_a_dominant_feature_keeps_its_digits():
     row = np.array([[1.0, 1e-6]])
     r = 1e-14
     how = {"fit_intercept": False, "normalize": False, "shuffle": False}
     model = AROWClassifier(r=r, **how).partial_fit(row, [1], classes=[0, 1])
-    # The variance falls by (r + others) / (r + output); 1 / variance - 1 is told.
+    # The variance is multiplied by (r + others) / (r + output); `gain` is 1 / variance - 1.
     gain = model._space.of_labels(model._space.gain)[0, 0]
     assert_allclose(gain, 1 / (r + 1e-12), rtol=1e-9)

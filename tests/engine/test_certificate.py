@@ -1,9 +1,8 @@
-"""What the estimators claim of the largest margin.
+"""The claims of the estimators about the largest margin.
 
-Against the dense references, over random sparse problems: the margin reached and its bound must be
-those of the same run. Against the largest margin itself, which `references.optimum` finds by a
-method of its own and proves to a relative 1e-8: the claims must hold it between them, over
-separable data from wide margins to narrow ones.
+Against the dense references, over random sparse problems, the margin and its bound must be those of
+the same run. Over separable data with wide and narrow margins, the claims must bracket the largest
+margin, which `references.optimum` finds by an independent method and proves to a relative 1e-8.
 """
 
 from contextlib import nullcontext
@@ -64,13 +63,14 @@ def test_the_margin_and_its_bound(rule, data, problem, extras, normalized):
     machine = data.draw(machines([rule]))
     runs, estimator = check_certificate(machine, problem, extras, normalized)
     m = len(problem.y)
-    # Epochs after one in which no machine corrects are not swept.
+    # Epochs after one without corrections of any machine are not run.
     at_rest = 2 + max(trial // m for run in runs for trial in [-m, *run.correcting_trials])
     assert estimator.n_iter_ == min(at_rest, max(run.n_trials // m for run in runs))
 
 
 def largest_margin_in_the_plane(rows):
-    """Return it of rows times their labels: it is along one of them, or across a difference."""
+    """Return the largest margin of rows times their labels: it is along one of them, or orthogonal
+    to a difference."""
     rows = rows.astype(np.longdouble)
     pairs = (rows[:, None] - rows[None]).reshape(-1, 2)
     across = np.column_stack([-pairs[:, 1], pairs[:, 0]])
@@ -102,7 +102,7 @@ def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
         assert bound >= largest - 1e-13 * np.hypot(*rows.T).max()
 
 
-def test_small_margins_of_float32_rows_are_proven_with_a_kernel_too():
+def test_small_margins_of_float32_rows_are_proven_with_kernels():
     X, y = np.array([[1, 5e-4], [-1, 5e-4], [-1, -5e-4], [1, -5e-4]], "f4"), [1, 1, 0, 0]
     model = ROMMAClassifier(
         kernel="poly", degree=1, gamma=1.0, coef0=0.0, tol=0.01, hypothesis="last",
@@ -142,7 +142,7 @@ OTHER_RUNS = {
 def test_the_bracket(name, data, problem, normalized):
     of_machine, of_extras = OTHER_RUNS[name]
     machine, extras = data.draw(of_machine), data.draw(st.builds(Extras, **of_extras))
-    # A radius is that of all rows, whatever a label makes of their classes.
+    # A radius refers to all rows, even if their class has weight 0.
     assume(machine.rule.normalize != "max" or extras.class_weight != {0: 0.0})
     with by_dot_products() if name == "by dot products" else nullcontext():
         check_certificate(machine, problem, extras, normalized)
@@ -181,7 +181,7 @@ def test_history_of_every_epoch(machine, problem, extras, normalized):
 )
 def test_soft_margin_objective(machine, problem, extras, normalized):
     runs = comparable_runs(machine, problem, extras)
-    # Where the margin or a deviation is near zero, rounding errors are what is divided by.
+    # If the margin or a deviation is near 0, rounding errors would be divided by it.
     assume(are_certified(runs) and all(abs(run.margin) > 1e-3 for run in runs))
     expected = np.array([soft_margin_objective(run) for run in runs]).astype(float)
     assume(np.abs(expected[[run.margin > 0 for run in runs]]).max(initial=0) < 1e6)
@@ -194,12 +194,12 @@ HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), 
 
 @cut_off
 @pytest.mark.parametrize("delta", [0.0, 0.5])
-def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
+def test_a_warm_start_with_the_same_rows_continues_the_proof(delta):
     rule = Machine(ROMMA(aggressive=True))
     cold = Extras(9, delta=delta).estimator(rule).fit(*HARD)
     model = Extras(4, delta=delta).estimator(rule, warm_start=True).fit(*HARD)
     model.set_params(max_iter=5).fit(HARD[0].copy(), HARD[1])
-    # Not to the bit: the two take the loop of dot products from different epochs on.
+    # The results are not bitwise equal, because the loop with dot products starts at other epochs.
     close = {"rtol": 1e-9, "atol": 1e-10 * abs(cold.theta_).max()}
     np.testing.assert_allclose(model.theta_, cold.theta_, **close)
     assert model.n_corrections_ == cold.n_corrections_
@@ -208,12 +208,12 @@ def test_a_warm_start_with_the_same_rows_goes_on_with_the_proof(delta):
 
 
 POWERS = [2.0, 4.0, 10.0]
-# Of each: p, the soft margin, whether rows are sparse, whether they are divided by their norms.
+# Each has p, the soft margin, whether rows are sparse, and whether they are divided by their norms.
 KINDS = list(product(POWERS, [0.0, 0.5], [False, True], [False, True]))
 SEEDS = range(some(len(KINDS), 200))
 ROUNDING = 1e-9
 
-# What ALMA may need in theory, of which it needs a tenth: a problem's corrections at 5 %.
+# Limit of ALMA's corrections for a problem at 5 %, in theory; in practice it needs a tenth.
 MOST_CORRECTIONS = 1e6
 
 
@@ -235,7 +235,7 @@ class Problem:
 
     @property
     def share(self):
-        """The largest margin as a part of what rows of norm 1 could have at most."""
+        """The largest margin relative to the largest possible one for rows of norm 1."""
         found = self.optimum(self.normalize)
         if self.normalize:
             return found.lower
@@ -255,13 +255,13 @@ class Problem:
         return estimator.set_params(**own | params).fit(self.X, self.y)
 
     def alma_corrections(self, alpha):
-        """The most that ALMA may make, by Theorem 3 of Gentile (2001)."""
+        """The largest number of corrections of ALMA, by Theorem 3 of Gentile (2001)."""
         return alma_corrections(self.share, alpha=alpha, p=self.p)
 
 
 def separated(rng, m, n, distance, sparse=False):
-    """Return rows that are moved along their own coordinates of a normal vector until they lie that
-    many of its lengths on their sides, and the sides."""
+    """Return rows and the sides of a hyperplane that they are on. Rows are moved along their
+    nonzero coordinates until their distance is at least `distance` lengths of the normal vector."""
     rows = rng.standard_normal((m, n))
     if sparse:
         rows *= rng.uniform(size=(m, n)) < rng.uniform(0.1, 0.6)
@@ -277,10 +277,10 @@ def separated(rng, m, n, distance, sparse=False):
 
 @cache
 def separable(seed):
-    """Return a problem, one of every kind in turn, that ALMA can solve to 5 % in a second."""
+    """Return a problem that ALMA solves to 5 % within a second; the seed selects the kind."""
     kind, rng = KINDS[seed % len(KINDS)], np.random.RandomState(seed)
     p, soft_margin, sparse, normalize = kind
-    # Every other time: with each value of each of the others.
+    # Every second seed; over all seeds, each value is combined with each value of the others.
     odd = (sum(map(bool, kind[1:])) + seed // len(KINDS)) % 2 == 1
     while True:
         distance = rng.choice([0.02, 0.1, 0.5, 2.0, 8.0])
@@ -290,13 +290,13 @@ def separable(seed):
             return problem
 
 
-# -- against the largest margin: fits that come to their end --------------------------------------
+# -- against the largest margin: fits that run to their end ---------------------------------------
 
 each_seed = pytest.mark.parametrize("seed", SEEDS)
 
 
 def assert_bracket(model, found, tol=None, rounding=ROUNDING):
-    """Check that the claims hold the truth between them and, where asked, that they are close."""
+    """Check that the claims bracket the true margin and, with `tol`, that they are close."""
     assert model.margin_ <= found.upper * (1 + rounding)
     assert model.margin_upper_bound_ >= found.lower * (1 - rounding)
     if tol is not None:
@@ -323,7 +323,7 @@ def test_alma_proves_five_percent(seed):
 
 @to_its_end
 @each_seed
-def test_alma_at_rest_keeps_to_its_theorem(seed):
+def test_converged_alma_satisfies_its_theorem(seed):
     """Gentile (2001), Theorem 3, part 1."""
     problem, alpha = separable(seed), 0.3
     model, found = alma(problem, alpha), problem.optimum(problem.normalize)
@@ -333,13 +333,13 @@ def test_alma_at_rest_keeps_to_its_theorem(seed):
     k = model.n_corrections_ + 1
     estimate = alma_margin_estimate(k, B=sqrt(8) / alpha, p=problem.p)
     assert estimate >= problem.share
-    # The proof bounds the sum of the steps from below, and so the certificate from above.
+    # The theorem bounds the sum of the steps from below, and thus the certificate from above.
     assert model.margin_ >= (1 - alpha) * model.margin_upper_bound_
 
 
 @to_its_end
 @each_seed
-def test_others_prove_what_is_asked(seed):
+def test_other_algorithms_prove_the_required_margin(seed):
     problem, tol = separable(seed), [0.05, 0.01, 0.001][seed % 3]
     estimator = MaxMarginClassifier(
         p=problem.p, normalize=problem.normalize, tol=tol, max_iter=None, random_state=seed
@@ -355,7 +355,7 @@ def test_others_prove_what_is_asked(seed):
         assert_bracket(fitted, problem.optimum(False), tol=of_p_2.tol)
 
 
-# -- against the largest margin: wherever a fit may be cut off ------------------------------------
+# -- against the largest margin: fits that may be stopped anywhere --------------------------------
 
 MAKERS = {
     "Perceptron": lambda p: PNormPerceptron(p=p, tol=1e-9, shuffle=False),
@@ -382,7 +382,7 @@ def measured(model):
 
 @cut_off
 @every_rule
-def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
+def test_the_bound_holds_for_all_rows_of_successive_fits(make, p):
     of_a_kind = {"narrow": 0.3, "wide": 1.0}
     rows = {
         name: separated(np.random.RandomState(int(p)), 30, 8, distance)
@@ -399,7 +399,7 @@ def test_rows_met_one_after_the_other_bound_the_margin_of_all(make, p):
         assert model.margin_upper_bound_ >= least
     with pytest.raises(ValueError, match=r"tol=0\.1 can't be had from a fit that goes on"):
         model.set_params(tol=0.1).fit(*rows["narrow"])
-    # The same rows again leave the bracket of a fit.
+    # After a second fit to equal rows, the bracket must hold as after one fit.
     model = make(p).set_params(**going_on | {"tol": 1e-9})
     model.fit(*rows["wide"]).fit(*rows["wide"])
     assert_bracket(model, largest_margin(*rows["wide"], p, normalize=measured(model)))

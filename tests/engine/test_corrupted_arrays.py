@@ -1,4 +1,4 @@
-"""Sparse matrices whose arrays don't go together are refused before anything reads them."""
+"""Sparse matrices with inconsistent arrays are rejected before they are used."""
 
 import inspect
 
@@ -25,7 +25,7 @@ def X():
 
 
 def put(name, place, value):
-    """Change one entry of an array; scipy reads and writes where that leads."""
+    """Change one entry of an array; scipy would read and write out of bounds."""
     return lambda X: getattr(X, name).__setitem__(place, value)
 
 
@@ -33,7 +33,7 @@ def turned(name, change):
     return lambda X: setattr(X, name, change(getattr(X, name)))
 
 
-# Of CSR itself, models/test_bad_input.py tries all pointers and indices that don't go together.
+# For CSR, models/test_bad_input.py tests all inconsistent pointers and indices.
 CORRUPTIONS = {
     "far pointer": put("indptr", -1, 2**30),
     "falling pointers": put("indptr", 2, 2**20),
@@ -52,7 +52,7 @@ CORRUPTIONS = {
 
 @pytest.mark.parametrize("format", [sp.csr_array, sp.csc_matrix, sp.bsr_matrix])
 @pytest.mark.parametrize("name", CORRUPTIONS)
-def test_a_fit_refuses_them(X, name, format):
+def test_fit_rejects_corrupted_arrays(X, name, format):
     bad = format(X)
     CORRUPTIONS[name](bad)
     with pytest.raises(ValueError, match=r"^X is (corrupted|of shape)"):
@@ -80,7 +80,7 @@ OTHERS = {
     "row between": coordinates(row=[0.5, 1.5]),
     "column too high": coordinates(col=[2**30, 0]),
     "fewer columns": coordinates(col=[0]),
-    # Scipy would write them all into an array for the columns.
+    # Scipy would write all of them into an array with the size of the number of columns.
     "longer list": as_(sp.lil_matrix, lambda X: X.data[0].extend([1.0] * 10**6)),
     "no list": as_(sp.lil_matrix, put("rows", 3, None)),
     "fewer lists": as_(sp.lil_matrix, turned("rows", lambda rows: rows[:2])),
@@ -93,13 +93,13 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("make", OTHERS.values(), ids=OTHERS)
-def test_other_formats_that_do_not_go_together_are_refused(X, make):
-    # "setting an array element": numpy's words where columns and rows are made one array.
+def test_corrupted_arrays_of_other_formats_are_rejected(X, make):
+    # "setting an array element" is numpy's message if columns and rows cannot form one array.
     with pytest.raises(ValueError, match=r"^X is corrupted: (?!setting)"):
         fit_csr(make(X), Y, "pnorm")
 
 
-def test_an_indicator_of_labels_is_looked_at_too(X):
+def test_a_corrupted_indicator_of_labels_is_rejected(X):
     indicator = sp.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), X.shape)
     model = ALMAClassifier().fit(X, indicator)
     for name in "far pointer", "far index", "no pointers", "fewer values":
@@ -123,8 +123,8 @@ WRAPPED = [(kind, size) for kind in (sp.csr_matrix, sp.csc_array, sp.bsr_matrix)
 
 
 @pytest.mark.parametrize(("kind", "size"), WRAPPED)
-def test_nothing_takes_unsigned_pointers_that_fall(X, kind, size):
-    """Differences of theirs wrap, so that they seem to rise."""
+def test_unsigned_decreasing_pointers_are_rejected(X, kind, size):
+    """Differences of unsigned pointers wrap, so the pointers would seem to increase."""
     bad, model = kind(X), ALMAClassifier(hypothesis="vote").fit(X, Y)
     bad.indptr = bad.indptr.astype(f"u{size}")
     bad.indptr[4] = np.iinfo(bad.indptr.dtype).max
@@ -143,14 +143,14 @@ def test_nothing_takes_unsigned_pointers_that_fall(X, kind, size):
         ALMAClassifier().fit(X, bad)
 
 
-def test_lists_of_labels_are_no_classes(X):
+def test_lists_of_labels_are_rejected_as_classes(X):
     model = PNormPerceptron(hypothesis="vote").fit(X, Y)
     for ask in margins, hypothesis_errors:
         with pytest.raises(ValueError, match=r"^y\[1\] = \[0, 1\] is no class, but a list of 2"):
             ask(model, X, [[0], [0, 1], []] * 10)
 
 
-def test_nothing_slices_them_for_splits_or_epochs(X):
+def test_corrupted_arrays_are_rejected_before_slicing(X):
     bad = X.copy()
     CORRUPTIONS["far pointer"](bad)
     model, splits = PNormPerceptron(), [(np.arange(20), np.arange(20, 30))]
@@ -179,7 +179,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("laid_out", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-def test_however_the_arrays_lie_the_model_is_the_same(X, laid_out, name):
+def test_the_model_does_not_depend_on_the_memory_layout(X, laid_out, name):
     odd = X.copy()
     setattr(odd, name, laid_out(getattr(X, name)))
     expected, model = (ALMAClassifier(random_state=0).fit(rows, Y) for rows in (X, odd))
@@ -188,8 +188,8 @@ def test_however_the_arrays_lie_the_model_is_the_same(X, laid_out, name):
     assert_array_equal(getattr(odd, name), getattr(X, name))
 
 
-def test_a_row_of_zeros_may_be_told_to_be_too_far_in_magnitude():
-    """Its intercept is, by its weight, from what the rows before have brought."""
+def test_a_row_of_zeros_may_be_reported_as_too_large():
+    """The weight of its intercept, which depends on the rows before, is too large."""
     X = sp.csr_matrix([[1.0, 0.0], [-1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     model = PNormPerceptron(p=8, normalize=False, intercept_scaling=1.0, shuffle=False, max_iter=3)
     with pytest.raises(ValueError, match=r"^Row \d of X, zero but for the intercept, leads to"):

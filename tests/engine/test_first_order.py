@@ -1,13 +1,13 @@
 """The first-order estimators against the dense references, over random sparse problems.
 
-Corrections must agree exactly and weights to a small part of the largest one. Where a decision of
-the reference lies within rounding of its threshold, the engine may decide it either way, and all
-that follows would differ: such examples are skipped, never allowed for in the tolerance. Scores
-that are zero in any arithmetic (nothing added up yet, or whole numbers cancelling) are no such
-case: they must be decided alike.
+Corrections must agree exactly, and weights up to a small fraction of the largest one. If a decision
+of the reference is within rounding of its threshold, the engine may decide differently, and all
+later steps may differ. Such examples are skipped; the tolerance does not allow for them. Scores
+that are 0 in any arithmetic (no terms yet, or cancelling integers) are not skipped: they must be
+decided in the same way.
 
-Rows come as they are stored, some with columns in any order and twice: they are learned as the rows
-they add up to. What is claimed of margins is in ``test_certificate.py``.
+Some rows have unsorted and duplicate columns; training must use the sums of duplicates. The claims
+about margins are tested in ``test_certificate.py``.
 """
 
 from contextlib import nullcontext
@@ -68,22 +68,22 @@ each_rule = pytest.mark.parametrize("rule", RULES)
 few_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
 )
-# In float32 rounding decides what opposite copies of a row leave.
+# In float32, rounding would decide what opposite copies of a row leave.
 narrow = problems(value_dtype=st.just("f4"), index_dtype=index_types, cancels=st.just(0.0))
 plain = st.builds(Extras, **augmentations)
 one_epoch = st.builds(Extras, **(augmentations | {"n_epochs": st.just(1)}))
-# Enough epochs for most runs to come to rest, or to the cancellation that inseparable rows bring.
+# Enough epochs for most runs to converge, or to show the cancellation of inseparable rows.
 many_epochs = st.builds(Extras, **(augmentations | {"n_epochs": st.integers(4, 30)}))
 
 
 def all_extras(rule):
-    """Return a strategy of all that may be added to a run of the rule."""
+    """Return a strategy of everything that may be added to a run of the rule."""
     chosen = augmentations | {"n_epochs": partial_epochs}
     if rule not in OF_P_2:
         class_weights = [None, {0: 0.5, 1: 3.0}, {1: 2.0}, "balanced"]
         weights = {"weighted": st.booleans(), "class_weight": st.sampled_from(class_weights)}
         chosen = chosen | weights
-    # What "balanced" means beside sample weights is not the references' to say.
+    # The references do not define "balanced" together with sample weights.
     return st.builds(Extras, **chosen).filter(
         lambda extras: not (extras.weighted and extras.class_weight == "balanced")
     )
@@ -103,11 +103,11 @@ def test_every_hypothesis(rule, data, problem, normalized, random_state):
     problems(cancels=st.sampled_from([1.0, 2.0**-10])),
     st.booleans(),
 )
-def test_averages_where_a_vector_comes_back_to_nothing(machine, problem, normalized):
+def test_averages_with_a_vector_that_returns_to_zero(machine, problem, normalized):
     check_weights(machine, problem, Extras(), "average", normalized)
 
 
-# At p = 2 the state is float32 as well; else the tolerance leaves room for float32 coefficients.
+# With p = 2 the state is float32 as well; otherwise, the tolerance allows float32 coefficients.
 @pytest.mark.parametrize(
     ("rule", "powers", "tolerance"),
     [(rule, [2.0], 1e-4) for rule in RULES]
@@ -122,7 +122,7 @@ def test_float32_rows(rule, powers, tolerance, data, problem, extras, which):
 
 
 @pytest.mark.xfail(reason="A row over its norm is off by a rounding, which a third row then takes.")
-def test_of_rows_that_cancel_when_divided_by_their_norms_nothing_is_left():
+def test_rows_that_cancel_after_normalization_leave_zero():
     X = sp.csr_matrix([[0.42172772], [0.5343732], [-0.41388074]], dtype=np.float32)
     model = PNormPerceptron(p=2.5, fit_intercept=False, max_iter=1, shuffle=False)
     assert model.fit(X, [1, 0, 1]).n_corrections_ == 3
@@ -157,7 +157,7 @@ def test_many_labels_a_row(machine, problem, n_labels, extras, hypothesis):
     assert_same_weights(model, problem, runs, expected, 1e-10)
 
 
-# With steps and thresholds that are exact as well, no example is skipped.
+# Steps and thresholds are exact as well, so no example is skipped.
 whole_number_rules = st.builds(
     MarginPerceptron,
     margin=st.sampled_from([0.0, 0.5, 1.0, 4.0, 20.0]),
@@ -191,8 +191,8 @@ def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, ex
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
 def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
-    """Every row is learned, and then the other way round, with others on other features; the last
-    feature none has."""
+    """Every row is used for training, and then its opposite, with other rows on other features in
+    between. No row has the last feature."""
     rng = np.random.RandomState(0)
     rows, order = rng.randint(-9, 10, (20, 6)), rng.permutation(20)
     X = np.zeros((80, 10))
@@ -202,7 +202,7 @@ def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
     points[:20, 6:9] = 0
     run = run_reference(X, y, MarginPerceptron(margin=1e9))
     assert (run._scores(points) == 0).any()
-    # By the factor all products are rounded, and no sign changes.
+    # The factor rounds all products, but does not change any sign.
     how = {"kernel": kernel, "gamma": 0.1, "degree": 1, "coef0": 0.0, "fit_intercept": False}
     how |= {"max_iter": 1, "hypothesis": "vote", "shuffle": False}
     model = MarginClassifier(margin=1e9, **how).fit(X, y)
@@ -214,8 +214,8 @@ def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
 def draws(estimator, row, n_draws):
     """Return the outputs of one row for many draws of a slice.
 
-    A draw may depend on the row and on nothing else, so the row is stretched a little each time,
-    and its output shrunk back.
+    A draw depends only on the row, so the row is scaled slightly differently each time, and its
+    output is scaled back.
     """
     factors = 1 + np.arange(n_draws) / n_draws
     return estimator.decision_function(sp.csr_matrix(factors[:, None] * row)) / factors
@@ -224,7 +224,7 @@ def draws(estimator, row, n_draws):
 @pytest.mark.parametrize("p", [2.0, 6.0])
 def test_random_time_slices_are_uniform_and_drawn_per_row(p):
     problem = make_problem(5, 30, 8, 1.0, 0.2)
-    # Only the first slice is of w_1 = 0, and only the last two are of what the last trial makes.
+    # Only the first slice has w_1 = 0, and only the last two have the result of the last trial.
     problem.X.data[: problem.X.indptr[1]] = 0
     problem.y[-1] = 1 - problem.y[-1]
     machine, extras = Machine(ALMA(alpha=0.9), p), Extras(n_epochs=2)
@@ -249,7 +249,7 @@ def test_random_time_slices_are_uniform_and_drawn_per_row(p):
     assert not np.array_equal(again, other)
 
 
-# CRAMMA, and ALMA by the largest norm, measure a fit's rows beforehand.
+# CRAMMA, and ALMA with the largest norm, measure the rows of a fit in advance.
 streamed_rules = st.one_of(
     RULES["Perceptron"],
     RULES["ALMA"].filter(lambda rule: rule.normalize != "max"),
@@ -316,7 +316,8 @@ def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, h
     ],
 )
 def test_alma_makes_the_corrections_that_its_paper_quotes(p, alpha, noise, quoted):
-    """Gentile (2001), section 4.4, for the artificial data of Table 6, three features relevant."""
+    """Gentile (2001), section 4.4, for the artificial data of Table 6 with three relevant
+    features."""
     n_corrections = []
     for seed in range(3):
         X, y, *_ = make_alma_target(n_test=1, n_relevant=3, noise=noise, random_state=seed)
@@ -331,7 +332,7 @@ def test_alma_makes_the_corrections_that_its_paper_quotes(p, alpha, noise, quote
 )
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize("exponent", [-500, -60, 500])
-def test_rules_without_a_unit_do_not_see_the_scale_of_the_rows(rule, power, hypothesis, exponent):
+def test_scale_invariant_rules_ignore_the_scale_of_the_rows(rule, power, hypothesis, exponent):
     problem = make_problem(5, 30, 8, 0.5, 0.2)
     fitted = Extras(5).fit(Machine(rule), problem, hypothesis=hypothesis)
     problem.X.data = np.ldexp(problem.X.data, exponent)
@@ -344,8 +345,8 @@ def test_rules_without_a_unit_do_not_see_the_scale_of_the_rows(rule, power, hypo
 
 
 def least_margin_rate(problem):
-    """Delta / sqrt(m) is a margin in the extended space (eq. 27), and Table 4 takes 1.7 times it
-    in units of R."""
+    """Delta / sqrt(m) is a margin in the extended space (eq. 27); Table 4 uses 1.7 times it in
+    units of R."""
     R = np.sqrt(problem.X.power(2).sum(axis=1).max() + 3.0**2 + 0.5**2)
     return 1.7 * 0.5 / (R * np.sqrt(len(problem.y)))
 
@@ -388,10 +389,10 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
 @pytest.mark.parametrize(
     ("aggressive", "rows", "y", "expected"),
     [
-        # No margin is left: it begins again.
+        # No margin is left, so it restarts.
         (False, [[1.0, 0.0], [0.0, 1e-13], [1.0, 0.0]], [1, 1, 0], [-1, 0]),
         (False, [[1.0, 0.0], [0.0, 1e-11], [1.0, 0.0]], [1, 1, 0], [-1, 1e11]),
-        # (2,0)/4 scores exactly 1 on (2,0), and (1,0), which scores 1/2, makes it forget.
+        # (2,0)/4 has score 1 on (2,0), and (1,0), whose score is 1/2, causes a restart.
         (True, [[2.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, -1.0]], [1, 1, 1, 0], [1, 1]),
     ],
 )

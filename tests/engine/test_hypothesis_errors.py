@@ -1,4 +1,4 @@
-"""Every hypothesis at moments of one run, against models trained afresh up to each moment."""
+"""Every hypothesis at intermediate states of a run, against models trained only up to there."""
 
 from functools import partial
 from itertools import product
@@ -21,7 +21,7 @@ from sparsemargin import (
 from sparsemargin._engine.replay.replayed import points_of
 from sparsemargin.evaluation import hypothesis_errors
 
-# Models of a few trials warn that they have not converged.
+# Models with few trials warn that they have not converged.
 pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
 
 MOMENTS = [0.01, 0.5, 1.3, 2.5]
@@ -47,7 +47,7 @@ SPACES = {
     "rbf": {"kernel": "rbf"},
 }
 VOTE = {"hypothesis": "vote"}
-# Each with two classes or three in turn.
+# Each has two or three classes, alternately.
 CASES = [
     (rule, space, 2 + i % 2)
     for i, (rule, space) in enumerate(product(RULES, SPACES))
@@ -56,7 +56,7 @@ CASES = [
 
 
 def make_problem(n_classes=2, m=90, n=12, noise=0.1):
-    """Return sparse rows, names of their labels, and rows and names to test on."""
+    """Return sparse rows, names of their labels, and test rows with names."""
     problem = first_order.make_problem(0, m + 40, n, 0.6, noise, n_classes)
     X, names = problem.X, np.array(["cow", "ant", "bee"])[problem.y]
     return X[:m], names[:m], X[m:], names[m:]
@@ -79,7 +79,7 @@ def outputs_at_moments(model, X_test, trials):
 
 
 def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
-    """Compare a fitted model with models trained afresh."""
+    """Compare a fitted model with models trained from scratch."""
     X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
     trials = [max(1, round(moment * model._fitted.trials_per_epoch)) for moment in moments]
@@ -99,7 +99,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
 
 
 @pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
-def test_as_if_trained_afresh(rule, space, n_classes):
+def test_errors_equal_those_of_models_trained_up_to_each_moment(rule, space, n_classes):
     data = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
     model = clone(RULES[rule]).set_params(**parameters, **SPACES[space])
@@ -129,7 +129,7 @@ def test_logs_of_three_classes(name):
 
 
 @pytest.mark.parametrize("space", ["linear", "rbf"])
-def test_passes_not_made_count(space):
+def test_skipped_epochs_count(space):
     data = make_problem(m=60, n=20, noise=0)
     model = PNormPerceptron(max_iter=500, random_state=0, **VOTE, **SPACES[space])
     assert model.fit(*data[:2]).n_iter_ < 500
@@ -149,7 +149,7 @@ def test_rows_of_weight_zero_are_no_trials_and_fits_go_on():
 
 @pytest.mark.parametrize("p", [2, 10])
 def test_averages_that_would_cancel(p):
-    # Early vectors outweigh later ones a million times over, and most points are touched rarely.
+    # Early vectors outweigh later ones by a factor of a million, and most points change rarely.
     X, *others = make_problem(m=400, n=60)
     data = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis])), *others
     how = {"normalize": False, "normalize_hypotheses": True, "random_state": 0, **VOTE}
@@ -191,7 +191,7 @@ def test_points_beyond_one_replay(monkeypatch):
             np.testing.assert_array_equal(parts.errors[name], errors)
 
 
-def test_a_label_that_the_model_has_not_met_is_an_error():
+def test_an_unknown_label_is_counted_as_an_error():
     X, y, X_test, _ = make_problem(3)
     model = PNormPerceptron(max_iter=1, random_state=0, **VOTE).fit(X, y)
     unknown = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])

@@ -1,4 +1,4 @@
-"""``multi_class="joint"`` against a dense reference, and in all places a model comes to."""
+"""``multi_class="joint"`` against a dense reference, and in streams, files and copies."""
 
 from dataclasses import dataclass
 from itertools import pairwise
@@ -59,7 +59,7 @@ class Joint(Extras):
         return super().estimator(machine, multi_class="joint", **params)
 
     def rows_that_count(self, problem):
-        """Return which rows are part of the data: those of no weight of any kind are none."""
+        """Return which rows are part of the data: those whose weights are not 0."""
         weights = self.sample_weight(problem) if self.weighted else np.ones(len(problem.y))
         of_classes = self.class_weight or {}
         return (weights > 0) & np.array([of_classes.get(c, 1) > 0 for c in problem.y])
@@ -77,7 +77,7 @@ joint_machines = machines(WITH_WEIGHTS, POWERS)
 
 
 def assert_same(fitted, reference, expected, rho, tolerance):
-    """Compare corrections, weights and dual vector; expected is the hypothesis."""
+    """Compare corrections, weights and dual vector; `expected` is the hypothesis."""
     assert type(fitted.n_corrections_) is int
     assert fitted.n_corrections_ == reference.n_corrections
     error = tolerance * float(np.abs(expected).max())
@@ -96,7 +96,7 @@ def assert_same(fitted, reference, expected, rho, tolerance):
 @examples(140)
 @given(joint_machines, st.data(), extras, st.booleans())
 def test_either_hypothesis(dtype, tolerance, machine, data, extras, normalized):
-    """But where a decision lay within rounding of another."""
+    """Examples are skipped if a decision is within rounding of another."""
     normalized &= dtype == "f8"
     problem = data.draw(several_classes(value_dtype=st.just(dtype), index_dtype=index_types))
     reference = extras.run(machine, problem)
@@ -117,7 +117,7 @@ def test_either_hypothesis(dtype, tolerance, machine, data, extras, normalized):
     several_classes(n=st.integers(2, 5), integers=st.just(True)),
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 0.5])),
 )
-def test_exact_ties_are_mistakes_and_the_lowest_of_equal_rivals_moves(problem, extras):
+def test_exact_ties_are_mistakes_against_the_first_tied_class(problem, extras):
     machine = Machine(Perceptron(normalize=False), 2.0)
     reference = extras.run(machine, problem)
     fitted = extras.fit(machine, problem, hypothesis="last")
@@ -140,14 +140,14 @@ def test_certificate(machine, problem, extras, normalized):
     assert fitted.margin_upper_bound_ == pytest.approx(float(min(reference.bounds)), rel=1e-9)
     assert fitted.margin_ <= fitted.margin_upper_bound_ * (1 + 1e-12)
     assert len(fitted.history_["margin"]) == np.ceil(fitted.n_iter_)
-    # The rows' margins in the distribution are those that the certificate is made of.
+    # The margins of the distribution are those of the certificate.
     normalize = machine.rule.normalize is True
     of_rows = margins(fitted, problem.X[counts], codes, normalize=normalize)
     assert of_rows[rows.any(axis=1)].min() == pytest.approx(fitted.margin_, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("p", [6.0, 21.5])
-def test_long_runs_stay_exact_though_early_weights_dwarf_later_ones(p):
+def test_long_runs_are_exact_despite_huge_early_weights(p):
     problem, machine = make_problem(1, 1000, 12, 0.5, 0.3, n_classes=3), Machine(Perceptron(), p)
     extras = Joint(n_epochs=3, rho=1.0)
     reference, fitted = extras.run(machine, problem), extras.fit(machine, problem)
@@ -175,13 +175,13 @@ def test_a_proven_margin_ends_a_fit():
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 1.0])),
     vectors,
 )
-def test_two_classes_are_the_lone_vector_up_to_a_factor(machine, problem, extras, hypothesis):
+def test_two_classes_equal_the_single_vector_up_to_a_factor(machine, problem, extras, hypothesis):
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9)
     fitted = extras.fit(machine, problem, hypothesis=hypothesis)
     assert fitted.n_corrections_ == reference.n_corrections
     first, second = getattr(reference, hypothesis)().astype(float)
-    # One is the other's opposite: W.Phi / ||Phi||_p is w.x / ||x||_p.
+    # The vectors are opposite: W.Phi / ||Phi||_p is w.x / ||x||_p.
     np.testing.assert_allclose(first, -second, rtol=1e-12, atol=1e-15)
     expected = 2 * second / 2 ** (1 / reference.p)
     error = 1e-10 * np.abs(expected).max()
@@ -213,7 +213,7 @@ def test_batches_and_a_loaded_model_are_one_epoch_to_the_bit(p, hypothesis, tmp_
     {"algo": "alma", "hypothesis": "last", "normalize": "running"},
 ])  # fmt: skip
 def test_files_are_learned_as_matrices_are(options, tmp_path, monkeypatch):
-    """By many blocks, from one to the next of which the features grow."""
+    """The files have many blocks, and the number of features grows between them."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 512)
     problem = make_problem(3, 300, 400, 0.02, 0.2, n_classes=4)
     dump_svmlight_file(problem.X, problem.y, str(tmp_path / "rows.svm"), zero_based=False)
@@ -234,8 +234,8 @@ wide_longdouble = pytest.mark.skipif(
 
 
 def met_by_tiny_features(seed):
-    """Return rows that have a large feature of their own each, and small ones in common, to which
-    all that the first passes know of other rows belongs; and labels."""
+    """Return rows and labels. Each row has a large feature that no other row has, and small common
+    features, which alone transfer what early epochs learn to other rows."""
     rng = np.random.RandomState(seed)
     small = 1e-3 * rng.choice([-1, 1], (60, 5)) * rng.uniform(0.2, 1, (60, 5))
     y = rng.permutation(np.arange(60) % 4)
@@ -245,7 +245,7 @@ def met_by_tiny_features(seed):
 @wide_longdouble
 @pytest.mark.parametrize("p", [21.5, 64.0])
 @pytest.mark.parametrize("rule", [Perceptron(), ALMA()])
-def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
+def test_classes_whose_outputs_underflow_are_distinguished(rule, p):
     for seed in range(3):
         rows, y = met_by_tiny_features(seed)
         reference = run_joint(rows, y, rule, p, n_epochs=2)
@@ -265,7 +265,7 @@ def test_rivals_whose_outputs_underflow_are_told_apart(rule, p):
         ({"multi_class": "crammer"}, "'multi_class' parameter .* among {'joint', 'ovr'}"),
     ],
 )
-def test_what_no_joint_machine_has_is_refused(params, message):
+def test_options_without_a_joint_form_raise_an_error(params, message):
     problem = make_problem(0, 50, 5, 1.0, 0.0, n_classes=3)
     model = ALMAClassifier(multi_class="joint", warm_start=True).fit(problem.X, problem.y)
     for way in clone(model).fit, clone(model).partial_fit:

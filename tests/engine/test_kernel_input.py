@@ -1,4 +1,4 @@
-"""What kernels take: their parameters, precomputed matrices, functions, and rows."""
+"""The input of kernels: their parameters, precomputed matrices, functions, and rows."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 def assert_refused(model, X, y, *words):
-    """The model refuses to learn from X and y, saying so in these words, and stays unfitted."""
+    """Assert that fit raises an error with these words, and that the model stays unfitted."""
     with pytest.raises(ValueError) as refusal:  # noqa: PT011
         model.fit(X, y)
     for word in words:
@@ -60,7 +60,7 @@ def test_gamma_of_a_stream_must_be_a_number(estimator):
     assert model.gamma_ == 1 / 5
 
 
-def test_gamma_is_scikit_learns_whatever_the_rows():
+def test_gamma_is_that_of_scikit_learn_for_all_forms_of_rows():
     X, y = make_rows()
     X[X < 0] = 0
     for rows in X, sp.csr_matrix(X), sp.csc_array(X), X + 1e8:
@@ -82,7 +82,7 @@ def spoiled(matrix, *places, value):
 
 @with_a_kernel
 @pytest.mark.parametrize("to_matrix", [np.asarray, sp.csr_matrix])
-def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
+def test_invalid_precomputed_matrices_raise_an_error(estimator, to_matrix):
     X, y = make_rows()
     K = gram(X)
     for matrix, *words in [
@@ -99,9 +99,9 @@ def test_a_precomputed_matrix_that_is_no_kernel(estimator, to_matrix):
 
 
 @with_a_kernel
-def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimator):
+def test_cross_validation_selects_rows_and_columns_of_a_kernel_matrix(estimator):
     X, y = make_rows(90)
-    X = np.round(16 * X) / 16  # so that products are exact, in whatever order they are added up
+    X = np.round(16 * X) / 16  # makes products exact in any order of summation
     model = estimator(random_state=0)
     of_rows = cross_val_score(clone(model).set_params(kernel=products), X, y, cv=3)
     model.set_params(kernel="precomputed")
@@ -109,10 +109,10 @@ def test_cross_validation_takes_rows_and_columns_of_a_precomputed_matrix(estimat
 
 
 @with_a_kernel
-def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row(estimator):
+def test_a_precomputed_matrix_must_be_square_and_symmetric(estimator):
     X, y = make_rows()
     K = gram(X)
-    # In more epochs over labels of chance, what differs by rounding goes its own way.
+    # With more epochs over random labels, small rounding differences would grow.
     params = {"kernel": "precomputed", "max_iter": 1, "random_state": 0}
     model = estimator(**params).fit(K * (1 + 1e-15 * np.tri(40)), y)
     assert_array_equal(model.predict(K[:5]), estimator(**params).fit(K, y).predict(K[:5]))
@@ -125,7 +125,7 @@ def test_a_precomputed_matrix_is_symmetric_up_to_rounding_and_has_a_column_a_row
 
 
 def spoiled_products(change, n_calls=0):
-    """Return a function whose values are a kernel's, and changed after so many calls."""
+    """Return a function with the values of a kernel, which are changed after n_calls calls."""
     calls = []
 
     def kernel(X, Z):
@@ -153,17 +153,17 @@ SPOILERS = {
 
 
 @with_a_kernel
-def test_callables_that_are_no_kernel(estimator):
+def test_callables_with_invalid_values_raise_an_error(estimator):
     X, y = make_rows()
     for name, spoiler in SPOILERS.items():
         word = {"lopsided": "symmetric"}.get(name, "kernel")
         assert_refused(estimator(kernel=spoiled_products(spoiler)), X, y, word)
-    # A product of sparse rows is one itself.
+    # A product of sparse rows is sparse.
     assert_refused(estimator(kernel=products), sp.csr_matrix(X), y, "products", ".toarray()")
 
 
 @with_a_kernel
-def test_callables_that_go_wrong_later(estimator):
+def test_callables_that_fail_later_raise_an_error(estimator):
     X, y = make_rows(600)
     model = estimator(kernel=products).fit(X, y)
     before = model.decision_function(X)
@@ -193,7 +193,7 @@ def test_callables_get_rows_as_they_were_given(estimator):
     assert set(seen) == {("csr", "csr", 5, 5)}
 
 
-def test_what_a_callable_does_to_its_rows_does_not_reach_the_pool():
+def test_a_callable_cannot_modify_the_support_set():
     X, y = make_rows(300)
 
     def careless(A, B):

@@ -1,4 +1,4 @@
-"""Models over a kernel: their pool, what they tell, how they travel, and what goes wrong."""
+"""Models with kernels: their support set, attributes, copies, and errors."""
 
 import _thread
 from concurrent.futures import ThreadPoolExecutor
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 @first_order
-def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
+def test_a_full_pool_raises_an_error_and_changes_nothing(estimator):
     X, y = make_rows(300, n_classes=3)
     model = estimator(kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, max_support=20)
     with pytest.raises(ValueError, match="max_support=20"):
@@ -49,7 +49,7 @@ def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
         model.fit(X, y)
     assert_array_equal(model.decision_function(X), before)
     assert_array_equal(model.support_, support)
-    # What was refused is not numbered.
+    # Rejected rows do not get numbers.
     model.set_params(when_full="skip").partial_fit(X, y)
     assert len(np.unique(model.support_)) == len(model.support_) == 20
 
@@ -57,7 +57,7 @@ def test_a_full_pool_is_an_error_that_leaves_the_model_as_it_was(estimator):
 @pytest.mark.parametrize("estimator", dict.fromkeys([PNormPerceptron, *FIRST_ORDER]))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("hypothesis", ["last", "vote"])
-def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
+def test_a_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
     X, y = make_rows(600, n_classes)
     params = {"kernel": "rbf", "gamma": 1.0, "max_iter": 1, "shuffle": False}
     free = estimator(hypothesis="last", **params).fit(X, y)
@@ -67,7 +67,7 @@ def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
     with pytest.warns(UserWarning, match="max_support"):
         bounded.fit(X, y)
     assert_array_equal(bounded.support_, free.support_[:20])
-    # In a single epoch, learning ends with the row that fills the pool.
+    # In a single epoch, nothing changes after the row that fills the pool.
     stop = bounded.support_[-1] + 1
     until = estimator(hypothesis="last", **params).fit(X[:stop], y[:stop])
     assert_array_equal(bounded.n_corrections_, until.n_corrections_)
@@ -76,12 +76,12 @@ def test_a_full_pool_may_pass_over_trials(estimator, n_classes, hypothesis):
     assert np.shape(bounded.n_passed_over_) == np.shape(bounded.n_corrections_)
     assert np.all(bounded.n_passed_over_ > 0)
     if hypothesis == "last" and n_classes == 2 and estimator is PNormPerceptron:
-        # Those that would have corrected.
+        # The skipped trials are those that would have made a correction.
         wrong = np.where(y == 1, 1, -1) * bounded.decision_function(X) <= 0
         assert bounded.n_passed_over_ == np.count_nonzero(wrong[stop:])
 
 
-# ROMMA soon has no mistakes left on so few.
+# ROMMA soon makes no more mistakes on so few rows.
 @pytest.mark.parametrize("estimator", [one for one in FIRST_ORDER if one is not ROMMAClassifier])
 def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
     X, y = make_rows(100)
@@ -106,7 +106,7 @@ def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
         ({"hypothesis": "random"}, ["coef_", "intercept_"], "'random' has no single weight"),
     ],
 )
-def test_what_a_model_does_not_have_it_says(estimator, params, missing, word):
+def test_missing_attributes_raise_an_explanatory_error(estimator, params, missing, word):
     if "hypothesis" in params and estimator not in FIRST_ORDER:
         pytest.skip("it has no such hypothesis")
     model = estimator(**params).fit(*make_rows())
@@ -131,7 +131,7 @@ def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_
         if not set(space) <= set(model.get_params()):
             continue
         model.set_params(**space)
-        # A row of zeros is a trial that can't correct.
+        # A row of zeros is a trial that cannot make a correction.
         model.partial_fit(np.zeros((1, 3)), [0], classes=range(n_classes))
         save_model(model, tmp_path / "a.model")
         assert read_summary(tmp_path / "a.model")["n_trials"] == 1
@@ -177,7 +177,7 @@ def test_rows_are_numbered_on_from_call_to_call(estimator):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 @pytest.mark.parametrize("at", range(1, 8))
-def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
+def test_a_kernel_that_raises_does_not_change_the_model(at, hypothesis):
     X, y = make_rows(300, n_classes=3)
     left = np.inf
 
@@ -188,7 +188,7 @@ def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
             raise ZeroDivisionError("none of ours")
         return X @ Z.T
 
-    # Steps so unlike each other that norms are worked out afresh, by the kernel, within a block.
+    # The steps differ so much that norms are recomputed, with the kernel, inside a block.
     weight = 10.0 ** np.linspace(-140, 140, len(X))
     model = PNormPerceptron(kernel=kernel, hypothesis=hypothesis)
     model.partial_fit(X[:100], y[:100], classes=[0, 1, 2], sample_weight=weight[:100])
@@ -201,7 +201,7 @@ def test_a_kernel_that_raises_leaves_the_model_as_it_was(at, hypothesis):
     assert_array_equal(model.decision_function(X), before)
 
 
-def test_outputs_that_are_no_numbers_are_refused():
+def test_outputs_that_are_not_finite_raise_an_error():
     X, y = make_rows(300, n_classes=3)
     model = MarginPerceptron(kernel="rbf", gamma=0.3, max_iter=3, eta=1e308, margin=1e308)
     model.fit(X, y)
@@ -218,7 +218,7 @@ def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
-def test_rows_to_predict_that_are_too_long_are_refused_by_number(hypothesis):
+def test_test_rows_that_are_too_long_are_reported_by_number(hypothesis):
     X, y = make_rows()
     model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
     model.fit(X, y)
@@ -245,10 +245,11 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     if in_blocks:
         monkeypatch.setattr(loop, "MEMORY", 0)
     params = {"kernel": "rbf", "gamma": 0.01, "shuffle": False}
-    # Labels of chance: without the interrupt this fit would go on for a very long time.
+    # The labels are random; without the interrupt this fit would run for a very long time.
     with pytest.warns(UserWarning, match="Interrupted"):
         model = PNormPerceptron(max_iter=10**7, **params).fit(X, y)
-    # A call makes some passes over one block; of three blocks, the fifth ends the second one twice.
+    # A call runs some epochs over one block. With three blocks, the fifth call ends the second
+    # block's second epoch.
     assert model.n_iter_ == ((600 + 512) / 600 if in_blocks else round(model.n_iter_))
     assert 1 < model.n_iter_ < 100
     expected = PNormPerceptron(max_iter=model.n_iter_, **params).fit(X, y)
@@ -256,7 +257,7 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
     assert_same_outputs(model, expected, X, 1e-9)
 
 
-def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
+def test_blas_limits_are_set_and_restored_from_any_thread():
     with single_blas():
         controller = ThreadpoolController().select(user_api="blas")
 
@@ -267,7 +268,7 @@ def test_any_thread_keeps_the_blas_to_itself_and_gives_it_back():
     with ThreadPoolExecutor(1) as another:
         another.submit(single_blas().__enter__).result()
         with single_blas():
-            # Who came first leaves first.
+            # The thread that came first leaves first.
             another.submit(single_blas().__exit__, None, None, None).result()
             assert threads() == {1}
     assert threads() == before

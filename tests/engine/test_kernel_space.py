@@ -1,7 +1,7 @@
 """The kernel space against the dense references, one by one over a Gram matrix.
 
-A decision of the reference that lies within rounding of its threshold may rightly go either way:
-such examples are skipped, never allowed for in the tolerance.
+If a decision of the reference is within rounding of its threshold, either result is right. Such
+examples are skipped; the tolerance does not allow for them.
 """
 
 from itertools import cycle, product
@@ -98,8 +98,8 @@ def test_vectors(case, problem, hypothesis, normalized):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("kernel", [None, PLAIN, *KERNELS], ids=repr)
-def test_a_vector_that_comes_back_to_nothing_counts_as_nothing(kernel, dtype):
-    """The second row takes the first one back; what its trial leaves is no part of the average."""
+def test_a_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
+    """The second row cancels the first one; the result of its trial is not part of the average."""
     how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
     how["fit_intercept"] = False
     if kernel:
@@ -129,7 +129,7 @@ def test_random_time_slices_are_shared_by_all_classes(
 
 
 def shuffled_trials(n_rows, n_epochs, random_state):
-    """Return the rows of all trials, as a fit with this seed takes them in the linear space."""
+    """Return the rows of all trials, in the order of a fit in the linear space with this seed."""
     seed = int(np.random.RandomState(random_state).randint(LARGEST_SEED))
     order, trials = np.arange(n_rows), []
     for epoch in range(n_epochs):
@@ -151,7 +151,7 @@ def test_shuffled_rows(machine, problem, n_epochs, hypothesis, random_state):
 
 
 def hard_problem(m, n_classes=2, seed=0, noise=0.3):
-    """Return rows of which many are corrected, whatever the kernel."""
+    """Return rows of which many are corrected with any kernel."""
     return make_problem(seed, m, n=10, density=0.6, noise=noise, n_classes=n_classes)
 
 
@@ -161,7 +161,7 @@ def hard_problem(m, n_classes=2, seed=0, noise=0.3):
 def test_across_the_borders_of_blocks(rule, form, monkeypatch):
     monkeypatch.setattr(loop, "BLOCK", 64)
     monkeypatch.setattr(loop, "MEMORY", 0)
-    # The kernels in turn.
+    # The kernels are used alternately.
     kernel = KERNELS[(RULES.index(rule) + FORMS.index(form)) % len(KERNELS)]
     machine = KernelMachine(rule, kernel=kernel, form=form)
     problem, extras = hard_problem(150), KernelExtras(2.3, rho=0.5, delta=0.5)
@@ -177,13 +177,13 @@ def test_across_the_borders_of_blocks(rule, form, monkeypatch):
 
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
-    """The norm is then worked out afresh, and t scaled anew."""
+    """The norm must then be recomputed, and t rescaled."""
     if in_blocks:
         monkeypatch.setattr(loop, "BLOCK", 16)
         monkeypatch.setattr(loop, "MEMORY", 0)
     machine, problem = KernelMachine(Perceptron(), kernel=KERNELS[0]), hard_problem(150)
     extras = KernelExtras(1, rho=0.5, delta=0.5)
-    # The norm passes 2**300 times the first step, and steps are then alike.
+    # The norm exceeds 2**300 times the first step; from then on, steps are equal.
     weights = 10.0 ** (3 * np.minimum(np.linspace(0, 183, 150), 91))
     in_fit, in_stream = (
         extras.runs(machine, problem, sample_weight=weights, first_call=first) for first in (150, 2)
@@ -199,8 +199,8 @@ def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
             assert_agrees(estimator, machine, problem, runs)
 
 
-def test_a_rule_begins_anew_in_any_block(monkeypatch):
-    """Aggressive ROMMA forgets all but a row of the vector's direction that is shorter."""
+def test_a_rule_can_restart_in_any_block(monkeypatch):
+    """Aggressive ROMMA restarts at a shorter row with the direction of its vector."""
     monkeypatch.setattr(loop, "BLOCK", 16)
     monkeypatch.setattr(loop, "MEMORY", 0)
     rows = np.linspace(1, 0.1, 150)[:, np.newaxis]
@@ -219,8 +219,8 @@ def test_a_rule_begins_anew_in_any_block(monkeypatch):
         assert_agrees(stream, machine, problem, runs)
 
 
-def test_what_a_rule_forgets_within_a_block_is_forgotten_in_the_next(monkeypatch):
-    """ROMMA begins anew at the third row, by whose block the first one had its coefficient."""
+def test_a_restart_within_a_block_applies_to_earlier_blocks(monkeypatch):
+    """ROMMA restarts at the third row; the first row has its coefficient from an earlier block."""
     monkeypatch.setattr(loop, "BLOCK", 3)
     monkeypatch.setattr(loop, "MEMORY", 0)
     X = sp.csr_matrix([[1.0, 0.0], [0.0, 1e-13], [1.0, 0.0], [1.0, 0.5], [-0.5, 1.0]])
@@ -245,7 +245,7 @@ def test_a_norm_of_rows_in_two_blocks_that_cancel(monkeypatch):
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 @pytest.mark.parametrize("rule", [MarginPerceptron(0.5), CRAMMA(0.5, 0.02), ROMMA()])
 def test_to_the_end(rule, delta):
-    # A narrow Gaussian separates whatever rows differ.
+    # A narrow Gaussian separates all distinct rows.
     machine = KernelMachine(rule, kernel=Kernel("rbf", gamma=2.0))
     extras, problem = KernelExtras(None, delta=delta), hard_problem(100)
     runs = extras.runs(machine, problem)
@@ -253,12 +253,12 @@ def test_to_the_end(rule, delta):
     estimator = extras.fit(machine, problem, hypothesis="last")
     assert_agrees(estimator, machine, problem, runs)
     assert estimator.n_iter_ == runs[0].n_trials / 100 > 1
-    # What it would go on to, it has come to.
+    # More epochs would not change the model.
     again = extras.estimator(machine, hypothesis="last").set_params(max_iter=1000)
     assert again.fit(problem.X, problem.y).n_corrections_ == runs[0].n_corrections
 
 
-# A bound is the root of what rows leave of each other, and so known to that of a few roundings.
+# A bound is the square root of a difference of rows, so its error is the root of some roundings.
 def assert_margins(estimator, runs, tolerance=6e-8):
     within = {"rtol": 0, "atol": tolerance * float(max(run.largest_size for run in runs))}
     for name in "margin", "margin_upper_bound":
@@ -267,7 +267,7 @@ def assert_margins(estimator, runs, tolerance=6e-8):
     assert np.all(estimator.margin_ <= np.multiply(1 + 1e-12, estimator.margin_upper_bound_))
 
 
-# By default ALMA and the Perceptron look for no margin.
+# With default settings, ALMA and the Perceptron have no certificate.
 certified = st.tuples(machines(bounding_rules), extras) | st.tuples(
     machines(),
     st.builds(
@@ -302,7 +302,7 @@ def test_soft_margin_objective(rule, kernel):
     machine, extras = KernelMachine(rule, kernel=kernel), KernelExtras(20, rho=0.5, delta=0.5)
     estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
     _, deviation = soft_margin_objective(run)
-    # Where no row falls short, rounding decides between a huge number and infinity.
+    # If no row falls short, rounding decides between a huge number and infinity.
     found, expected = (min(each, 1e9) for each in (estimator.relative_deviation_, float(deviation)))
     assert found == pytest.approx(expected, rel=1e-6)
     assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
@@ -346,7 +346,7 @@ def test_a_precomputed_kernel_has_margins_in_its_own_units(normalize_hypotheses)
     pairwise(FORMS, [Perceptron(normalize=False), MarginPerceptron(16.0)], [1, 2, 3]),
 )
 def test_exact_ties_are_mistakes(form, rule, degree):
-    # Lengths are powers of two, so that nothing is rounded when rows are divided by them.
+    # Lengths are powers of two, so that dividing rows by them is exact.
     problem = hard_problem(60)
     problem.X = sp.csr_matrix(np.random.RandomState(0).choice([-1.0, 1.0], (60, 4)))
     machine, extras = KernelMachine(rule, kernel=Kernel("poly", degree), form=form), KernelExtras(2)
@@ -357,7 +357,7 @@ def test_exact_ties_are_mistakes(form, rule, degree):
 
 
 def test_rows_with_few_of_many_features():
-    # Too many features to be kept with their zeros.
+    # The number of features is too large for dense rows.
     problem = make_problem(0, 100, n=600, density=0.03, noise=0.2)
     for kernel in KERNELS:
         for form in "named", "callable", "dense":

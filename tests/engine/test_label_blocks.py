@@ -1,5 +1,5 @@
-"""Labels that are learned in blocks are, to the bit, those of one dense space, and take the memory
-of what is not zero."""
+"""Vectors trained in blocks are bitwise equal to those of one dense space, and need memory only for
+nonzero numbers."""
 
 import pickle
 import signal
@@ -25,7 +25,7 @@ from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.io.model_files import load_model, save_model
 
-# ROMMA says that it has not come to its aim.
+# ROMMA warns that it has not converged.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
 N_ROWS, N_FEATURES, DENSE = 300, 250, 1 << 40
@@ -43,7 +43,7 @@ MACHINES = [
 
 @pytest.fixture
 def in_blocks(monkeypatch):
-    """Let more than sixteen labels that take more than so many bytes be learned in blocks."""
+    """Set the size above which more than sixteen vectors are trained in blocks."""
     return partial(monkeypatch.setattr, label_blocks, "DENSE_BYTES")
 
 
@@ -71,7 +71,7 @@ def fitted(machine, X, y, n_jobs=None):
     return clone(machine).set_params(**how).fit(X, y)
 
 
-# Room for 16 labels, and for up to 64.
+# Room for 16 vectors, and for up to 64.
 @pytest.mark.parametrize(
     ("machine", "size", "n_jobs"),
     pairs_of(MACHINES, [(17, 0), (40, 0), (103, 0), (103, 150_000)], [1, 2]),
@@ -91,7 +91,7 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_models_in_blocks_travel_and_learn_on(machine, in_blocks, tmp_path):
+def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, tmp_path):
     X, y = make_problem(40)
     in_blocks(0)
     model = fitted(machine, X, y)
@@ -120,7 +120,7 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     in_blocks(DENSE)
     model, dense = begun(), begun()
     dense.partial_fit(widened(dense, 1)[100:], y[100:])
-    # As many features as a dense model may have, and one more.
+    # The largest number of features of a dense model, and one more.
     in_blocks(model._space.nbytes)
     wider = widened(model, 1)
     assert type(model._space) is LabelBlocks
@@ -156,7 +156,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypothesis, in_blocks):
+def test_weights_stay_sparse_and_outputs_are_those_of_dense_weights(hypothesis, in_blocks):
     X, y = make_problem(40, np.float32)
     in_blocks(0)
     model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
@@ -167,7 +167,7 @@ def test_weights_stay_sparse_and_outputs_are_theirs_for_one_row_and_for_all(hypo
     assert issparse(model.densify().coef_)
 
 
-def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
+def test_states_with_invalid_positions_are_rejected(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
@@ -177,7 +177,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
     def held(**changes):
         return {**state, "held": [*others, {**last, **changes}]}
 
-    # One before the first, one beyond the last, falling, and a label that the last few have not.
+    # One before the first, one beyond the last, decreasing, and a vector missing in the last group.
     outside = at - 1 - at[0], at + 16 * (N_FEATURES + 1), at[::-1].copy(), at | 8
     refused = [(held(at=bad), "'at' does not rise, or leads elsewhere") for bad in outside]
     refused += [(held(**{n: last[n][1:]}), f"'{n}' is not an array") for n in ("t", "g", "acc")]
@@ -197,7 +197,7 @@ def test_states_that_lead_out_of_the_arrays_are_refused(in_blocks):
             LabelBlocks.__new__(LabelBlocks).__setstate__(bad)
 
 
-def test_a_copy_learns_nothing_from_the_original(in_blocks):
+def test_a_copy_is_independent_of_the_original(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
@@ -211,7 +211,7 @@ def test_a_copy_learns_nothing_from_the_original(in_blocks):
 
 @pytest.fixture
 def text(tmp_path):
-    """Rows of few features, which lie far apart."""
+    """Rows with few features, which are far apart."""
     rng = np.random.RandomState(0)
     X = random(200, 30, 0.3, format="csr", random_state=rng)
     X.resize(200, 100_000)
@@ -233,7 +233,7 @@ def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks
     assert_array_equal(blocks.coef_.toarray(), dense.coef_)
 
 
-def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks):
+def test_streams_in_blocks_respect_the_memory_limit(text, tmp_path, in_blocks):
     in_blocks(1 << 16)
     for given, told in (
         ({}, r"memory_limit has room for.* 34,722 features"),
@@ -241,7 +241,7 @@ def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks
     ):
         with pytest.raises(ValueError, match=told):
             fit_svmlight(text, "pnorm", memory_limit=10**7, **given)
-    # Every row corrects every label: what is held comes to more than one dense block.
+    # Every row corrects every vector, so the stored numbers exceed one dense block.
     dump_svmlight_file(*make_problem(40), str(tmp_path / "dense.svm"))
     in_blocks(0)
     limit = N_FEATURES * 16 * 18
@@ -261,7 +261,7 @@ def test_streams_in_blocks_keep_to_the_memory_there_is(text, tmp_path, in_blocks
     ],
     ids=repr,
 )
-def test_the_memory_of_weights_is_known_beforehand(model, dtype, in_blocks):
+def test_the_memory_of_weights_is_predicted(model, dtype, in_blocks):
     X, y = make_problem(40, dtype)
     n_coordinates = N_FEATURES + model.fit_intercept
     for on in (False, True):

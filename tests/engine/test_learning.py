@@ -1,5 +1,5 @@
-"""The loop over epochs: order, threads, stopping, going on; what a fit says, refuses and leaves
-behind where it comes to its aim, misses it or is interrupted."""
+"""The loop over epochs: order, threads, stopping and resuming; messages and errors of a fit; and
+its state after convergence, failure or an interrupt."""
 
 import _thread
 import re
@@ -44,13 +44,14 @@ POWERS = [2.0, 6.0]
 
 
 def make_contradiction():
-    """Return rows no hyperplane separates."""
+    """Return rows that no hyperplane separates."""
     X, y = make_problem()
     return sp.vstack([X, X], format="csr"), np.concatenate([y, 1 - y])
 
 
 def make_dense(m=60, n=8, noise=0):
-    """Return dense rows and labels of a hyperplane through the origin, the first of them wrong."""
+    """Return dense rows and labels of a hyperplane through the origin; the first `noise` are
+    wrong."""
     rng = np.random.default_rng(0)
     X = rng.standard_normal((m, n))
     y = (X @ rng.standard_normal(n) > 0).astype(int)
@@ -60,7 +61,7 @@ def make_dense(m=60, n=8, noise=0):
 
 @pytest.fixture
 def threads_at_once(monkeypatch):
-    """Let a fit take the threads that it may, however little there is to do."""
+    """Let a fit use all permitted threads, even for little work."""
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
 
 
@@ -89,9 +90,9 @@ def test_the_order_of_rows_comes_from_random_state():
     assert not np.array_equal(first.coef_, later.coef_)
 
 
-def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
-    # On orthogonal rows every row corrects once, whatever the order, and its correction is
-    # counted from its place on; so the average tells the order of the epoch.
+def test_every_epoch_is_reshuffled_and_uses_every_row_once(monkeypatch):
+    # On orthogonal rows every row corrects once in any order. Its correction counts in the average
+    # from its place on, so the average shows the order of the epoch.
     m = 30
     X, y = sp.identity(m, format="csr"), np.arange(m) % 2
     places, halves = [], []
@@ -108,7 +109,7 @@ def test_every_epoch_is_shuffled_anew_and_takes_every_row_once(monkeypatch):
     once = PNormPerceptron(max_iter=1, random_state=0, warm_start=True).fit(X, y)
     twice = PNormPerceptron(max_iter=2, random_state=0).fit(X, y)
     assert not np.array_equal(once.fit(X, y).theta_, twice.theta_)
-    # Whether passes are made in one call or in many.
+    # The result does not depend on whether epochs are run in one call or in several.
     model = PNormPerceptron(max_iter=4, random_state=0)
     in_one = model.fit(X, y).theta_
     monkeypatch.setattr(learning, "PRODUCTS_PER_CALL", 1)
@@ -136,8 +137,8 @@ def test_threads_and_parts_of_epochs_change_no_bit(
         assert_same_model(model.partial_fit(X, y), later)
 
 
-def test_no_call_runs_after_ctrl_c_in_the_start_of_a_thread(monkeypatch):
-    """The thread is then on its way, and the pool doesn't know it."""
+def test_no_call_runs_after_ctrl_c_at_the_start_of_a_thread(monkeypatch):
+    """The thread is starting at that time, and the pool does not know it."""
     start, started, begun, ended = threading.Thread.start, [], [], []
 
     def interrupted(thread):
@@ -172,8 +173,8 @@ def test_fractions_of_an_epoch(max_iter, n_trials):
 
 
 @pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
-def test_no_limit_ends_with_a_pass_without_corrections(estimator, hypothesis, p, monkeypatch):
-    monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would round otherwise
+def test_a_fit_without_limit_ends_when_no_row_is_corrected(estimator, hypothesis, p, monkeypatch):
+    monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would have other rounding errors
     X, y = make_dense()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
     model = estimator(max_iter=None, **params).fit(X, y)
@@ -207,7 +208,7 @@ def test_each_call_counts_its_epochs_and_trials():
 
 
 def test_parts_of_epochs_add_up():
-    # Passes over some of the rows make tenths of an epoch.
+    # Epochs over some of the rows count as tenths of an epoch.
     X, y = make_classification(30, 8, flip_y=0.2, random_state=2)
     with pytest.warns(ConvergenceWarning):
         model = MaxMarginClassifier(tol=0.001, random_state=0).fit(X, y)
@@ -221,12 +222,12 @@ def test_without_warm_start_a_fit_begins_anew():
     some = y < 2
     assert model.fit(sp.csr_matrix(X[some, :7]), y[some]).coef_.shape == (1, 7)
     model.set_params(warm_start=True).fit(X[:, :7], (y < 2).astype(int))
-    # And with it the classes are those of the first fit.
+    # With warm_start, the classes are those of the first fit.
     model.fit(X[some, :7], np.ones(some.sum()))
     assert_array_equal(model.classes_, [0, 1])
 
 
-def test_warm_start_takes_new_parameters_of_the_rule_and_no_others():
+def test_warm_start_accepts_new_parameters_of_the_rule_only():
     X, y = make_problem()
     model = ALMAClassifier(alpha=1.0, warm_start=True, shuffle=False, max_iter=1).fit(X, y)
     on_mistakes = model.n_corrections_
@@ -252,7 +253,7 @@ def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
 
 
 @pytest.mark.parametrize("hypothesis", [*VECTORS, "vote"])
-def test_a_label_that_waited_for_others_learns_on_as_it_would_alone(hypothesis):
+def test_a_vector_that_stopped_early_resumes_as_if_alone(hypothesis):
     X, y = make_problem(n_classes=3)
     model = PNormPerceptron(max_corrections=9, max_iter=3, hypothesis=hypothesis, shuffle=False)
     together = clone(model).fit(X, y)
@@ -276,7 +277,7 @@ def test_verbose_prints_a_line_an_epoch(capsys):
 
 
 @pytest.mark.parametrize("watched", [{"shuffle": False, "keep_history": True}, {"verbose": 1}])
-def test_watching_leaves_no_trace(watched, monkeypatch):
+def test_history_and_verbose_do_not_change_the_model(watched, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_dense(m=150, n=10)
     seen = MaxMarginClassifier(tol=1e-3, max_iter=None, random_state=0, **watched).fit(X, y)
@@ -287,7 +288,7 @@ def test_watching_leaves_no_trace(watched, monkeypatch):
 @pytest.mark.parametrize(
     "estimator", [*ESTIMATORS, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier]
 )
-def test_no_row_left_to_correct_is_no_proof(estimator):
+def test_an_epoch_without_corrections_proves_no_margin(estimator):
     model = estimator(hypothesis="last", max_iter=None, tol=0.01)
     with pytest.warns(ConvergenceWarning, match=r"no row is left to correct, at a margin proven"):
         model.fit(*make_dense())
@@ -304,12 +305,12 @@ def test_a_label_at_its_limit_has_not_converged(tol):
 
 
 @pytest.mark.parametrize("tol", [None, 0.9])
-def test_an_aim_that_is_reached_is_no_cause_for_warnings(tol, monkeypatch):
+def test_reaching_the_goal_causes_no_warning(tol, monkeypatch):
     X, y = make_dense()
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         MarginPerceptron(max_iter=None, tol=tol).fit(X, y)
-        # Nor is a proof that is found only at the end.
+        # A proof that is found only at the end causes no warning either.
         monkeypatch.setattr(learning, "PASSES_BETWEEN_CERTIFICATES", 1e9)
         model = MaxMarginClassifier(tol=0.01, max_iter=5000, random_state=0).fit(X, y)
     assert model.margin_ >= 0.99 * model.margin_upper_bound_
@@ -330,12 +331,12 @@ GROWING = {"max_updates": None}
     ],
     ids=["implicit", "dual", "soon done", "bounded", "n x n"],
 )
-def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(
+def test_a_slow_epoch_of_growing_cost_causes_one_early_warning(
     estimator, parameters, seconds, times, monkeypatch
 ):
     n_features = 200 if parameters.get("solver") == "primal" else 2000
     X, y = make_zipf_text(3000, n_features, noise=0.2, random_state=0)
-    # Every look at the clock finds it so many seconds later.
+    # Each reading of the clock is later by `seconds`.
     ticks = count(0, seconds)
     monkeypatch.setattr(matrix_loop.time, "perf_counter", lambda: float(next(ticks)))
     with warnings.catch_warnings(record=True) as told:
@@ -344,13 +345,13 @@ def test_a_slow_epoch_of_growing_cost_is_told_of_once_and_early(
     assert len(told) == times
     for warning in told:
         assert warning.filename == __file__
-        # The calls of the loop take as many trials as make them last alike: what is foretold at
-        # the first of them is that of quadratic growth, not of 4 seconds for so many trials.
+        # The calls of the loop have as many trials as give equal durations. The prediction at the
+        # first of them must assume quadratic growth, not 4 seconds for each such number of trials.
         assert int(re.match(TOLD, str(warning.message))[1]) > 2
 
 
-def test_a_forecast_is_that_of_mistakes_at_a_steady_rate_each_as_dear_as_those_before(monkeypatch):
-    # 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
+def test_a_forecast_assumes_mistakes_of_growing_cost(monkeypatch):
+    # There are 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
     one, other = (SimpleNamespace(most_updates=-1, updates=n) for n in (300, 0))
 
     def seconds():
@@ -376,7 +377,7 @@ def test_float32_rows_are_proven_in_float64():
         _ = bare.margin_upper_bound_
 
 
-def test_margins_above_their_bound_are_a_fault_of_the_library_or_of_the_kernel(monkeypatch):
+def test_margins_above_their_bound_raise_an_error(monkeypatch):
     K = [[1.0, 0.75, -0.5], [0.75, 1.0, 0.5], [-0.5, 0.5, 1.0]]
     assert np.linalg.eigvalsh(K).min() < -0.1
     model = MarginPerceptron(kernel="precomputed", max_iter=None, shuffle=False)
@@ -391,7 +392,7 @@ def test_margins_above_their_bound_are_a_fault_of_the_library_or_of_the_kernel(m
         )
 
 
-def test_steps_and_rates_that_no_float_can_hold_are_refused():
+def test_steps_and_rates_that_overflow_raise_an_error():
     for p in 2.0, 6.0:
         with pytest.raises(ValueError, match="Row 0 of X"):
             MaxMarginClassifier(p=p, shuffle=False).fit([[1e200, 1.0], [1.0, -1e200]], [1, 0])
@@ -402,7 +403,7 @@ def test_steps_and_rates_that_no_float_can_hold_are_refused():
             CRAMMAClassifier(beta=beta, delta=delta).fit(*make_dense())
 
 
-def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
+def test_rows_after_the_last_trial_are_checked():
     X, y = make_problem()
     X.data[-1] = np.nan
     for params in ({"max_iter": 0.1}, {"max_corrections": 1}):
@@ -417,7 +418,7 @@ def test_a_row_that_no_trial_reaches_is_checked_all_the_same():
     [
         (PNormPerceptron(hypothesis="last", n_jobs=1), 0, 2),
         (PNormPerceptron(hypothesis="average", soft_margin=1e-3, n_jobs=2), 0, 2),
-        # After ten epochs lines are rare, and calls of several passes: some over products kept.
+        # After ten epochs, lines are rare, and calls run several epochs: some with stored products.
         (MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2), 0, 11),
         (
             MarginPerceptron(hypothesis="last", margin=1e9, soft_margin=0.05, n_jobs=2),
@@ -431,7 +432,7 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     model.set_params(max_iter=None, verbose=1, warm_start=True)
     X, y = make_contradiction()
     y = np.where(np.arange(len(y)) % 3, y, 2)
-    # The timer starts once the loop runs, and without the interrupt this fit would never end.
+    # The timer starts once the loop runs; without the interrupt, this fit would never end.
     timer = threading.Timer(0.05, _thread.interrupt_main)
     with monkeypatch.context() as patch:
         patch.setattr("sys.stdout", InterruptingOutput(timer.start, at_line=line))
@@ -439,7 +440,7 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
             model.fit(X, y)
     n_corrections, theta = model.n_corrections_, model.theta_
     time.sleep(0.1)
-    # No thread learns on.
+    # No thread continues the training.
     assert_array_equal(model.theta_, theta)
     assert model.n_iter_ >= 2
     assert np.isfinite(model.decision_function(X)).all()
@@ -448,7 +449,7 @@ def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatc
     assert (model.n_corrections_ > n_corrections).all()
 
 
-def test_half_a_pass_without_a_correction_is_no_end():
+def test_half_an_epoch_without_a_correction_is_not_convergence():
     model = MarginPerceptron(hypothesis="last", max_iter=None, warm_start=True)
     model.fit([[1.0], [-1.0]], [1, 0])
     with pytest.warns(ConvergenceWarning, match="Stopped after 0.5 epochs"):
@@ -466,7 +467,7 @@ def test_ctrl_c_between_epochs_leaves_whole_epochs(monkeypatch):
     assert_same_model(model, streamed(PNormPerceptron(), X, y, n_passes=3))
 
 
-def test_ctrl_c_while_the_margin_is_taken_leaves_the_model_without_it(monkeypatch):
+def test_ctrl_c_during_certification_leaves_no_margin(monkeypatch):
     X, y = make_dense(m=50)
     model = ALMAClassifier(hypothesis="last", max_iter=None, shuffle=False)
     whole = clone(model).fit(X, y)
@@ -481,7 +482,7 @@ def test_ctrl_c_while_the_margin_is_taken_leaves_the_model_without_it(monkeypatc
 
 
 @pytest.mark.parametrize("multi_class", ["ovr", "joint"])
-def test_ctrl_c_in_the_first_epoch_looks_at_no_unchecked_row(multi_class, monkeypatch):
+def test_ctrl_c_in_the_first_epoch_does_not_read_unchecked_rows(multi_class, monkeypatch):
     X, y = make_dense(m=50)
     X, y[:5] = sp.csr_matrix(X), 2
     X.indices[-1] = 10**8

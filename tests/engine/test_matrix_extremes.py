@@ -1,6 +1,6 @@
-"""Perceptrons with a matrix where magnitudes end: they agree with the references, or refuse.
+"""Perceptrons with a matrix at extreme magnitudes agree with the references, or raise errors.
 
-The references carry 80-bit numbers here, whose range no test leaves.
+The references use 80-bit numbers here, whose range no test exceeds.
 """
 
 import warnings
@@ -57,7 +57,7 @@ def _no_warnings():
 
 
 def dense_problem(m=120, n=10, seed=0):
-    """Return rows without zeros and noisy labels, so that every score has a size."""
+    """Return rows without zeros and noisy labels, so that no score is near 0."""
     rng = np.random.RandomState(seed)
     rows = rng.choice([-1, 1], (m, n)) * rng.uniform(0.1, 1, (m, n))
     y = (rows[:, :3].sum(axis=1) > 0) ^ (rng.uniform(size=m) < 0.2)
@@ -65,7 +65,7 @@ def dense_problem(m=120, n=10, seed=0):
 
 
 def runs_of(problem, rule, sample_weight=None):
-    """Return the references' runs; the problem must leave no doubt about any decision."""
+    """Return the runs of the references; no decision may be within rounding of its threshold."""
     runs = run_matrix_machines(problem.X.toarray(), problem.y, rule, sample_weight=sample_weight)
     assert runs[0].n_corrections > 20
     assert runs[0].smallest_gap > 1e-9
@@ -73,7 +73,7 @@ def runs_of(problem, rule, sample_weight=None):
 
 
 exponents = np.random.RandomState(1).uniform(-1, 1, 120)
-MAGNITUDES = {  # of rows, and of their weights
+MAGNITUDES = {  # scales of rows, and sample weights
     "plain": (1.0, None),
     "rows of all": (10.0 ** (150 * exponents), None),
     "weights of all": (1.0, 10.0 ** (200 * exponents)),
@@ -94,11 +94,12 @@ def test_rows_and_weights_of_any_magnitude(rule, solver, magnitudes):
         assert_agrees(estimator, problem, runs)
 
 
-# A rate near 1 leaves next to nothing of the first row's direction, which is then mistaken again.
+# A rate near 1 leaves almost nothing of the first row's direction, which then causes a mistake
+# again.
 @pytest.mark.parametrize("name", [name for name in RULES if name != "HO_21.5"])
 @every_solver
 def test_entries_of_any_magnitude_within_a_row(name, solver):
-    """Every row is all but one coordinate, whose sign tells the label."""
+    """Each row has nearly all of its norm in one coordinate, whose sign is the label."""
     exponents = np.linspace(-150, 150, 10)
     rng = np.random.RandomState(1)
     rows = dense_problem().X.toarray() * 10.0 ** np.array(
@@ -116,8 +117,8 @@ def test_entries_of_any_magnitude_within_a_row(name, solver):
 
 @rules
 @every_solver
-def test_a_refused_step_leaves_no_trace(rule, solver):
-    """The row would have brought a feature which none before it has."""
+def test_a_rejected_step_changes_nothing(rule, solver):
+    """The row has a feature that no earlier row has."""
     X, y = sp.csr_matrix(np.eye(4)), np.array([1, 0, 1, 0])
     machine = MatrixMachine(rule, solver)
     for typical in 1e-300, 1e300:
@@ -135,7 +136,7 @@ def test_a_refused_step_leaves_no_trace(rule, solver):
 
 
 @models
-def test_a_step_out_of_range_is_refused_before_any_label_learns(model):
+def test_a_step_out_of_range_is_rejected_before_any_training(model):
     X, y = noisy_problem(60, n_classes=3)
     weights = np.full(60, 1e-300)
     fitted = model().partial_fit(X, y, classes=range(3), sample_weight=weights)
@@ -149,8 +150,8 @@ def test_a_step_out_of_range_is_refused_before_any_label_learns(model):
 @pytest.mark.parametrize("c", [0.0, 0.4, 0.8])
 @pytest.mark.parametrize("p", [2.0, 4.0])
 @every_solver
-def test_what_cancels_leaves_nothing_behind(p, c, solver):
-    """v comes back to 0 after each pair of rows; rounding would leave a direction."""
+def test_cancelling_rows_leave_no_direction(p, c, solver):
+    """v is 0 again after each pair of rows; rounding would leave a direction."""
     X = sp.csr_matrix([[1.0, 2.0], [1.0, 2.0], [3.0, -1.0], [3.0, -1.0]])
     model = paper_ho(p=p, c=c, solver=solver, shuffle=False, hypothesis="last").fit(X, [1, 0, 1, 0])
     assert model.n_corrections_ == 4
@@ -166,14 +167,15 @@ def test_products_that_overflow_are_refused():
             ask(far)
 
 
-# More features than there will be mistakes.
+# The number of features exceeds that of the mistakes.
 wide = make_problem(0, m=100, n=200, density=0.07, noise=0.6)
 
 
 @pytest.mark.parametrize("problem", [dense_problem(), wide], ids=["long", "wide"])
 @pytest.mark.parametrize("a", [1e-9, 1e-6, 1e-3, 1e3, 1e6])
 def test_any_a(a, problem):
-    """The smaller a, the worse conditioned is the larger of the two matrices, and it alone."""
+    """A smaller `a` worsens the condition of the larger of the two matrices, and only of that
+    one."""
     runs = runs_of(problem, SecondOrder(a=a))
     for solver, hypothesis in product(SOLVERS, ["last", "average"]):
         model = paper_so(a=a, solver=solver, hypothesis=hypothesis, shuffle=False)
@@ -203,7 +205,7 @@ def test_rows_of_any_scale_are_learned_and_predicted_alike(name, hypothesis, sca
 @pytest.mark.parametrize("scale", [2.0**121, 2.0**-146])
 def test_the_ends_of_float32(rule, scale):
     problem = dense_problem()
-    # Whole numbers: the smallest floats have no digits for more.
+    # Integers are used because the smallest floats have no more digits.
     X = sp.csr_matrix(np.round(7 * problem.X.toarray()).astype("f4"))
     plain, scaled = (
         MatrixMachine(rule).estimator().fit(rows, problem.y) for rows in (X, X * np.float32(scale))
@@ -215,7 +217,7 @@ def test_the_ends_of_float32(rule, scale):
 @every_solver
 @pytest.mark.parametrize("p", [2.0, 4.0, 64.0])
 def test_one_row_with_both_labels_in_turns(p, solver):
-    """Every trial is a mistake, and the matrix shrinks the one direction there is."""
+    """Every trial is a mistake, and the matrix reduces the only direction."""
     X, y = sp.csr_matrix(np.tile([3.0, 4.0, 0.0], (801, 1))), np.arange(801) % 2
     for model in (
         paper_ho(p=p, c=0.999, solver=solver, shuffle=False),

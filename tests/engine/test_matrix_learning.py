@@ -1,4 +1,4 @@
-"""How the Perceptrons with a matrix learn: streams, copies, labels, ends, memory."""
+"""Training of the Perceptrons with a matrix: streams, copies, vectors, stopping, memory."""
 
 import _thread
 import warnings
@@ -62,11 +62,11 @@ from sparsemargin.models import matrix
     cuts=st.lists(st.integers(1, 199), unique=True, max_size=12).map(sorted),
     value_dtype=st.sampled_from(["f4", "f8"]),
 )
-def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, cuts, value_dtype):
+def test_batches_of_any_size_give_the_same_model(model, params, n_classes, cuts, value_dtype):
     X, y = noisy_problem(200, n_classes=n_classes, value_dtype=value_dtype)
     params = {**params, "shuffle": False, "random_state": 0}
     if params["intercept_scaling"] == "auto":
-        # Which is of the first 100 rows, where the first batch has them.
+        # The first batch must contain the first 100 rows, which determine the scale.
         cuts = [cut for cut in cuts if cut >= 100]
     whole = streamed(model(**params), X, y, (), n_classes)
     assert_same_model(streamed(model(**params), X, y, cuts, n_classes), whole, X)
@@ -74,7 +74,7 @@ def test_any_batches_are_one_to_the_bit_and_an_epoch(model, params, n_classes, c
 
 
 @models
-def test_row_by_row_is_one_batch(model):
+def test_training_row_by_row_equals_one_batch(model):
     X, y = noisy_problem(150, n_classes=3)
     whole, stream = (streamed(model(), X, y, cuts, 3) for cuts in ((), range(1, 150)))
     assert np.min(whole.n_corrections_) > 40
@@ -82,7 +82,7 @@ def test_row_by_row_is_one_batch(model):
 
 
 @models
-def test_mistakes_are_rows_of_a_fit_and_are_counted_on_over_a_stream(model):
+def test_mistakes_are_row_numbers_that_continue_in_a_stream(model):
     X, y = noisy_problem()
     model = partial(model, max_updates=None)
     stream = streamed(model(warm_start=True, shuffle=False), X, y, [40])
@@ -102,11 +102,9 @@ def test_mistakes_are_rows_of_a_fit_and_are_counted_on_over_a_stream(model):
 @pytest.mark.parametrize(
     ("algo", "dtype", "n_rows"), pairwise(["ho", "so"], ["f4", "f8"], [40, 300])
 )
-def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
-    algo, dtype, n_rows, tmp_path
-):
+def test_the_intercept_scale_depends_on_the_first_rows_only(algo, dtype, n_rows, tmp_path):
     X, y = noisy_problem(n_rows)
-    # Those beyond the first hundred are much longer.
+    # Rows after the first hundred are much longer.
     X = sp.diags(np.arange(1.0, n_rows + 1) ** 2).dot(X).tocsr()
     path = tmp_path / "rows.svm"
     dump_svmlight_file(X, y, str(path), zero_based=False)
@@ -116,7 +114,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
         part.write_text("".join(lines[start : start + 20]))
     X, y = load_svmlight(path, dtype=dtype)
     fitted = fit_csr(X, y, algo, random_state=0)
-    # A third of the root mean square of the first 100 rows' norms.
+    # A third of the root mean square of the norms of the first 100 rows.
     expected = np.sqrt(X[:100].astype(float).power(2).sum() / min(n_rows, 100)) / 3
     assert fitted.intercept_scaling_ == pytest.approx(expected, rel=1e-6)
     assert fitted.intercept_.all()
@@ -132,9 +130,7 @@ def test_the_intercept_is_of_the_scale_of_the_first_rows_however_they_come(
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
-def test_an_intercept_has_no_scale_of_its_own_without_rows_with_a_norm_or_a_linear_kernel(
-    estimator, learn
-):
+def test_the_intercept_scale_without_nonzero_rows_or_a_linear_kernel(estimator, learn):
     X, y = noisy_problem()
     more, rbf = {} if learn == "fit" else {"classes": [0, 1]}, {"kernel": "rbf", "gamma": 1.0}
     for params, rows, scale in [
@@ -188,7 +184,7 @@ STRUCTURE = {
 
 
 @pytest.mark.parametrize(("name", "value"), STRUCTURE.items())
-def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
+def test_warm_start_rejects_parameters_that_determine_the_state(name, value):
     X, y = noisy_problem()
     model = HigherOrderPerceptron(warm_start=True, solver="implicit").fit(X, y)
     with pytest.raises(ValueError, match=f"warm_start can't go on with another {name}"):
@@ -198,7 +194,7 @@ def test_warm_start_takes_no_parameter_that_the_state_is_made_for(name, value):
 @pytest.mark.parametrize(
     ("name", "hypothesis", "travel"), pairwise(list(MODELS), VECTORS, list(COPIES))
 )
-def test_a_copy_predicts_and_learns_on_to_the_bit(name, hypothesis, travel, tmp_path):
+def test_a_copy_predicts_and_continues_training_bitwise_equally(name, hypothesis, travel, tmp_path):
     model, (X, y) = MODELS[name], noisy_problem(n_classes=3)
     params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
     original = streamed(model(**params), X[:50], y[:50], n_classes=3)
@@ -222,13 +218,13 @@ def test_threads_change_no_bit(name, hypothesis, max_corrections):
 
 
 @models
-def test_no_limit_ends_with_a_pass_without_mistakes(model):
+def test_a_fit_without_limit_ends_when_there_is_no_mistake(model):
     X = to_csr(np.random.RandomState(0).uniform(-1, 1, (25, 40)), "f8", "i4")
     y = np.arange(25) % 2
     model = partial(model, hypothesis="last", shuffle=False)
     fitted = model(max_iter=None).fit(X, y)
     assert fitted.score(X, y) == 1
-    # The last pass is one without mistakes, the one before it is not.
+    # The last epoch has no mistakes, and the one before has some.
     corrections = [
         model(max_iter=n).fit(X, y).n_corrections_ for n in range(1, int(fitted.n_iter_) + 1)
     ]
@@ -238,7 +234,7 @@ def test_no_limit_ends_with_a_pass_without_mistakes(model):
 
 @linear_models
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_ctrl_c_within_an_epoch_leaves_all_labels_at_the_same_trial(model, n_jobs, monkeypatch):
+def test_ctrl_c_leaves_all_vectors_at_the_same_trial(model, n_jobs, monkeypatch):
     X, y = noisy_problem(400, n_classes=3)
     learn, calls = loop.learn_rows, []
 
@@ -262,7 +258,7 @@ def test_ctrl_c_within_an_epoch_leaves_all_labels_at_the_same_trial(model, n_job
 @pytest.mark.parametrize(
     "rule", [HigherOrder(), HigherOrder(p=4.0), SecondOrder()], ids=["HO_2", "HO_4", "SO"]
 )
-def test_a_matrix_without_room_stops_growing_and_says_so(rule, solver, monkeypatch):
+def test_a_matrix_without_room_stops_growing_with_a_warning(rule, solver, monkeypatch):
     monkeypatch.setattr(matrix, "MATRIX_MEMORY", 6000)
     monkeypatch.setattr(matrix, "PRIMAL_MEMORY", 6000)
     problem = make_problem(0, m=300, n=40, density=0.3, noise=0.6)
@@ -276,7 +272,7 @@ def test_a_matrix_without_room_stops_growing_and_says_so(rule, solver, monkeypat
         estimator.partial_fit(problem.X, problem.y)
 
 
-def test_a_full_matrix_of_products_is_told_and_learned_on_without(monkeypatch):
+def test_training_continues_with_a_warning_if_the_matrix_is_full(monkeypatch):
     X, y = noisy_problem(500)
     monkeypatch.setattr(matrix, "MATRIX_MEMORY", 4 * 30 * 31)
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):

@@ -1,6 +1,6 @@
-"""The Higher-order and the Second-order Perceptron: each of their forms against n x n definitions.
+"""Each form of the Higher-order and the Second-order Perceptron against n x n definitions.
 
-In dual variables the references learn from explicit vectors whose products are the kernel's.
+For dual variables, the references use explicit vectors whose products are the kernel's.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 @dataclass
 class DualMachine(OverKernel, MatrixMachine):
-    """A reference rule over a kernel, and the estimator which must agree with it."""
+    """A reference rule over a kernel, and the estimator that must agree with it."""
 
     kernel: Kernel = PLAIN
     form: str = "named"
@@ -59,7 +59,7 @@ class DualMachine(OverKernel, MatrixMachine):
     least_norm = LEAST_NORM
 
     def _vectors(self, problem):
-        """Explicit ones, of the rows to learn from, and of those to predict."""
+        """Explicit vectors of the training and test rows."""
         rows = np.vstack([problem.X.toarray(), problem.X_test.toarray()])
         return np.split(feature_vectors(self.kernel.matrix(rows, rows)), [problem.X.shape[0]])
 
@@ -74,7 +74,7 @@ class DualMachine(OverKernel, MatrixMachine):
 
     def compare(self, estimator, problem, runs, normalized, tolerance):
         parts = estimator.dual_coef_ * (runs[0].rho or 0.0)
-        # What is left of intercepts that cancel is rounded as they were.
+        # If intercepts cancel, only their rounding errors are left.
         assume(np.all(np.abs(parts.sum(axis=1)) >= LEAST_NORM * np.abs(parts).sum(axis=1)))
         assert_same_mistakes(estimator, runs)
         assert_outputs(estimator, self, problem, runs, normalized)
@@ -163,7 +163,7 @@ def test_after_hundreds_of_mistakes(rule):
     "rule", [HigherOrder(c=0.8), HigherOrder(p=7.0, c=0.8), SecondOrder()], ids=repr
 )
 @pytest.mark.parametrize("value_dtype", ["f4", "f8"])
-def test_auto_begins_with_rows_and_goes_over_to_the_matrix_where_that_is_cheaper(rule, value_dtype):
+def test_auto_switches_from_rows_to_the_matrix_when_it_is_cheaper(rule, value_dtype):
     problem = make_problem(0, m=300, n=20, density=0.5, noise=0.6, value_dtype=value_dtype)
     machine = MatrixMachine(rule)
     runs = MatrixExtras().runs(machine, problem)
@@ -195,7 +195,7 @@ def noisy(n_classes=2, m=500):
 
 
 @pytest.mark.parametrize(("name", "hypothesis", "n_classes"), pairwise(list(DUAL), VECTORS, [2, 3]))
-def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_classes):
+def test_the_dual_form_with_a_linear_kernel_equals_the_other_forms(name, hypothesis, n_classes):
     problem = noisy(n_classes)
     weights = np.random.RandomState(2).choice([0.0, 0.5, 1.0, 2.0], 500)
     dual, *others = (
@@ -214,7 +214,7 @@ def test_the_dual_form_of_the_linear_kernel_is_the_others(name, hypothesis, n_cl
         assert_allclose(outputs, expected, rtol=0, atol=1e-9 * np.abs(expected).max())
 
 
-def test_what_does_not_go_together_is_refused():
+def test_inconsistent_parameters_raise_an_error():
     problem = noisy(m=30)
     for model, words in [
         (HigherOrderPerceptron(kernel="rbf", solver="primal"), "solver='primal'"),
@@ -227,7 +227,7 @@ def test_what_does_not_go_together_is_refused():
             model.fit(problem.X, problem.y)
 
 
-def test_a_precomputed_kernel_goes_on_with_its_own_rows_only():
+def test_a_precomputed_kernel_continues_only_with_the_same_rows():
     problem = noisy(m=60)
     K = (problem.X @ problem.X.T).toarray()
     model = SecondOrderPerceptron(kernel="precomputed", warm_start=True).fit(K, problem.y)

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent against its definition, and what it is for: the largest margin, proven."""
+"""Dual coordinate ascent against its definition, and against the largest margin."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def separable_problem(m=40, n=15, density=0.5, n_classes=2, seed=0):
     """Return CSR rows and labels 0..n_classes-1 that hyperplanes through the origin separate."""
     rng = np.random.default_rng(seed)
     X = sp.random(4 * m, n, density=density, random_state=rng, format="csr")
-    X.data = np.round((X.data - 0.3) * 1024) / 1024  # of few digits: parts of them are exact
+    X.data = np.round((X.data - 0.3) * 1024) / 1024  # few digits, so that parts are exact
     outputs = X @ rng.standard_normal((n, n_classes))
     y = outputs.argmax(axis=1)
     lead = np.sort(outputs, axis=1)[:, -1] - np.sort(outputs, axis=1)[:, -2]
@@ -26,7 +26,7 @@ def separable_problem(m=40, n=15, density=0.5, n_classes=2, seed=0):
 
 
 def ascend(X, signs, p, n_epochs, *, normalize=False, rho=None, delta=0.0):
-    """Run the ascent row by row; return theta, the multipliers, the steps and the least bound.
+    """Run the ascent row by row; return theta, the multipliers, the steps and the smallest bound.
 
     Hsieh et al. (2008), Algorithm 1, without an upper limit on the multipliers; for p > 2 the
     second derivative along a row is replaced by the bound (p - 1) ||x||_p^2.
@@ -60,10 +60,10 @@ def ascend(X, signs, p, n_epochs, *, normalize=False, rho=None, delta=0.0):
     ),
 )
 def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkeypatch):
-    """Over rows in order and in disorder, by either loop."""
+    """The rows are sorted or unsorted, and either loop is used."""
     monkeypatch.setattr(gram, "MEMORY", memory)
     X, y = separable_problem()
-    y[:4] = 1 - y[:4] if delta else y[:4]  # not separable but for the soft margin
+    y[:4] = 1 - y[:4] if delta else y[:4]  # separable only with the soft margin
     n_epochs = 60
     expected, multipliers, n_steps, bound = ascend(
         X.toarray(), np.where(y == 1, 1, -1), p, n_epochs, normalize=normalize, rho=rho, delta=delta
@@ -84,7 +84,7 @@ def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkey
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_both_loops_come_to_the_same(n_classes, monkeypatch):
+def test_both_loops_give_the_same_model(n_classes, monkeypatch):
     X, y = separable_problem(m=60, n=20, n_classes=n_classes, seed=1)
     fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3, keep_history=True)
     monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
@@ -96,8 +96,8 @@ def test_both_loops_come_to_the_same(n_classes, monkeypatch):
         np.testing.assert_allclose(values, plain.history_[name], rtol=1e-10)
 
 
-def test_rows_left_out_are_not_forgotten(monkeypatch):
-    """Many rows, few of which matter: passes leave most out, and all are within the margin."""
+def test_rows_that_are_left_out_are_checked_again(monkeypatch):
+    """Only few rows matter: epochs leave most rows out, but finally all satisfy the margin."""
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_blobs(3000, centers=[[3, 3], [-3, -3]], random_state=0)
     X, y = X[abs(X.sum(axis=1)) > 1], y[abs(X.sum(axis=1)) > 1]
@@ -108,12 +108,12 @@ def test_rows_left_out_are_not_forgotten(monkeypatch):
     margins = signs * model.decision_function(X) / np.linalg.norm(model.coef_)
     assert model.margin_ == pytest.approx(margins.min(), rel=1e-9)
     assert model.margin_ >= (1 - 1e-4) * model.margin_upper_bound_
-    # Epochs are those of all rows: the passes were many more.
+    # n_iter_ counts epochs over all rows; there were many more partial ones.
     assert model.n_corrections_ > 10 * model.n_iter_
 
 
 @pytest.mark.parametrize("memory", [0, gram.MEMORY])
-def test_each_label_stops_by_itself_on_any_number_of_threads(memory, monkeypatch):
+def test_each_vector_stops_separately_with_any_number_of_threads(memory, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", memory)
     monkeypatch.setattr(threads, "PRODUCTS_PER_THREAD", 1)
     X, y = separable_problem(m=80, n=30, n_classes=4, seed=2)
@@ -123,7 +123,7 @@ def test_each_label_stops_by_itself_on_any_number_of_threads(memory, monkeypatch
     np.testing.assert_array_equal(model.margin_, threaded.margin_)
     assert model.margin_.shape == model.margin_upper_bound_.shape == (4,)
     assert (model.margin_ >= 0.99 * model.margin_upper_bound_).all()
-    # Both brackets hold the same largest margin.
+    # Both brackets contain the same largest margin.
     for label in range(4):
         alone = MaxMarginClassifier(**fit).fit(X, y == label)
         assert model.margin_[label] <= alone.margin_upper_bound_

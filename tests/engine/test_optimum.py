@@ -1,4 +1,4 @@
-"""The largest margin against answers found by hand, and its proof against the definition."""
+"""The largest margin against hand calculations, and its proof against the definition."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ POWERS = [2.0, 4.0, 10.0]
 
 
 def test_two_points_by_their_line():
-    # The line through (3, 1.5) and (-1, -1.5) passes the origin at 3 / 5.
+    # The line through (3, 1.5) and (-1, -1.5) passes the origin at a distance of 3 / 5.
     found = largest_margin([[3.0], [1.0]], [1, -1], 2.0, normalize=False, rho=1.5)
     np.testing.assert_allclose([found.lower, found.upper], 0.6, rtol=1e-7)
     np.testing.assert_allclose(found.multipliers, [0.34, 0.66])

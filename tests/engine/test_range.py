@@ -1,5 +1,5 @@
-"""What only shows after many corrections, or at magnitudes near the ends of a float's range: it
-comes out right or is refused; nothing is silently wrong."""
+"""Long runs, and magnitudes near the limits of floats: the result is right or an error is raised;
+it is never silently wrong."""
 
 import tracemalloc
 from itertools import cycle, product
@@ -29,7 +29,7 @@ VECTORS = ["last", "average"]
 
 
 def noisy_rows(seed, m, n, n_nonzero, noise):
-    """Return sparse rows with entries of at least 0.1, and their labels, some of them flipped."""
+    """Return sparse rows with entries of at least 0.1, and labels of which some are flipped."""
     rng = np.random.RandomState(seed)
     columns = np.argsort(rng.uniform(size=(m, n)), axis=1)[:, :n_nonzero]
     values = rng.choice([-1, 1], (m, n_nonzero)) * rng.uniform(0.1, 1, (m, n_nonzero))
@@ -44,7 +44,7 @@ PERCEPTRON, HALF_ALMA = (PNormPerceptron(), Perceptron()), (ALMAClassifier(alpha
 THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
 
 
-# Heavy steps take theta out of the window its powers allow; it is rescaled on the way.
+# Large steps move theta out of the window in which its powers fit; it is rescaled then.
 @pytest.mark.parametrize(
     ("subject", "p", "n_epochs", "shape", "heavy"),
     [(HALF_ALMA, p, 1, THOUSANDS, 0) for p in some([21.5], [10.0, 21.5])]
@@ -72,9 +72,9 @@ N_CORRECTIONS = 10**6
 
 
 @pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
-def test_the_running_norm_stays_exact_over_a_million_corrections(estimator):
+def test_the_norm_stays_exact_over_a_million_corrections(estimator):
     model, n_corrections = estimator(p=21.5, max_iter=1), 0
-    # Labels that nothing is learned of.
+    # The labels are random.
     chunks = [noisy_rows(seed, 20_000, 100, 5, 0.5) for seed in range(3)]
     chunks = cycle([(sp.csr_matrix(rows), y) for rows, y in chunks])
     with np.errstate(over="raise", invalid="raise"):
@@ -113,7 +113,7 @@ def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
 
 
 def fit_or_refuse(estimator, rows, y):
-    """Return the fitted estimator, or None where it refused X; anything else is a failure."""
+    """Return the fitted estimator, or None if it rejected X; anything else is a failure."""
     try:
         return estimator.fit(sp.csr_matrix(rows), y)
     except ValueError as error:
@@ -141,16 +141,16 @@ def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hyp
         assert max(scale, 1 / scale if not normalize else 0) > most
         return
     if estimator is ALMAClassifier and not normalize:
-        # Its steps and its threshold have the size of its weights, and rows have another.
+        # Its steps and threshold depend on the scale of its weights, but not on that of the rows.
         assert hypothesis == "vote" or (np.isfinite(scaled.coef_).all() and scaled.coef_.any())
         return
     plain.fit(sp.csr_matrix(rows), y)
     assert scaled.n_corrections_ == plain.n_corrections_
-    told = np.abs(plain.decision_function(rows) * scale) > np.finfo(float).tiny  # has a sign
+    told = np.abs(plain.decision_function(rows) * scale) > np.finfo(float).tiny  # sign is defined
     assert_array_equal(scaled.predict(rows * scale)[told], plain.predict(rows)[told])
     assert_array_equal(scaled.predict(rows), plain.predict(rows))
     if hypothesis != "vote":
-        # By powers of two nothing is rounded where rows are divided by their norms.
+        # With powers of two, dividing rows by their norms is exact.
         error = 0 if normalize and np.frexp(scale)[0] == 0.5 else 1e-9
         weights = scaled.coef_ / (1 if normalize else scale)
         atol = error * np.abs(plain.coef_).max()
@@ -172,7 +172,7 @@ DIVIDING = [
 def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
     rng = np.random.RandomState(0)
     rows, y = rng.randint(-9, 10, (60, 8)) * 1.0, rng.randint(n_classes, size=60)
-    tiny = sp.csr_matrix(rows * 2.0**-1065)  # exact
+    tiny = sp.csr_matrix(rows * 2.0**-1065)  # without rounding
     model.set_params(fit_intercept=False, shuffle=False)
     expected = clone(model).fit(sp.csr_matrix(rows), y)
     coef = clone(model).fit(tiny, y).coef_
@@ -192,8 +192,8 @@ def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
         *((ALMAClassifier, ALMA(normalize=how), [2.0]) for how in (False, "running", "max")),
     ],
 )
-def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rule, powers):
-    # Sizes of 1e-300 and 1e300 in turns of three, the small ones first.
+def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, rule, powers):
+    # Scales of 1e-300 and 1e300 alternate with a period of three, starting with the small one.
     rows, y = noisy_rows(7, 300, 12, 5, 0.1)
     rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
     for p, hypothesis in product(powers, VECTORS):
@@ -207,7 +207,8 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
         assert run.smallest_gap > 1e-9
         w = getattr(run, hypothesis)()
         scores = augment(rows) @ w
-        # Weights 1e-300 of the largest vanish from float64: rows that meet no others are left out.
+        # Weights of 1e-300 times the largest vanish in float64; rows with only such features are
+        # excluded.
         visible = np.abs(scores) > 1e-9 * np.abs(rows).sum(axis=1) * np.abs(w).max()
         assert visible.mean() > 0.3
         predicted = fitted.predict(sp.csr_matrix(rows))
@@ -217,10 +218,10 @@ def test_mixed_magnitudes_predict_as_the_reference_or_are_refused(estimator, rul
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("p", [14, 21.5, 40])
-def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, seed):
+def test_votes_are_exact_after_much_larger_weights_have_cancelled(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
-    # Weights are as the p - 1st powers of these: down to 2**-300.
+    # The weights are the (p - 1)th powers of these sizes: down to 2**-300.
     sizes = 2.0 ** (-np.arange(12) * (300 / 11) / (p - 1))
     X = rng.uniform(-1, 1, (40, 12)) * (rng.uniform(size=(40, 12)) < 0.5) * sizes
     X[:, 0] = y * rng.uniform(0.1, 1, 40)
@@ -237,15 +238,15 @@ def test_a_vote_has_the_sign_of_weights_far_below_those_that_came_and_went(p, se
 
 
 @pytest.mark.parametrize(("p", "small"), [(2, 1e-6), (2.5, 1e-12), (64, 0.01)])
-def test_what_is_left_of_two_rows_that_cancel(p, small):
+def test_the_remainder_of_two_rows_that_nearly_cancel(p, small):
     X = sp.csr_matrix([[1.0, small], [1.0, -small]])
     model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
     np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
     np.testing.assert_allclose(model.theta_norm_, 2 * small, rtol=1e-11)
 
 
-def test_rows_that_cancel_wholly_leave_nothing():
-    # Of squares that are rounded, the increments don't add up to 0.
+def test_rows_that_cancel_exactly_leave_zero():
+    # The squares are rounded, so the increments do not add up to exactly 0.
     a, b = 1.6494157500565052, 2.5621713269501925
     model = PNormPerceptron(normalize=False, max_iter=1, **AS_PRINTED)
     model.fit(sp.csr_matrix([[a], [b], [b - a]]), [1, 0, 1])
@@ -268,7 +269,7 @@ def test_a_row_may_be_far_larger_than_all_before():
     assert_array_equal(model.fit(X, [1, 0]).coef_, [[0.5, -(2.0**19)]])
 
 
-def test_products_too_small_for_float32_are_no_zeros():
+def test_products_too_small_for_float32_do_not_become_zero():
     X = sp.random(60, 20, 0.5, format="csr", dtype=np.float32, random_state=0) * np.float32(1e-22)
     model = PNormPerceptron(normalize=False, **AS_PRINTED).fit(X, np.arange(60) % 20)
     expected = X.astype(np.float64) @ model.coef_.T.astype(np.float64)
@@ -298,7 +299,7 @@ def test_random_outputs_grow_with_the_rows():
 
 
 @pytest.mark.parametrize("hypothesis", VECTORS)
-def test_an_output_beyond_a_double_is_refused(hypothesis):
+def test_outputs_that_overflow_raise_an_error(hypothesis):
     params = {"normalize": False, "hypothesis": hypothesis, "fit_intercept": False}
     huge = PNormPerceptron(**params).fit(X * 1e130, y)
     mixed = sp.vstack([X[:2], X[2:] * 1e200]).tocsr()

@@ -1,4 +1,4 @@
-"""The dense references themselves, against hand calculations and the papers' identities."""
+"""The dense references themselves, against hand calculations and identities of the papers."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ ROOT = np.sqrt(0.5)
 
 
 @pytest.mark.parametrize("p", [2.0, 2.5, 6.0, 21.5])
-def test_link_is_the_gradient_of_half_the_squared_p_norm_and_inverted_by_its_dual(p):
+def test_link_is_the_gradient_of_half_the_squared_p_norm(p):
     theta = np.random.RandomState(0).standard_normal(20).astype(np.longdouble)
     w, q, h = link(theta, p), np.longdouble(p) / (np.longdouble(p) - 1), np.longdouble(1e-6)
     assert p_norm(theta, p) == pytest.approx(np.sum(np.abs(theta) ** p) ** (1 / p), rel=1e-14)
@@ -35,7 +35,7 @@ def test_link_is_the_gradient_of_half_the_squared_p_norm_and_inverted_by_its_dua
     np.testing.assert_allclose(link(-3 * theta, p), -3 * w, rtol=1e-13)
 
 
-def test_scales_of_norm_and_link_the_log_power_and_the_order_of_coordinates():
+def test_scaling_of_norm_and_link_log_power_and_coordinates():
     for scale in (1e300, 1e-300):
         v = scale * np.array([3.0, 4.0])
         assert p_norm(v, 2) == pytest.approx(5 * scale, rel=1e-15, abs=0)
@@ -50,7 +50,7 @@ def test_scales_of_norm_and_link_the_log_power_and_the_order_of_coordinates():
 # Two features; w: 0 -> (1,0) on trial 0, kept on 1, wrong on 2 -> (1,1), 3 right, 4 a zero row,
 # 5 a tie (1 - 1 = 0) and so a mistake -> (0,2).
 HAND = [[1, 0], [2, 0], [0, 1], [1, 1], [0, 0], [-1, 1]], [1, 1, 1, 1, -1, 1]
-# The steps 1/(2 sqrt(k)) of ALMA with C = 1/2 and p = 2, added up.
+# Sums of the steps 1/(2 sqrt(k)) of ALMA with C = 1/2 and p = 2.
 ONE, TWO, THREE = np.cumsum([0.5, 0.5 / np.sqrt(2), 0.5 / np.sqrt(3)])
 MARGIN = [[1, 0], [2, 0], [0, -1]], [1, 1, -1]
 MARGIN_BOUNDS = [1, 3 / 2, np.sqrt(10) / 3, np.sqrt(13) / 4, np.sqrt(18) / 5]
@@ -61,26 +61,26 @@ NEAR_RIGHT = [[2, 0], [1, 3], [4, 0], [2, 0]], [1] * 4
 OPPOSITE = [[2, 0], [-2, 1e-7], [-1, 0]], [1] * 3
 TO_THE_END = {"n_epochs": None}
 
-# What is run, and what it leaves behind.
+# The input of each run, and its expected record.
 RUNS = {
     "Perceptron": (HAND, Perceptron(False), {}, {
         "weights": [[0, 0], [1, 0], [1, 1], [0, 2]], "survivals": [0, 2, 3, 1],
         "correcting_trials": [0, 2, 5], "smallest_gap": 0, "last": [0, 2],
         "average": [5 / 6, 5 / 6],
-        # The last of (1,0), (1,1), (0,2) was made of numbers up to 1 and 2.
+        # The last of (1,0), (1,1), (0,2) was computed from numbers up to 1 and 2.
         "smallest_norm": 2 / np.sqrt(5),
     }),
-    # Thresholds 1/sqrt(k): 0.854 exceeds 1/sqrt(4), and both remaining rows are left alone. The
-    # nearest decision is the second trial's: 1/sqrt(2) - 1/2, of terms 1/2 and 1/sqrt(2).
+    # Thresholds 1/sqrt(k): 0.854 exceeds 1/sqrt(4), so the remaining two rows are not corrected.
+    # The closest decision is the second trial's: 1/sqrt(2) - 1/2, with terms 1/2 and 1/sqrt(2).
     "ALMA": (([[2, 0], [5, 0], [0, 3], [1, 0], [1, 0]], [1] * 5), ALMA(0.5, B=2.0, C=0.5), {}, {
         "weights": [[0, 0], [ONE, 0], [TWO, 0], [TWO, THREE - TWO]], "survivals": [0, 1, 1, 3],
         "correcting_trials": [0, 1, 2], "smallest_gap": (np.sqrt(2) - 1) / (np.sqrt(2) + 1),
     }),
-    # w_2 = (1,0). The long second row scores 10 > 1/sqrt(2) * 1 and is passed over, so the third is
-    # still measured in units of 1: the threshold 0.71 lies above 0.5.
+    # w_2 = (1,0). The long second row has the score 10 > 1/sqrt(2) * 1 and is not corrected, so the
+    # third is still measured in units of 1: the threshold 0.71 is above 0.5.
     "running norm": (GROWING, ALMA(0.5, 2.0, 1.0, "running"), {}, {"correcting_trials": [0, 2, 3]}),
     "largest norm": (GROWING, ALMA(0.5, 2.0, 1.0, "max"), {}, {"correcting_trials": [0, 1, 2, 3]}),
-    # b = 2. Passes: (1,0), a tie and so (3,0), (3,1) | (3,2) | another tie, (3,3) | nothing.
+    # b = 2. Epochs: (1,0), a tie and so (3,0), (3,1) | (3,2) | another tie, (3,3) | no correction.
     "margin": (MARGIN, MarginPerceptron(2), TO_THE_END, {
         "weights": [[0, 0], [1, 0], [3, 0], [3, 1], [3, 2], [3, 3]], "n_trials": 12,
         "correcting_trials": [0, 1, 2, 5, 8], "multipliers": [1, 1, 3], "bounds": MARGIN_BOUNDS,
@@ -89,40 +89,41 @@ RUNS = {
     "margin, half steps": (MARGIN, MarginPerceptron(1, eta=0.5), TO_THE_END, {
         "theta": [1.5, 1.5], "bounds": MARGIN_BOUNDS,
     }),
-    # The second vector's bound is no news.
+    # The second vector does not change the bound.
     "two corrections": (MARGIN, MarginPerceptron(2), {"max_corrections": 2}, {
         "margin_upper_bound": 1, "correcting_trials": [0, 1], "n_trials": 2,
     }),
     "beyond rest": (MARGIN, MarginPerceptron(2), {"n_epochs": 7}, {"n_trials": 21}),
-    # Two passes prove 2/sqrt(13) of sqrt(13)/4, and the third 3/sqrt(18) of sqrt(18)/5.
+    # Two epochs prove 2/sqrt(13) of sqrt(13)/4, and the third 3/sqrt(18) of sqrt(18)/5.
     "four fifths": (MARGIN, MarginPerceptron(2), TO_THE_END | {"tol": 0.2}, {"n_trials": 9}),
     "three fifths": (MARGIN, MarginPerceptron(2), TO_THE_END | {"tol": 0.4}, {"n_trials": 6}),
-    # R = 5, thresholds 2.5/t. u_1 = (3,4)/5 scores 5, then 0; u_2 is along (0.6,0.8) + (0.4,-0.3).
+    # R = 5, thresholds 2.5/t. u_1 = (3,4)/5 has scores 5, then 0; u_2 is along (0.6,0.8) +
+    # (0.4,-0.3).
     "CRAMMA": (([[3, 4], [-4, 3]], [1, -1]), CRAMMA(0.5, 0.5, epsilon=1.0), TO_THE_END, {
         "weights": [[0, 0], [0.6, 0.8], [1 / LONG, 0.5 / LONG]], "correcting_trials": [1],
         "survivals": [0, 1, 3], "multipliers": [0.2 / LONG, 0.1 / LONG], "bounds": [5, LONG / 0.3],
         "margin": 2.5 / LONG,
     }),
-    # In units of 20 the first threshold is 10 instead of 2.5, and the steps are a quarter.
+    # In units of 20, the first threshold is 10 instead of 2.5, and the steps are a quarter.
     "CRAMMA, radius": (([[3, 4], [-4, 3]], [1, -1]), CRAMMA(0.5, 0.5, 1.0, radius=20), {}, {
         "correcting_trials": [0, 1], "last": TURNED,
     }),
     "CRAMMA, zero row first": (([[0, 0], [0, 2], [1, 0]], [1, -1, 1]), CRAMMA(0.1, 0.5), {}, {
         "correcting_trials": [2], "survivals": [1, 1, 1],
     }),
-    # From (1/2,0), with s = -1/2, Q = 2, W = 1/4: a = 4, b = 3/2. (2,0) still scores 1. For two
-    # rows ROMMA finds the largest margin: the bracket closes.
+    # From (1/2,0), with s = -1/2, Q = 2, W = 1/4: a = 4, b = 3/2. (2,0) still has the score 1. For
+    # two rows ROMMA finds the largest margin: the bracket closes.
     "ROMMA": (([[2, 0], [1, -1]], [1, -1]), ROMMA(), TO_THE_END, {
         "weights": [[0, 0], [0.5, 0], [0.5, 1.5]], "correcting_trials": [0, 1], "n_trials": 4,
         "multipliers": [1, 1.5], "bounds": [2, np.sqrt(0.4)], "margin": np.sqrt(0.4),
     }),
-    # What it proves more than is asked counts in units of the longest row.
+    # The excess over the required margin is measured in units of the longest row.
     "ROMMA, one pass proves it": (
         ([[2, 0], [1, -1]], [1, -1]), ROMMA(), TO_THE_END | {"tol": 2**-10},
         {"n_trials": 2, "smallest_gap": 2**-10 * np.sqrt(0.4) / 2},
     ),
-    # All three later rows are right. (1,3) scores 1/2, less than 1: a = 8/9, b = 1/18. (4,0) then
-    # scores 2. (2,0) scores exactly 1, and is left alone.
+    # All three later rows are right. (1,3) has the score 1/2, less than 1: a = 8/9, b = 1/18. (4,0)
+    # then has the score 2. (2,0) has exactly 1, and is not corrected.
     "aggressive": (NEAR_RIGHT, ROMMA(True), {}, {
         "weights": [[0, 0], [0.5, 0], [0.5, 1 / 6]], "correcting_trials": [0, 1], "smallest_gap": 0,
     }),
@@ -130,7 +131,7 @@ RUNS = {
     "opposite half-spaces": (OPPOSITE, ROMMA(), {}, {"correcting_trials": [0]}),
     "opposite, aggressive": (OPPOSITE, ROMMA(True), {}, {"survivals": [0, 3]}),
     "nearly opposite": (([[2, 0], [-2, 1e-4]], [1, 1]), ROMMA(), {}, {"survivals": [0, 1, 1]}),
-    # From (1,1e13) the third row, of length 1, could not tell a margin from none.
+    # From (1,1e13), the third row, of length 1, could not distinguish a margin from none.
     "no margin left": (([[1, 0], [0, 1e-13], [-1, 0]], [1] * 3), ROMMA(), {}, {
         "weights": [[0, 0], [1, 0], [1, 1e13], [-1, 0]],
     }),
@@ -159,16 +160,16 @@ def test_votes_slices_and_normalized_averages_by_hand():
     X = [[1, 0], [1, -1], [-1, 3], [0, 0]]
     np.testing.assert_array_equal(run.votes(X), [2 + 3 + 0, 2 + 0 - 1, -2 + 3 + 1, 0])
     assert run.vote_gap(X) == 0
-    # A score is left out when no coordinate of it was ever touched, as (1,0).(0,3) here.
+    # A score is ignored if none of its coordinates was ever changed, like (1,0).(0,3) here.
     assert run.vote_gap([[0, 3]]) == 1
-    # The 0 of (0,2) has been 1, and its error may be a part of that.
+    # The 0 of (0,2) was 1 before, and its error may be proportional to that.
     assert run.vote_gap([[1, 3]]) == pytest.approx(6 / 7, rel=1e-15)
     assert run.vote_gap([[-1, 3]]) == 0.5
     # c = 0, 2, 3, 1: the sums below l are 0, 0, 2, 5, so w_2 exists from slice 0 on.
     assert [run.slice_index(r) for r in range(7)] == [1, 1, 2, 2, 2, 3, 3]
     np.testing.assert_array_equal(run.slice_scores([[1, 3]], 1), [1])
     np.testing.assert_allclose(run.slice_scores([[1, 3]], 2, normalized=True), [4 * ROOT])
-    # The start of CRAMMA is there from slice 1 on.
+    # The start of CRAMMA exists from slice 1 on.
     (X, y), rule, *_ = RUNS["CRAMMA, zero row first"]
     assert [run_reference(X, y, rule).slice_index(r) for r in range(4)] == [0, 1, 2, 2]
 
@@ -177,7 +178,7 @@ def test_alma_constants_default_to_theorem_3_and_norms_by_hand():
     rule = ALMA(alpha=0.5)
     assert rule.threshold(4, 10) == pytest.approx(0.5 * np.sqrt(8) / 0.5 * 3 / 2, rel=1e-15)
     assert rule.step(4, 10) == pytest.approx(np.sqrt(2) / (3 * 2), rel=1e-15)
-    # Norms 1, 2, 4; alpha = 1 makes every threshold zero, whatever the scale of the test.
+    # Norms 1, 2, 4; alpha = 1 makes every threshold 0, for any scale of the test.
     X, y = [[1, 0], [-2, 0], [0, 4]], [1, 1, 1]
     step = np.array([1, 1 / np.sqrt(2), 1 / np.sqrt(3)]) / 2
     scales = {True: (1, 2, 4), False: (1, 1, 1), "max": (4, 4, 4), "running": (1, 2, 4)}
@@ -220,7 +221,7 @@ def test_machines_of_classes_and_their_weights():
 
 
 def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():
-    # The steps C/sqrt(k) are sqrt(2), cut to 1, and 1: mathematically theta returns to zero.
+    # The steps C/sqrt(k) are sqrt(2), limited to 1, and 1: in exact arithmetic, theta returns to 0.
     for p in (2.0, 6.0):
         run = run_reference(np.ones((3, 1)), [1, -1, 1], ALMA(alpha=1.0, C=np.sqrt(2 * (p - 1))), p)
         assert run.smallest_gap < 1e-15
@@ -229,8 +230,8 @@ def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():
 
 @pytest.mark.parametrize("aggressive", [False, True])
 def test_romma_solves_its_quadratic_program(aggressive):
-    # Of the shortest w' with yx.w' >= 1, w.w' >= W: it is a combination of w and yx, not negative,
-    # in which neither takes part unless its constraint is tight.
+    # The shortest w' with yx.w' >= 1, w.w' >= W is a nonnegative combination of w and yx; each has
+    # a nonzero coefficient only if its constraint is tight.
     rng = np.random.RandomState(0)
     n_restarts = 0
     for _ in range(300):
@@ -267,7 +268,7 @@ def lifted_problem(p):
 
 
 @pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
-def test_the_dual_vector_is_a_nonnegative_combination_and_bounds_every_margin(rule, p):
+def test_the_dual_vector_is_a_nonnegative_combination_of_rows(rule, p):
     X, y = dense_problem()
     weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
     run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)
@@ -295,9 +296,9 @@ def test_soft_margin_objective_by_hand():
     wrong = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=0.5)
     assert wrong.margin < 0
     assert soft_margin_objective(wrong) == (np.inf, np.inf)
-    # Of unit length: the rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared length
-    # 2: the outputs are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5 and 1
-    # they fall short by (5/3 - 3/5) 5/4 = 4/3 and 5/3, which is what w has there: (4/5)/|a|, 1/|a|.
+    # With unit length: the rows (3|4,0)/5 and (0|0,4)/4, w = their sum = (3|4,5)/5 of squared
+    # length 2: the outputs are 1 and 1, gamma = 1/|a| = 5/3. In units of their own coordinates 4/5
+    # and 1, the slacks are (5/3 - 3/5) 5/4 = 4/3 and 5/3; w has (4/5)/|a| and 1/|a| there.
     run = run_reference([[3], [0]], [1, 1], Perceptron(), delta=4.0)
     assert run.margin == pytest.approx(np.sqrt(0.5), rel=1e-15)
     objective, deviation = soft_margin_objective(run)

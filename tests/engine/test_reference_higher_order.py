@@ -30,7 +30,7 @@ def test_higher_order_by_hand():
 
 
 def test_second_order_by_hand():
-    # After (1, 0), A = diag(2, 1); -(3, 4)/5 is wrong, and adds [[9, 12], [12, 16]] / 25 to it.
+    # After (1, 0), A = diag(2, 1). -(3, 4)/5 is wrong, and adds [[9, 12], [12, 16]] / 25.
     run = run_matrix_reference([[1, 0], [3, 4], [0, 0]], [1, -1, 1], SecondOrder(a=1.0))
     A = np.array([[59, 12], [12, 41]]) / 25
     v = np.array([1 - 3 / 5, -4 / 5])
@@ -53,6 +53,6 @@ def test_without_a_rate_it_is_the_p_norm_perceptron(p, rho):
     assert run.n_updates == 0
     for ours, theirs in zip(run.weights, expected.weights, strict=True):
         np.testing.assert_array_equal(ours, theirs)
-    # Of every epoch, the rows behind its trials.
+    # The rows of the trials in each epoch.
     used = np.tile(np.flatnonzero(weights), 2)
     assert run.mistakes == used[run.correcting_trials].tolist()

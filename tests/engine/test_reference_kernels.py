@@ -1,4 +1,4 @@
-"""The dense references over a kernel themselves: against the linear one's, and by hand."""
+"""The dense references over a kernel: against the linear reference, and by hand."""
 
 import numpy as np
 import pytest

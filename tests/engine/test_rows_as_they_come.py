@@ -1,7 +1,7 @@
-"""Rows with columns in any order, some of them twice: how long they are, columns that are hard to
-tell apart, and what can't be used of them, refused before it is.
+"""Rows with unsorted or duplicate columns: their norms, columns that are hard to distinguish, and
+invalid rows, which are rejected before they are used.
 
-That they are learned as the rows they add up to is shown in ``test_first_order.py``.
+``test_first_order.py`` shows that duplicates are trained on as their sums.
 """
 
 import numpy as np
@@ -42,8 +42,8 @@ POWERS = [2.0, 3.5, 6.0]
         [1, 20],
     ),
 )
-def test_a_row_is_as_long_as_its_entries_added_up(rule, p, dtype, coordinates, n_labels):
-    # The parts of the second row's long entry are together far shorter than that is.
+def test_the_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_labels):
+    # The parts of the second row's long entry have a much smaller norm together than separately.
     y, counted = np.array([1, 1, -1]), set()
     of_labels = y if n_labels == 1 else np.tile(y[:, np.newaxis] > 0, n_labels).astype(int)
     model = Extras(**coordinates).estimator(Machine(rule, p), hypothesis="last")
@@ -73,8 +73,8 @@ MARKS = 1 << 20
     ),
     index_types,
 )
-def test_columns_that_share_a_mark_are_no_repeats(rows, index_dtype):
-    # Beyond what 32 bits hold, too, where indices do.
+def test_columns_with_the_same_mark_are_not_duplicates(rows, index_dtype):
+    # With 64-bit indices, columns beyond the 32-bit range are used, too.
     stride = MARKS if index_dtype == "i4" else MARKS << 20
     rows = [[near + stride * far for near, far in row] for row in rows]
     repeats = [len(set(row)) < len(row) for row in rows]
@@ -106,13 +106,13 @@ def test_columns_far_apart_are_learned_as_near_ones(
     model.fit(wide, problem.y)
     expected = clone(model).fit(problem.X, problem.y)
     np.testing.assert_array_equal(model.n_corrections_, expected.n_corrections_)
-    # Sums of several products round by the order of the row.
+    # Sums of several products depend on the order of the entries by rounding errors.
     close = {"rtol": 1e-4, "atol": 1e-6} if value_dtype == "f4" else {"rtol": 1e-10, "atol": 1e-13}
     np.testing.assert_allclose(model.coef_[:, places], expected.coef_, **close)
     assert np.count_nonzero(model.coef_) == np.count_nonzero(expected.coef_)
 
 
-N_LONG = 300  # some blocks of what is scored between looks at the columns
+N_LONG = 300  # more than one block of entries that are scored between two checks of columns
 
 LABELS = {
     "two classes": [0, 1, 1, 1],
@@ -126,8 +126,8 @@ PLACES = [0, 1, 63, 64, 100, 191, 192, N_LONG - 1]
 
 
 def long_rows(dtype, index_dtype, order):
-    """Three rows of one entry, and one like the second but for zeros where no row has been, in
-    many columns."""
+    """Three rows with one entry, and one that equals the second, plus zeros in many columns that no
+    other row has."""
     columns = np.r_[1, np.arange(3, N_LONG + 2)]
     last = {"sorted": columns, "reversed": columns[::-1], "rotated": np.roll(columns, 100)}[order]
     like = sp.csr_matrix((4, N_LONG + 2), dtype=dtype)
@@ -146,7 +146,7 @@ def make_model(kind, p):
 @pytest.mark.parametrize(
     ("kind", "types", "order", "p"), pairwise(list(LABELS), TYPES, ORDERS, [2.0, 3.5])
 )
-def test_what_is_not_finite_is_refused_where_weights_are_0(kind, types, order, p):
+def test_values_that_are_not_finite_are_rejected_for_zero_weights(kind, types, order, p):
     for place in PLACES:
         for value, name in (np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"):
             X = long_rows(*types, order)
@@ -165,7 +165,7 @@ def test_columns_out_of_range_are_refused_before_they_are_read(kind, types, orde
         for bad in -1, ends.min, N_LONG + 2, ends.max:
             X = long_rows(*types, order)
             X.indices[3 + place] = bad
-            # Of a value that is not finite, in the first block or the last, is told later.
+            # A value that is not finite, in the first or last block, is reported later.
             X.data[3 + (0 if place > 100 else N_LONG - 1)] = np.nan
             with pytest.raises(ValueError, match=f"at row 3: column index {bad} is outside"):
                 make_model(kind, 2.0).fit(X, LABELS[kind])

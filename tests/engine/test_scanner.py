@@ -1,4 +1,4 @@
-"""The svmlight scanner against a plain reference and float(); text written for it."""
+"""The svmlight scanner against a simple reference and float(), on generated text."""
 
 import random
 import re
@@ -31,7 +31,7 @@ SINGLE = Options(dtype=np.float32)
 
 
 def texts_of(seeds):
-    """Random options and a text for each seed, and the random source for what else there is."""
+    """Yield random options and a text for each seed, with the random generator."""
     for seed in seeds:
         source = random.Random(seed)
         options = random_options(source)
@@ -52,7 +52,7 @@ def test_random_texts_against_reference():
         (b"", Options()),
         (b"# nothing\n\n", Options()),
         (b"1 5:1 2:1e16 5:2 2:1 2:-1e16\n1 3:0.5 3:-0.5\n1 1:1", Options()),
-        (b"1 16777216:1 1:16777216 1:1 1:1", SINGLE),  # the sum is one of doubles
+        (b"1 16777216:1 1:16777216 1:1 1:1", SINGLE),  # the sum is computed in double
         (b"1 0:1 1:2 3:4", Options(base=1, least=0)),
         (b"1 7:1\n1 2147483647:1 8:2", Options()),
         (b"1 7:1\n1 2147483648:1 8:2", Options()),
@@ -70,7 +70,7 @@ def test_texts_of_every_kind_against_reference(text, options):
 
 
 def check_numbers(numbers):
-    """Compare values and labels with float(), to the bit."""
+    """Compare values and labels with float(), bitwise."""
     text = "".join(f"{number} 1:{number}\n" for number in numbers).encode()
     scanner, rows = scan(text, Options())
     expected = np.array([float(number) for number in numbers])
@@ -107,7 +107,7 @@ def test_float32_is_the_double_rounded_or_refused():
         text = f"1 1:{number}".encode()
         assert scan(text, Options())[1]["data"].tolist() == [float(number)]
         assert try_to_scan(text, SINGLE)[0] == ("not_finite", 2, len(text) - 2)
-    # Just above the middle of two floats, the double is on it: the decimal goes to the other.
+    # The number is just above the middle of two floats, but the double is the middle.
     assert scan(b"1 1:1.00000005960464477540", SINGLE)[1]["data"] == np.float32(1)
 
 
@@ -141,7 +141,7 @@ def test_float32_is_the_double_rounded_or_refused():
         (b"a,\xef\xbb\xbf 1:1", {"multilabel": True}, "invisible", 2, 3),
     ],
 )
-def test_refused(text, options, code, offset, length):
+def test_invalid_texts_are_rejected(text, options, code, offset, length):
     options = Options(**options)
     assert try_to_scan(text, options)[0] == (code, offset, length)
     before = b"1 qid:1 1:1\n# 3\n\n"
@@ -176,8 +176,8 @@ def test_a_great_many_labels():
     assert_array_equal(scanner.label_numbers[::2], numbers)
 
 
-def test_any_buffer_of_bytes_is_taken_and_earlier_arrays_stay_readable():
-    """Their contents may change, but not the memory behind them."""
+def test_any_buffer_is_accepted_and_earlier_arrays_stay_valid():
+    """Their contents may change, but the memory must stay valid."""
     short, long = b"1 1:1\n", b"1 1:1 2:2 3:3\n" * 10000
     for kind in bytes, memoryview, lambda text: np.frombuffer(text, np.uint8):
         scanner = make_scanner(Options())
@@ -187,7 +187,7 @@ def test_any_buffer_of_bytes_is_taken_and_earlier_arrays_stay_readable():
         assert rows.data.tolist() == [1]
 
 
-def test_misuse_is_refused():
+def test_misuse_raises_an_error():
     for n_bytes, stop in (5, 6), (0, -1), (0, 2**63 - 1):
         with pytest.raises(ValueError, match="must be 64 longer"):
             make_scanner(Options()).scan(bytearray(n_bytes + PADDING), stop)

@@ -1,4 +1,4 @@
-"""Ctrl-C, pressed again while the first one is dealt with, loses nothing of what was learned."""
+"""Repeated Ctrl-C while the first one is handled does not lose the result of the training."""
 
 import _thread
 import warnings
@@ -15,9 +15,7 @@ from sparsemargin.models.fitted import Fitted
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_fit_that_is_interrupted_time_and_again_keeps_what_it_had_learned(
-    algo, n_classes, monkeypatch
-):
+def test_a_repeatedly_interrupted_fit_keeps_its_state(algo, n_classes, monkeypatch):
     random = np.random.RandomState(0)
     X, y = random.randn(300, 10), random.randint(n_classes, size=300)
     learner, params = find_algorithm(algo, {"random_state": 0, "early_stopping": False})

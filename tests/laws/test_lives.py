@@ -1,5 +1,5 @@
-"""What holds of every algorithm, whatever a model has been through: a machine draws what happens to
-it, and a twin, to which only learning happens, has to be the same to the bit."""
+"""Laws for every algorithm and any history of a model: a state machine draws random events, and a
+twin, which is only trained, must stay bitwise equal."""
 
 import pickle
 import warnings
@@ -42,7 +42,7 @@ shapes = st.fixed_dictionaries({
 
 
 class Life(RuleBasedStateMachine):
-    """Of one algorithm's model, beside its twin."""
+    """A model of one algorithm, and its twin."""
 
     changes = st.nothing()
     algo = ""
@@ -56,8 +56,8 @@ class Life(RuleBasedStateMachine):
         self.folder.cleanup()
 
     def learn(self, twin, call):
-        """Let the model and the other learn alike; whether both did. Of what they refuse they say
-        the same, and stay what they were."""
+        """Train the model and the twin in the same way; return whether both succeeded. If they
+        raise errors, these must be equal, and the models must not change."""
         said = []
         for each in (self.model, twin):
             with warnings.catch_warnings(), lowered(self.limits):
@@ -75,7 +75,7 @@ class Life(RuleBasedStateMachine):
         weighted=st.booleans(),
     )  # fmt: skip
     def fit_anew(self, shape, limits, data, weighted):
-        """With other parameters, labels and features."""
+        """Fit again with other parameters, labels and features."""
         before, params = self.model.get_params(), data.draw(self.changes)
         self.limits = limits
         self.model.set_params(**params)
@@ -112,7 +112,7 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.twin is not None)
     @rule()
     def be_asked(self):
-        """What is worked out on demand is kept, and must not outlast what it was worked out of."""
+        """Results that are cached on demand must not outlive the data they were computed from."""
         X, _ = rows(**self.shape)
         with lowered(self.limits):
             told(self.model, X)
@@ -129,10 +129,10 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_model_is_what_it_has_learned(algo, monkeypatch):
-    """Whatever was fitted, written, read, copied, asked and refused in between."""
+def test_a_model_depends_only_on_its_training(algo, monkeypatch):
+    """The model depends only on its training, not on files, copies, predictions or errors."""
     machine = type(f"Life of {algo}", (Life,), {"algo": algo, "changes": changes(algo)})
-    # So few labels are held together: models are read by the number they were written by.
+    # Few vectors are stored together; models are loaded with the same number.
     monkeypatch.setattr(label_blocks, "GROUP", 2)
     run_state_machine_as_test(machine, settings=settings(
         max_examples=some(25, 600), stateful_step_count=15, deadline=None, derandomize=True,

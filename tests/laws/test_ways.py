@@ -1,5 +1,5 @@
-"""What holds of every algorithm, whichever way it learns: in one call or many, from a matrix, a
-file or a shard, on any number of threads, dense or in blocks."""
+"""Laws for every algorithm and any way of training: in one call or many, from a matrix, a file or a
+shard, with any number of threads, dense or in blocks."""
 
 import warnings
 
@@ -19,8 +19,7 @@ from sparsemargin.models.parameters import declarations
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
-# Those whose files are learned by one solver, and whose matrices by another, are the same but for
-# rounding.
+# Algorithms that use one solver for files and another for matrices agree up to rounding errors.
 TOLERANCE = {"ho": 1e-9, "so": 1e-9}
 
 each_algorithm = pytest.mark.parametrize("algo", ALGORITHMS)
@@ -28,7 +27,7 @@ of_classes = pytest.mark.parametrize("n_classes", [2, 5])
 
 
 def in_parts(model, X, y, n):
-    """Let it learn from so many rows at a time."""
+    """Train on n rows at a time."""
     for start in range(0, len(y), n):
         model.partial_fit(X[start : start + n], y[start : start + n], classes=np.unique(y))
     return model
@@ -52,7 +51,7 @@ def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_pat
                 return
             model.fit(X, y).partial_fit(X_more, y_more)
             save_model(model, tmp_path / "a.model")
-            # Asked under the limits that it learned by.
+            # Outputs are computed under the limits used in training.
             for each in model, load_model(tmp_path / "a.model"):
                 ways.append(each.decision_function(X))
     assert len({outputs.tobytes() for outputs in ways}) == 1
@@ -60,7 +59,7 @@ def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_pat
 
 @each_algorithm
 @of_classes
-def test_parts_are_one_pass(algo, n_classes):
+def test_training_in_parts_equals_one_epoch(algo, n_classes):
     X, y = rows(60, 20, n_classes, 5)
     how = {"shuffle": False, "intercept_scaling": 1.0, "max_iter": 1}
     whole = in_parts(classifier(algo, **how), X, y, 60)
@@ -74,7 +73,7 @@ KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declara
 @pytest.mark.parametrize(
     ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
 )
-def test_a_fit_ends_with_the_trial_that_makes_the_last_correction(algo, n_classes, limit):
+def test_a_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
     X, y = rows(60, 20, n_classes, 8)
     weigh = {"sample_weight": np.arange(60) % 3} if algo in WEIGHED and n_classes == 2 else {}
     n_trials = 40 if weigh else 60
@@ -97,7 +96,7 @@ def test_a_fit_ends_with_the_trial_that_makes_the_last_correction(algo, n_classe
 @pytest.mark.parametrize("algo", WEIGHED)
 @pytest.mark.parametrize("shuffle", [False, True])
 @of_classes
-def test_rows_of_weight_0_might_as_well_not_be_there(algo, shuffle, n_classes):
+def test_rows_of_weight_0_have_no_effect(algo, shuffle, n_classes):
     X, y = rows(60, 20, n_classes, 9)
     counts = np.arange(60) % 3 > 0
     for kernel in ["linear", "rbf"] if algo in KERNELS else ["linear"]:
@@ -110,7 +109,7 @@ def test_rows_of_weight_0_might_as_well_not_be_there(algo, shuffle, n_classes):
 
 @each_algorithm
 @of_classes
-def test_a_file_is_its_matrix(algo, n_classes, tmp_path, monkeypatch):
+def test_a_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     X, y = rows(60, 20, n_classes, 6)
     X.sum_duplicates()
@@ -132,7 +131,7 @@ def test_a_file_is_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     "algo", [name for name, (each, _) in ALGORITHMS.items() if each.classifier not in _NOT_MIXED]
 )
 @of_classes
-def test_one_shard_is_one_machine(algo, n_classes):
+def test_one_shard_gives_the_model_of_one_machine(algo, n_classes):
     X, y = rows(60, 20, n_classes, 7)
     how = {"random_state": 0, "max_iter": 3}
     with warnings.catch_warnings():

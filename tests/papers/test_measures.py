@@ -1,5 +1,5 @@
-"""What runs of the recipes measure: on few rows beside fits of their own, and on published data
-beside the papers' figures."""
+"""Measurements of the recipes: on few rows against separate fits, and on published data against
+the papers' figures."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,8 @@ MOST_UPDATES = some(50_000, 3_000_000)
 
 @pytest.mark.parametrize("number", some([0, 3], range(4)))
 def test_a_table_of_cramma(number):
-    """To the update, as Tsampouka & Shawe-Taylor (2006) printed it; the largest margin as well."""
+    """The numbers of updates and the largest margin equal those of Tsampouka & Shawe-Taylor
+    (2006)."""
     data_folder(*(SONAR if number < 2 else WBC))
     table, largest = CRAMMA[number].parts(quick=True)[:2]
     for line in table.lines:
@@ -34,7 +35,7 @@ def test_a_table_of_cramma(number):
     assert found["upper_bound"] * (1 - 1e-6) <= found["margin"] <= found["upper_bound"]
 
 
-def test_a_run_tells_what_fits_of_their_own_would(monkeypatch):
+def test_a_run_reports_the_results_of_separate_fits(monkeypatch):
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     rows = kernels.Data(X[:120], y[:120], X[120:], y[120:])
     monkeypatch.setattr(kernels, "load", lambda name: rows)

@@ -1,4 +1,4 @@
-"""Comparisons, choices of settings and the test of the difference, against loops by hand."""
+"""Comparisons, choices of settings and the test of the difference, against explicit loops."""
 
 import _thread
 
@@ -29,7 +29,7 @@ RIVALS = {
 
 
 def make_problem(n_classes=2, m=90, n=12, seed=0):
-    """Return dense rows and labels of which some are noise."""
+    """Return dense rows, and labels of which some are noise."""
     rng = np.random.RandomState(seed)
     X = rng.standard_normal((m, n))
     y = (X @ rng.standard_normal((n, n_classes)) + rng.standard_normal((m, n_classes))).argmax(1)
@@ -60,7 +60,7 @@ def test_comparison_is_the_loop_over_splits(n_classes, container):
     assert np.isnan(results["svm"].mistakes).all()
 
 
-def test_all_algorithms_get_the_same_splits_even_of_a_source_that_changes():
+def test_all_algorithms_get_the_same_splits_of_a_changing_source():
     X, y = make_problem()
     twins = {"one": RIVALS["pnorm"], "other": RIVALS["pnorm"]}
     for source in ShuffleSplit(5, random_state=np.random.RandomState(0)), iter(make_splits(5)):
@@ -70,7 +70,7 @@ def test_all_algorithms_get_the_same_splits_even_of_a_source_that_changes():
 
 
 def test_ctrl_c_within_a_fit_ends_the_comparison(monkeypatch):
-    """The fit alone would end with what it had learned, and count like any other."""
+    """Without this, the interrupted fit would end normally and be counted like any other."""
     X, y = make_problem()
     rivals = {"loud": PNormPerceptron(verbose=1, max_iter=3)}
     monkeypatch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, 1))
@@ -91,14 +91,14 @@ def test_choice_is_by_cross_validation_on_each_training_part():
     assert len(set(chosen)) > 1
 
 
-def test_of_equally_good_settings_the_first_is_chosen():
+def test_ties_between_settings_choose_the_first():
     X, y = np.zeros((60, 1)), np.repeat(["ant", "cow"], 30)
     rivals = {name: DummyClassifier(strategy="constant", constant=name) for name in ("ant", "cow")}
     splits = [(np.arange(20, 40), np.arange(20))] * 2
     assert chosen_on_training_parts(rivals, X, y, splits) == ["ant"] * 2
 
 
-def test_wilcoxon_is_scipys():
+def test_wilcoxon_agrees_with_scipy():
     rng = np.random.RandomState(0)
     first, second = rng.uniform(size=200), rng.uniform(size=200) + 0.08
     found = wilcoxon_signed_rank(first, second)
@@ -107,12 +107,13 @@ def test_wilcoxon_is_scipys():
     assert found.mean_difference == pytest.approx(difference, rel=1e-9)
     assert found.n_different == 200
     assert wilcoxon_signed_rank(second, first) == (-found.mean_difference, found.p_value, 200)
-    # Pairs without a difference have no say.
+    # Pairs without a difference are ignored.
     equal = np.full(50, 0.25)
     padded = wilcoxon_signed_rank(np.append(first, equal), np.append(second, equal))
     assert padded == (pytest.approx(difference * 200 / 250), found.p_value, 200)
     assert wilcoxon_signed_rank(equal, equal) == (0.0, 1.0, 0)
-    # Fractions of 11 rows tie in spite of rounding: equal differences differ in their last bits.
+    # Fractions of 11 rows must tie in spite of rounding: equal differences differ in their last
+    # bits.
     wrong = np.random.RandomState(0).randint(0, 6, size=(2, 300))
     first, second = wrong / 11
     exact = (wrong[0] - wrong[1]).astype(float)

@@ -1,4 +1,4 @@
-"""Recipes: what figures come to, what is kept and run again, and what is shown of it."""
+"""Recipes: computed figures, stored and repeated results, and reports."""
 
 import json
 import re
@@ -32,7 +32,7 @@ INTERRUPTED = set()
 
 
 def measure(size, seed):
-    """Done in this process: the tests run on one job."""
+    """Run in this process, because the tests use one job."""
     if seed in INTERRUPTED:
         raise KeyboardInterrupt
     CALLS.append((size, seed))
@@ -82,7 +82,7 @@ def run_tiny(folder, quick=True):
     ("1,000", [1030.0], Allowed(relative=0.03), Verdict.WITHIN),
     ("1,000", [1031.0], Allowed(relative=0.03), Verdict.OUTSIDE),
     ("5", [0.0], incomparable("why"), Verdict.INCOMPARABLE),
-    # 0.25 standard deviations of 2, a half of rounding, two standard errors of 2 / sqrt(3).
+    # 0.25 standard deviations of 2, half a unit of rounding, two standard errors of 2 / sqrt(3).
     ("3.7", [5.0, 7.0, 9.0], Allowed(spread=0.25), Verdict.OUTSIDE),
     ("4.2", [5.0, 7.0, 9.0], Allowed(spread=0.25), Verdict.WITHIN),
 ])  # fmt: skip
@@ -90,7 +90,7 @@ def test_a_figure_is_within_what_is_allowed_and_rounding(printed, values, allowe
     assert Cell(printed, ONE, lambda records: values, allowed).compare([{}]).verdict is verdict
 
 
-def test_work_is_done_once_and_kept_and_what_was_cut_short_is_done_again(tiny, tmp_path):
+def test_finished_work_is_reused_and_interrupted_work_repeated(tiny, tmp_path):
     INTERRUPTED.add(1)
     with pytest.raises(KeyboardInterrupt):
         run_tiny(tmp_path)
@@ -106,7 +106,7 @@ def test_work_is_done_once_and_kept_and_what_was_cut_short_is_done_again(tiny, t
     assert CALLS[3:] == [(2, 0), (2, 1), (1, 2), (2, 2)]
 
 
-def test_data_not_at_hand_are_told(tiny, tmp_path, monkeypatch):
+def test_missing_data_is_reported(tiny, tmp_path, monkeypatch):
     recipe = Recipe(**{**vars(RECIPE), "needs": ("sonar",)})
     monkeypatch.setattr(running, "recipes", lambda: {"tiny": recipe})
     monkeypatch.setenv("SPARSEMARGIN_DATA", "")
@@ -135,7 +135,7 @@ def test_the_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys
     assert len(set(addresses)) == len(addresses) == 2
     assert re.findall('href="(.*?)"', html) == ["#tiny"]
     assert "http" not in re.sub(r"base64,[\w+/=]+", "", html)
-    # What it prints takes the width there is.
+    # The width of the output is that of the terminal.
     monkeypatch.setenv("COLUMNS", "200")
     capsys.readouterr()
     assert main(["tiny", "--quick", "-o", str(tmp_path)]) == 0

@@ -1,4 +1,4 @@
-"""The tables, which of the papers' statements recipes confirm, and what they draw."""
+"""The tables, the statements of the papers that recipes confirm, and their plots."""
 
 import math
 
@@ -10,7 +10,7 @@ from papers.cramma import RECIPES as CRAMMA
 from papers.recipe import Measured
 from papers.run import choose
 
-# Lines and cells; of seven columns of Freund & Schapire's d = 1 has six.
+# Numbers of lines and cells. Freund & Schapire's d = 1 has six of seven columns.
 SIZES = {
     "alma-table1": (8, 48), "alma-table2": (18, 180), "alma-table3": (18, 108),
     "alma-table4": (18, 180), "alma-table5": (8, 48), "nips-table1": (9, 54),
@@ -25,7 +25,7 @@ def parts_of(name, quick=True):
 
 
 @pytest.mark.parametrize("name", SIZES)
-def test_every_table_has_all_its_cells_and_a_quick_run_makes_one_epoch_of_the_same_runs(name):
+def test_tables_are_complete_and_quick_runs_make_one_epoch(name):
     runs = {}
     for quick in (True, False):
         (found,) = parts_of(name, quick)
@@ -40,7 +40,7 @@ def test_every_table_has_all_its_cells_and_a_quick_run_makes_one_epoch_of_the_sa
     assert runs[True] == runs[False]
 
 
-def test_claims_of_cramma_are_examined_by_the_works_of_their_run():
+def test_claims_about_cramma_are_checked_on_its_runs():
     as_printed, slower = {}, {}
     for recipe in CRAMMA:
         for line in recipe.parts(quick=False)[0].lines:
@@ -60,7 +60,7 @@ def test_claims_of_cramma_are_examined_by_the_works_of_their_run():
                 assert recipe.name == "cramma-table2" or not claim.examine(Measured(slower)).holds
 
 
-def test_printed_figures_bear_out_the_claims_on_the_higher_order_perceptron():
+def test_printed_figures_confirm_the_claims_about_ho():
     for recipe in ho_tables.RECIPES[:2]:
         for table in recipe.parts(quick=False):
             found = {}

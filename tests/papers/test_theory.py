@@ -1,4 +1,4 @@
-"""The papers' bounds: against formulas worked by hand, their limits, and runs that obey them."""
+"""The papers' bounds against hand calculations, their limits, and runs that must satisfy them."""
 
 from math import inf, sqrt
 
@@ -31,7 +31,7 @@ def make_separable(seed, m=14, n=10, gap=0.15):
 
 
 def make_noisy(seed, m=300, n=20):
-    """Return rows, labels of which a tenth are flipped, and the vector that gave the others."""
+    """Return rows, labels of which 10 % are flipped, and the vector that determines the others."""
     rng = np.random.RandomState(seed)
     X, u = rng.standard_normal((m, n)), rng.standard_normal(n)
     y = np.where(X @ u > 0, 1, -1)
@@ -39,7 +39,7 @@ def make_noisy(seed, m=300, n=20):
 
 
 @each_seed
-def test_the_perceptron_keeps_to_theorem_1_and_on_noisy_data_to_theorem_2(seed):
+def test_the_perceptron_satisfies_theorems_1_and_2(seed):
     X, y = make_separable(seed)
     model = PNormPerceptron(normalize=False, **TO_CONVERGENCE).fit(X, y)
     R, gamma = np.linalg.norm(X, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper
@@ -53,14 +53,14 @@ def test_the_perceptron_keeps_to_theorem_1_and_on_noisy_data_to_theorem_2(seed):
     bounds = theory.perceptron_mistakes(norms.max(), gammas, D)
     tightest = theory.tightest_mistake_bound(achieved, norms.max())
     assert bounds.min() * 0.999 <= tightest <= bounds.min()
-    # Corollary 2: only rows on which mistakes are made count.
+    # Corollary 2: only rows with mistakes count.
     of_mistakes = theory.tightest_mistake_bound(achieved[mistaken], norms[mistaken].max())
     assert len(mistaken) <= of_mistakes <= tightest
 
 
-def test_bounds_of_the_perceptron_by_hand_and_the_best_soft_margin():
+def test_perceptron_bounds_by_hand_and_the_best_soft_margin():
     assert_array_equal(theory.deviations([1.0, 0.5, -1.0], 0.75), [0.0, 0.25, 1.75])
-    # All are on the wrong side.
+    # All rows are on the wrong side.
     assert theory.tightest_mistake_bound(-np.arange(7.0), 2.0) == 7.0
     assert_allclose([theory.voted_perceptron_error(20, k) for k in (10.5, [1, 2.5])], [1.0, 1 / 6])
     R, D, gamma = 3.0, 0.7, 0.4
@@ -78,7 +78,7 @@ def test_bounds_of_the_perceptron_by_hand_and_the_best_soft_margin():
 @pytest.mark.parametrize(
     ("p", "alpha"), [(2.0, 0.3), (2.0, 0.9), (4.0, 0.9), (6.0, 0.5), (10.0, 0.3)]
 )
-def test_alma_keeps_to_parts_1_and_2_on_separable_data(p, alpha, seed):
+def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
     X, y = make_separable(seed)
     model = ALMAClassifier(p=p, alpha=alpha, **TO_CONVERGENCE).fit(X, y)
     best = largest_margin(X, y, p, normalize=True).upper
@@ -101,7 +101,7 @@ def test_alma_keeps_to_parts_1_and_2_on_separable_data(p, alpha, seed):
 
 @each_seed
 @pytest.mark.parametrize(("p", "alpha"), [(2.0, 1.0), (6.0, 0.6)])
-def test_alma_keeps_to_part_2_on_noisy_data(p, alpha, seed):
+def test_alma_satisfies_part_2_on_noisy_data(p, alpha, seed):
     X, y, u = make_noisy(seed)
     B, C = theory.alma_constants(alpha)
     model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **ONE_EPOCH).fit(X, y)
@@ -113,11 +113,12 @@ def test_alma_keeps_to_part_2_on_noisy_data(p, alpha, seed):
 
 
 def make_unlucky_order(gamma):
-    """Return rows of which ALMA_2(1; B, 1) corrects on each: all of margin gamma by u = (1, 0, 0)
-    but for the first, which is -u.
+    """Return rows with a correction of ALMA_2(1; B, 1) on each. All have margin gamma for
+    u = (1, 0, 0), except the first, which is -u.
 
-    While u.theta is negative a row shortens theta, so that nothing is divided and theta crawls
-    back; after that every row is at right angles to theta, and the divisor is the largest.
+    While u.theta is negative, a row shortens theta, so that there is no projection, and theta moves
+    back slowly. After that every row is orthogonal to theta, and the divisor is the largest
+    possible.
     """
     rows, theta = [np.array([-1.0, 0.0, 0.0])], np.array([-1.0, 0.0, 0.0])
     across = sqrt(1 - gamma**2)
@@ -125,7 +126,7 @@ def make_unlucky_order(gamma):
         eta = 1 / sqrt(len(rows) + 1)
         score = -eta / 2 if theta[0] < 0 else 0.0
         rest = np.linalg.norm(theta[1:])
-        # A little below, so that rounding does not make the row one without a mistake.
+        # Slightly smaller, so that rounding does not prevent a mistake.
         wanted = (score - 1e-12 - theta[0] * gamma) / across
         if rest < abs(wanted) and theta[0] > 0:
             return np.array(rows)
@@ -136,7 +137,7 @@ def make_unlucky_order(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.3, 0.05])
-def test_one_example_on_the_wrong_side_can_break_part_2_as_printed(gamma):
+def test_one_misclassified_example_can_violate_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
     constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
@@ -154,7 +155,7 @@ def test_formulas_of_theorem_3_by_hand():
     for alpha in (0.1, 0.5, 1.0):
         B, C = theory.alma_constants(alpha)
         assert C**2 + 2 * (1 - alpha) * B * C == pytest.approx(1.0)
-    # Part 2 solves the inequality it comes from.
+    # Part 2 solves the inequality from which it is derived.
     alpha, gamma, p, short = 0.5, 0.2, 3.0, np.array([0.1, 0.7, 0.4])
     B, C = theory.alma_constants(alpha)
     c, constants = C / sqrt(p - 1), {"alpha": alpha, "B": B, "C": C, "p": p}
@@ -167,7 +168,7 @@ def test_formulas_of_theorem_3_by_hand():
 
 @each_seed
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 2.0])
-def test_cramma_keeps_to_its_bounds(epsilon, seed):
+def test_cramma_satisfies_its_bounds(epsilon, seed):
     X, y = make_separable(seed, gap=0.4)
     A = y[:, np.newaxis] * X
     R, best = np.linalg.norm(A, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper
@@ -181,7 +182,7 @@ def test_cramma_keeps_to_its_bounds(epsilon, seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
-def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(epsilon):
+def test_the_root_solves_eq_13_for_all_epsilon_with_proved_convergence(epsilon):
     g, beta, eta = 0.05, 1.5, 0.02
     fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     tau = fraction ** (-1 / epsilon) - 1
@@ -192,7 +193,7 @@ def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(
     assert tau > ((1 + eta) / chi) ** (1 / epsilon) - 1
     updates = theory.cramma_corrections(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     assert updates == pytest.approx((beta / g) ** (1 / epsilon) * (1 + tau))
-    # Bounds vanish where convergence is not proved.
+    # There is no bound if convergence is not proved.
     limit = theory.cramma_rate_limit(0.1, 1.0)
     assert limit * (1 + limit) / 2 == pytest.approx(0.1)
     shares = np.array([0.9, 0.999, 0.999999, 1.0, 2.0])
@@ -204,7 +205,7 @@ def test_the_root_meets_eq_13_for_any_epsilon_up_to_where_convergence_is_proved(
 
 
 @pytest.mark.parametrize("rho", [0.5, 50.0])
-def test_the_geometric_margin_lies_where_eq_2_says(rho):
+def test_the_geometric_margin_satisfies_eq_2(rho):
     X, y = make_separable(1, n=4)
     X = X + np.array([2.0, -1.0, 0.0, 1.0])
     machine = SVC(kernel="linear", C=1e8, tol=1e-10).fit(X, y)
@@ -217,7 +218,7 @@ def test_the_geometric_margin_lies_where_eq_2_says(rho):
 
 
 @each_seed
-def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_93_rows_on(seed):
+def test_soft_margins_satisfy_eq_27_and_rates_converge_from_93_rows_on(seed):
     X, y, _ = make_noisy(seed, m=25, n=3)
     delta = 0.8
     best = largest_margin(X, y, 2, normalize=False, delta=delta).lower
@@ -226,7 +227,7 @@ def test_soft_margins_guarantee_that_of_eq_27_and_automatic_rates_converge_from_
     assert best == pytest.approx(theory.least_soft_margin(delta, 20))
     assert theory.automatic_rate(1.0, sqrt(917), 683) == pytest.approx(1.7 / sqrt(917 * 683))
     for n_samples, proved in ((2, False), (93, True), (10**6, True)):
-        # With rows of zeros nothing but Delta makes up R, the least it can be.
+        # With zero rows, R is determined by Delta alone, and is as small as possible.
         limit = theory.cramma_rate_limit(theory.least_soft_margin(0.5, n_samples), 0.5)
         assert (theory.automatic_rate(0.5, 0.5, n_samples) < limit) == proved
 

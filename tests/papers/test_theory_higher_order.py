@@ -1,4 +1,4 @@
-"""Theorem 1 of Brotto, Gentile & Vitale: against its printed form, dense matrices, and runs."""
+"""Theorem 1 of Brotto, Gentile & Vitale against its printed form, dense matrices, and runs."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ GAMMAS = np.geomspace(1e-2, 10, 12)
 
 
 def make_examples(seed, m=120, n=15, noise=0.1):
-    """Return dense rows with many zeros, labels some of which are flipped, and the target."""
+    """Return dense rows with many zeros, labels of which some are flipped, and the target."""
     rng = np.random.RandomState(seed)
     X = rng.standard_normal((m, n)) * (rng.uniform(size=(m, n)) < 0.5)
     X[~X.any(axis=1), 0] = 1.0
@@ -28,13 +28,13 @@ def make_examples(seed, m=120, n=15, noise=0.1):
 
 
 def dense_run(X, y, n_epochs=2, **rule):
-    """Run the n x n definition; return it and the same run to be examined."""
+    """Run the n x n definition; return it, and the same run for analysis."""
     dense = run_matrix_reference(X, y, HigherOrder(**rule), n_epochs=n_epochs, dtype=np.float64)
     return dense, HigherOrderRun(X[dense.mistakes], y[dense.mistakes], **rule)
 
 
 def dense_transform(rows, rates, p):
-    """Multiply each row by the matrix of those before, n x n; return the products and B_m."""
+    """Multiply each row by the n x n matrix of those before; return the products and B_m."""
     B, transformed = np.eye(rows.shape[1]), []
     for x, rate in zip(rows, rates, strict=True):
         transformed.append(B @ x)
@@ -44,7 +44,7 @@ def dense_transform(rows, rates, p):
 
 @pytest.mark.parametrize("c", RATES)
 def test_the_bound_is_the_printed_one(c):
-    """Its c being 1 - c; without a matrix and loss it is the Perceptron's."""
+    """The printed c is 1 - c here; without a matrix and losses, the bound is the Perceptron's."""
     rng = np.random.RandomState(0)
     margins, losses = rng.uniform(0.05, 3, 50), rng.uniform(0, 9, 50)
     found = theory.higher_order_mistakes(margins, losses, c=c)
@@ -58,7 +58,7 @@ def test_the_bound_is_the_printed_one(c):
 
 
 @pytest.mark.parametrize(("p", "radius"), [(2.0, None), (2.0, 0.8), (4.0, 1.3)])
-def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radius):
+def test_the_tightest_bound_is_the_minimum_over_all_margins(p, radius):
     margins = np.random.RandomState(1).normal(0.3, 0.2, 40)
     grid = np.linspace(1e-3, margins.max(), 5000)
     losses = theory.deviations(margins, grid[:, np.newaxis]).sum(axis=1)
@@ -74,7 +74,7 @@ def test_the_tightest_bound_is_least_over_all_margins_up_to_the_largest(p, radiu
     (2.0, 0.4, {"sparse_updates": True, "max_updates": 7}),
 ])  # fmt: skip
 def test_the_sequence_is_that_of_the_matrices(p, c, options):
-    """Rates vanish where the matrix stays."""
+    """Rates are 0 where the matrix does not change."""
     X, y, u = make_examples(0)
     dense, run = dense_run(X, y, p=p, c=c, **options)
     rows = X[dense.mistakes] / np.array([[p_norm(x, p)] for x in X[dense.mistakes]])
@@ -119,14 +119,14 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
     {}, {"p": "log", "fit_intercept": False}, {"sparse_updates": True, "p": 4.0},
     {"max_updates": None, "intercept_scaling": 0.5, "hypothesis": "last", "shuffle": False},
 ], ids=str)  # fmt: skip
-def test_a_fitted_model_is_the_run_it_made(options):
+def test_a_fitted_model_equals_its_replayed_run(options):
     X, y, u = make_examples(4)
     names = np.where(y == 1, "yes", "no")
     model = HigherOrderPerceptron(random_state=0, max_iter=2, alpha=None, **options).fit(X, names)
     run = HigherOrderRun.from_model(model, sp.csr_matrix(X), names)
     assert len(run.labels) == model.n_corrections_
     assert np.count_nonzero(run.rates) == model.n_updates_
-    # Replayed, before each mistake its row must have been on the wrong side.
+    # In a replay, the row of each mistake must be on the wrong side before it.
     B, v = np.eye(run.rows.shape[1]), np.zeros(run.rows.shape[1])
     for x, label, rate in zip(run.rows.toarray(), run.labels, run.rates, strict=True):
         assert label * (link(B @ v, run.p) @ B @ x) <= 1e-12

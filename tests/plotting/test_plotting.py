@@ -1,4 +1,4 @@
-"""Pictures show the numbers that were computed, legibly on light ground and on dark."""
+"""Plots show the computed numbers, and are legible on light and on dark backgrounds."""
 
 import runpy
 import sys
@@ -57,7 +57,7 @@ def three_classes():
 
 
 def _legend(display):
-    """The texts of the picture's legend, within the axes or beside them."""
+    """The texts of the legend, inside the axes or next to them."""
     within = [axes.get_legend() for axes in np.ravel(display.ax_)]
     (legend,) = [each for each in (*within, *display.figure_.legends) if each is not None]
     return _texts(legend.get_texts())
@@ -92,7 +92,7 @@ def test_epochs_are_drawn_as_measured(data):
     assert np.isnan(corrections[1].lines[0].get_ydata()).all()
     display = draw(rivals["SGD"], *data, epochs=[1])
     assert _texts(display.ax_[0].texts) == ["corrections are not counted"]
-    # Several runs by their mean and its standard error.
+    # Several runs are drawn as their mean with its standard error.
     display = draw(PNormPerceptron(), *data, epochs=[1, 3], n_repeats=3, random_state=0)
     errors = [100 * run.test_errors for run in display.curves["PNormPerceptron"]]
     line, _, (bars,) = display.error_lines_[0].lines
@@ -125,7 +125,7 @@ def test_certificates_are_drawn_as_history(three_classes):
         fitted = estimator.set_params(hypothesis="last", max_iter=n).fit(X, y)
         assert (margin, bound) == (fitted.margin_, fitted.margin_upper_bound_)
     assert display.band_ is not None
-    # Margins far below 0 do not flatten the rest, unless there is nothing else.
+    # Margins far below 0 do not compress the rest, unless there is nothing else.
     display = drawn.CertificateDisplay([1, 2, 3], [-90.0, 0.5, 0.9], [1.2, 1.1, 1.0]).plot()
     assert display.ax_.get_ylim()[0] == pytest.approx(-0.3)
     assert drawn.CertificateDisplay([1], [-90.0], [1.2]).plot().ax_.get_ylim()[0] < -90
@@ -146,7 +146,7 @@ def test_features_are_drawn_as_weighted(data, three_classes):
         assert_array_equal([bar.get_width() for bar in bars], weights[expected])
         assert _texts(axes.get_yticklabels()) == names[expected].tolist()
         assert axes.get_title() == f"class {label}"
-    # Of two classes, those of the second.
+    # With two classes, the features of the second are drawn.
     fitted = PNormPerceptron(p=6, random_state=0).fit(*data[:2])
     strongest = strongest_features(fitted.coef_[0], 3)
     for chosen in None, np.array([1]):
@@ -155,7 +155,7 @@ def test_features_are_drawn_as_weighted(data, three_classes):
         assert _texts(display.ax_.get_yticklabels()) == [f"feature {j}" for j in strongest]
 
 
-def test_of_many_classes_the_heaviest_are_drawn(many_classes):
+def test_with_many_classes_those_of_largest_weight_are_drawn(many_classes):
     draw = drawn.StrongestFeaturesDisplay.from_estimator
     display = draw(many_classes)
     assert max(display.figure_.get_size_inches()) < 15
@@ -163,7 +163,7 @@ def test_of_many_classes_the_heaviest_are_drawn(many_classes):
     titles = [axes.get_title() for axes in display.ax_]
     assert titles == [f"class {k}" for k in sorted(heaviest)]
     assert display.figure_.get_suptitle() == "12 of 40 classes"
-    # All that are asked for, and as many as there are axes.
+    # All requested classes are drawn, and as many as there are axes.
     assert len(draw(many_classes, top=1, classes=range(13)).bars_) == 13
     axes = plt.figure().subplots(5, 8)
     assert len(draw(many_classes, top=1, ax=axes).bars_) == 40
@@ -187,9 +187,7 @@ def test_selections_are_drawn_as_counted(data):
     (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
     (drawn.HypothesisErrorsDisplay, {"moments": [0.5, 1]}, lambda of: [of.errors.errors["vote"]]),
 ])  # fmt: skip
-def test_a_pipeline_is_drawn_as_its_last_step_on_the_rows_made_by_the_others(
-    data, display, more, drawn_by
-):
+def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, display, more, drawn_by):
     pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="vote", random_state=0))
     if display is drawn.CertificateDisplay:
         pipeline.set_params(pnormperceptron__hypothesis="last")
@@ -214,7 +212,7 @@ def test_features_of_a_pipeline():
     display = drawn.StrongestFeaturesDisplay.from_estimator(pipeline, top=1)
     words, strongest = pipeline[0].get_feature_names_out(), abs(pipeline[-1].coef_[0]).argmax()
     assert _texts(display.ax_.get_yticklabels()) == [words[strongest]]
-    # The words are those of every split here.
+    # Here, the words of every split are these.
     display = drawn.SelectionStabilityDisplay.from_estimator(pipeline, texts, labels, splits=3)
     assert set(_texts(display.ax_.get_yticklabels())) <= {"free", "money", "see", "you"}
 
@@ -224,7 +222,7 @@ def _lines(n_lines, prefix="line"):
     return drawn.MarginDistributionDisplay(shares).plot()
 
 
-def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
+def test_plots_use_the_given_axes_or_a_new_figure(data):
     figure, axes = plt.subplots()
     display = _lines(1).plot(axes)
     assert (display.ax_, display.figure_) == (axes, figure)
@@ -235,11 +233,11 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
     assert plt.get_fignums() == [*before, again.figure_.number]
     assert again.lines_[0].get_color() == "C3"
     assert again.lines_[0].get_linewidth() == 3
-    # Axes of a subfigure, which have no ground.
+    # The axes belong to a subfigure, and have no background.
     axes = figure.subfigures(1, 2)[0].subplots()
     axes.set_facecolor("none")
     assert _lines(1).plot(axes).figure_ is figure
-    # Panels are given as an array.
+    # Panels are passed as an array.
     axes = plt.subplots(1, 2)[1]
     display = drawn.EpochCurvesDisplay.from_estimator(PNormPerceptron(), *data, epochs=[1], ax=axes)
     assert_array_equal(display.ax_, axes)
@@ -248,7 +246,7 @@ def test_a_picture_stands_on_the_axes_it_is_given_or_opens_a_figure(data):
             display.plot(ax=given)
 
 
-def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour():
+def test_long_legends_are_outside_and_lines_differ_by_more_than_colour():
     display = _lines(12, "an algorithm of a rather long name")
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
@@ -266,7 +264,7 @@ def test_long_legends_stand_beside_the_axes_and_lines_differ_by_more_than_colour
     assert len({*zip(looks, dashes, strict=True)}) == 32
 
 
-# How red, green and blue light are seen: Machado, Oliveira & Fernandes (2009), Table 1, severity 1.
+# Perception of red, green and blue: Machado, Oliveira & Fernandes (2009), Table 1, severity 1.
 VISIONS = {
     "trichromacy": [1, 0, 0, 0, 1, 0, 0, 0, 1],
     "protanopia": [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216,
@@ -278,24 +276,24 @@ VISIONS = {
 }  # fmt: skip
 XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 LEAST_DISTANCE, LEAST_DISTANCE_OF_FOUR = 13, 20  # in CIELAB, where 2.3 is just noticeable
-LEAST_CONTRAST, LEAST_TEXT_CONTRAST = 3, 4.5  # of WCAG 2
+LEAST_CONTRAST, LEAST_TEXT_CONTRAST = 3, 4.5  # from WCAG 2
 
 
 def _linear(colour):
-    """Light of a colour: red, green and blue, each from 0 to 1."""
+    """Linear red, green and blue of a colour, each from 0 to 1."""
     c = np.array(to_rgb(colour))
     return np.where(c <= 0.04045, c / 12.92, ((c + 0.055) / 1.055) ** 2.4)
 
 
 def _lab(light):
-    """Place of a colour in CIELAB."""
+    """Coordinates of a colour in CIELAB."""
     x, y, z = np.cbrt(XYZ @ light / XYZ.sum(axis=1))
     return [116 * y - 16, 500 * (x - y), 200 * (y - z)]
 
 
 @pytest.mark.parametrize("vision", VISIONS)
 @pytest.mark.parametrize("name", THEMES)
-def test_colours_are_told_apart_with_any_vision(name, vision):
+def test_colours_are_distinguishable_with_any_vision(name, vision):
     eye = np.reshape(VISIONS[vision], (3, 3))
     seen = [_lab(np.clip(eye @ _linear(colour), 1e-3, 1)) for colour in PALETTES[name]]
     assert pdist(seen).min() >= LEAST_DISTANCE
@@ -303,14 +301,14 @@ def test_colours_are_told_apart_with_any_vision(name, vision):
 
 
 def _contrast(artists, ground):
-    """The least contrast of any of them to the ground, as WCAG 2 defines it."""
+    """The smallest contrast of any of the artists to the background, as defined by WCAG 2."""
     lights = [[XYZ[1] @ _linear(c) for c in (each.get_color(), ground)] for each in artists]
     low, high = np.sort(lights).T
     return ((high + 0.05) / (low + 0.05)).min()
 
 
 @pytest.mark.parametrize("name", [*THEMES, "default", "dark_background", "ggplot"])
-def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
+def test_everything_has_contrast_to_the_background(name):
     before = dict(matplotlib.rcParams)
     with drawn.theme(name) if name in THEMES else plt.style.context(name):
         assert name != "dark" or plt.rcParams["axes.facecolor"] != before["axes.facecolor"]
@@ -318,7 +316,7 @@ def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
         axes, ground = display.ax_, display.ax_.get_facecolor()
         texts = [axes.xaxis.label, axes.yaxis.label, axes.title, *axes.get_xticklabels()]
     assert dict(matplotlib.rcParams) == before
-    # A ground that is neither light nor dark has less to give.
+    # A background of medium brightness permits less contrast.
     assert _contrast(display.lines_, ground) >= (2.3 if name == "ggplot" else LEAST_CONTRAST)
     if name in THEMES:
         texts += display.figure_.legends[0].get_texts()
@@ -326,7 +324,7 @@ def test_everything_has_contrast_to_the_ground_of_a_theme_or_style(name):
         assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
 
 
-def test_names_are_cut_and_dollars_in_them_are_no_mathematics():
+def test_long_names_are_shortened_and_dollar_signs_are_not_mathematics():
     name = "a name that goes on and on, far beyond the place there is for it"
     display = drawn.SelectionStabilityDisplay([1.0], feature_names=[name]).plot()
     assert _texts(display.ax_.get_yticklabels()) == [name[:29] + "…"]
@@ -363,13 +361,13 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
     (drawn.theme("mauve").__enter__, r"'mauve' is unknown\. Choose 'light' or 'dark'"),
 ])  # fmt: skip
-def test_what_cannot_be_drawn_is_refused(call, message):
+def test_invalid_input_raises_an_error(call, message):
     with pytest.raises(ValueError, match=message):
         call()
     assert plt.get_fignums() == []
 
 
-def test_matplotlib_is_asked_for_where_it_is_missing(monkeypatch):
+def test_missing_matplotlib_raises_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"CertificateDisplay\.plot requires matplotlib"):
         certificate.plot()

@@ -1,4 +1,4 @@
-"""Random blocks of rows for row caches, their comparison to the bit, and caches packed by hand."""
+"""Random blocks of rows for row caches, their bitwise comparison, and caches packed by hand."""
 
 import io
 import json
@@ -21,17 +21,17 @@ NUMBERS = [1.0, -1.0, float("nan"), 2.5, float("nan")]
 
 
 def random_block(rng, n_rows, width, dtype="f8", index="i4", multilabel=False):
-    """Rows of up to `width` entries, some of them empty, as the arrays of a block."""
+    """Rows with up to `width` entries, some of them empty, as the arrays of a block."""
     lengths = rng.randint(0, width + 1, n_rows)
     lengths[rng.uniform(size=n_rows) < 0.2] = 0
     indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index)
-    # Past the 32-bit range where the type has room for it.
+    # Indices exceed the 32-bit range if the dtype permits.
     top = 2**40 if np.dtype(index).itemsize == 8 else 2**31 - 1
     columns = [np.sort(rng.choice(2 * width, n, replace=False)) for n in lengths]
     columns += [np.empty(0, np.int64)]
     indices = np.concatenate(columns)
     indices = np.where(rng.uniform() < 0.3, indices + top - 2 * width, indices).astype(index)
-    # Any finite values, the two zeros and subnormal ones among them.
+    # All finite values are possible, including both zeros and subnormal numbers.
     data = np.frombuffer(rng.bytes(int(indptr[-1]) * np.dtype(dtype).itemsize), dtype).copy()
     data[~np.isfinite(data) | (rng.uniform(size=len(data)) < 0.1)] = -0.0
     if not multilabel:
@@ -46,7 +46,7 @@ def write_cache(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
 
 
 def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
-    """The blocks as rows, each once it has been written."""
+    """Yield the blocks as rows, each after it has been written."""
     rows = (
         LabelledRows(*block, lowest=3 if i else 1, highest=9 if i else 2**40)
         for i, block in enumerate(blocks)
@@ -56,7 +56,7 @@ def writing(path, blocks, dtype="f8", multilabel=False, identity=IDENTITY):
 
 
 def assert_same_rows(rows, block):
-    """Equal to the bit, and of the same types."""
+    """Assert that arrays are bitwise equal and have the same dtypes."""
     for read, written in zip(rows.arrays, block, strict=True):
         assert (read is None) == (written is None)
         if written is not None:
@@ -72,7 +72,7 @@ def assert_holds(path, blocks):
 
 
 def assert_cache_refused(path, message):
-    """Whatever sizes a file speaks of, reading it takes little more than its own."""
+    """Assert the error, and that reading uses little more memory than the size of the file."""
     tracemalloc.start()
     try:
         with (
@@ -94,10 +94,10 @@ NAMES = ["data", "indices", "indptr", "labels", "label_start"]
 
 
 def forge(path, blocks=(), changes=None):
-    """A cache packed by hand, as the format is documented, its checksums right.
+    """A cache packed by hand, in the documented format, with correct checksums.
 
-    `changes` are entries of the two documents, or arrays of labels, or what to write in place of
-    the second document.
+    `changes` are entries of the two documents, or arrays of labels, or text that replaces the
+    second document.
     """
     n_rows = [len(block[2]) - 1 for block in blocks]
     n_entries = sum(len(block[0]) for block in blocks)
@@ -117,7 +117,7 @@ def forge(path, blocks=(), changes=None):
 
 
 def write_aligned(archive, name, array):
-    """A member whose array begins at a multiple of 64 bytes."""
+    """Write a member whose array starts at a multiple of 64 bytes."""
     content = io.BytesIO()
     np.save(content, array)
     info = zipfile.ZipInfo(name)

@@ -1,4 +1,4 @@
-"""Small tables of cells, as AnnData and in the files of 10x."""
+"""Small tables of cells, as AnnData and in the file formats of 10x."""
 
 import gzip
 
@@ -29,7 +29,7 @@ def adata_of(X, types, **obs):
 
 
 def write_10x(path, X, genes, barcodes):
-    """A file as cellranger of version 3 writes it."""
+    """Write a file like version 3 of cellranger."""
     with h5py.File(path, "w") as file:
         matrix = file.create_group("matrix")
         matrix["data"], matrix["indices"] = X.data.astype(np.int32), X.indices.astype(np.int64)
@@ -43,7 +43,7 @@ def write_10x(path, X, genes, barcodes):
 
 
 def write_matrix(begin, X, genes, barcodes, kinds=True):
-    """What cellranger of version 3 writes into a folder, or of version 2, without kinds."""
+    """Write a folder like version 3 of cellranger, or without `kinds` like version 2."""
     packed, opened = (".gz", gzip.open) if kinds else ("", open)
     with opened(f"{begin}matrix.mtx{packed}", "wb") as file:
         mmwrite(file, X.T.astype(np.int32))

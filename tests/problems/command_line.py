@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def run(*args, code=0):
-    """Run a command in this process; its result, once the exit code is what it should be, None:
+    """Run a command in this process and return its result. The exit code must be `code`; None means
     0 or 1."""
     result = CliRunner().invoke(main, [str(arg) for arg in args])
     codes = (0, 1) if code is None else (code,)
@@ -28,7 +28,7 @@ def run(*args, code=0):
 
 
 def process(*args, env=(), start=("-m", "sparsemargin"), **settings):
-    """Start a command as a process of its own, with these additions to the environment."""
+    """Start a command as a new process, with these additions to the environment."""
     command = [sys.executable, *start, *map(str, args)]
     piped = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "stdin": subprocess.DEVNULL}
     path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
@@ -42,12 +42,13 @@ def contents():
 
 
 def evaluated(*args):
-    """What ``evaluate`` tells of a model on files."""
+    """The output of ``evaluate`` for a model on files."""
     return json.loads(run("evaluate", *args, "--json").stdout)
 
 
 def assert_averages(figures, y, guess, **labels):
-    """Precision, recall and F1 are scikit-learn's: averages, and those of each class."""
+    """Assert that averages and per-class values of precision, recall and F1 equal
+    scikit-learn's."""
     for kind in "micro", "macro", None:
         how = {"average": kind, "zero_division": 0, **labels}
         expected = precision_recall_fscore_support(y, guess, **how)
@@ -65,7 +66,7 @@ def write(path, X, y, **settings):
 
 
 def two_classes(folder):
-    """Files to learn from and to test on, with labels -1 and 1; the latter has more features."""
+    """Training and test files with labels -1 and 1; the test file has more features."""
     X, y = make_zipf_text(600, 3000, mean_nnz=12, random_state=0)
     half = X[:400]
     half.data[half.indices >= 2500] = 0
@@ -74,7 +75,7 @@ def two_classes(folder):
 
 
 def three_classes(folder):
-    """The same with the labels ham, eggs and spam."""
+    """Training and test files with the labels ham, eggs and spam."""
     X, y = make_zipf_text(600, 3000, mean_nnz=12, n_classes=3, random_state=0)
     train = write(folder / "train3.svm", X[:400], y[:400])
     test = write(folder / "test3.svm", X[400:], y[400:])

@@ -1,4 +1,4 @@
-"""CSR matrices as users may hold them: arrays that scipy's constructors would convert or sort."""
+"""CSR matrices in forms that scipy's constructors would convert or sort."""
 
 from itertools import pairwise
 
@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 
 def csr_of(data, indices, indptr, shape, kind=sp.csr_matrix):
-    """Return CSR around these very arrays, which the constructor would look at."""
+    """Return CSR around these arrays, without the checks of the constructor."""
     X = kind(shape)
     X.data, X.indices, X.indptr = data, indices, indptr
     return X
@@ -22,7 +22,7 @@ def shuffled_rows(X, seed=0):
 
 
 def scrambled(X):
-    """Return X with every row out of order and every entry split in two parts that add exactly."""
+    """Return X with unsorted rows and every entry split into two parts whose sum is exact."""
     return shuffled_rows(
         csr_of(np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr, X.shape)
     )

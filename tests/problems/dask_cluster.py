@@ -1,4 +1,4 @@
-"""A Dask scheduler and its workers, each in a process of its own, which may be killed."""
+"""A Dask scheduler and its workers in separate processes, which may be killed."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Workers:
-    """Processes that work for a scheduler, while it is entered.
+    """A context with processes that work for a scheduler.
 
-    Dask's own guards of workers leave one dead that is killed while it starts.
+    Dask's own nanny does not restart a worker that is killed while it starts.
     """
 
     def __init__(self, address: str, n_workers: int, folder: Path) -> None:
@@ -53,9 +53,9 @@ class Workers:
 def scheduler_and_workers(
     folder: Path, n_workers: int = 2, **environment: str
 ) -> Iterator[tuple[subprocess.Popen[bytes], Client, Workers]]:
-    """A scheduler's process, whose environment may be told more, its client, and workers.
+    """A scheduler's process with additions to its environment, its client, and workers.
 
-    Dask's cluster of this process would fail at workers that go before it has heard of them.
+    Dask's LocalCluster would fail if workers die before it has seen them.
     """
     from dask.distributed import Client
 

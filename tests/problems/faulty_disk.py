@@ -1,7 +1,7 @@
-"""Writing that is counted, and that a kill, a power failure or a full disk cuts short.
+"""Writing that is counted, and that is interrupted by a kill, a power failure or a full disk.
 
-All within this process: from the moment it is "killed" on, nothing that it does reaches the disk
-any more, and each attempt raises `Killed`. `strike_everywhere` goes through all operations.
+Everything runs in this process. After the process is "killed", nothing that it writes reaches the
+disk, and each attempt raises `Killed`. `strike_everywhere` tests faults at all operations.
 """
 
 import errno
@@ -24,15 +24,15 @@ _open_descriptor, _open_file = os.open, io.open
 
 
 class Killed(BaseException):
-    """The process is no more."""
+    """The simulated process has been killed."""
 
 
 class Disk:
-    """Counts operations, and strikes at one of them, counted from 1.
+    """Counts operations, and causes a fault at one of them, counted from 1.
 
-    "kill": the process is killed right before it. "power": so is the machine, and what was not
-    synchronised is lost; also right after the end. "full": from it on there is no space left. With
-    " amid", a write is half done before.
+    "kill": the process is killed just before the operation. "power": the machine loses power, and
+    data that was not synchronised is lost; also just after the last operation. "full": from the
+    operation on, there is no space left. With " amid", half of a write is done before the fault.
     """
 
     def __init__(self, kind="kill", at=0):
@@ -42,11 +42,11 @@ class Disk:
         self.killed = self.full = False
         self.lock = threading.RLock()
         self.synchronised = {}  # bytes of each file, by device and inode
-        self.pending = {}  # descriptors of files with more than that
+        self.pending = {}  # descriptors of files with data that is not synchronised
 
     @contextmanager
     def installed(self):
-        """Send all writing of this process over the disk."""
+        """Redirect all writing of this process to the disk."""
         with ExitStack() as patches:
             calls = {
                 **{f"os.{name}": self._counted(name) for name in ("replace", "unlink", "fsync")},
@@ -64,7 +64,7 @@ class Disk:
             os.close(descriptor)
 
     def operation(self, name, call, half=None):
-        """Make the call, if the disk does not strike instead; `half` of it before, if amid."""
+        """Make the call, unless the fault occurs; if it is amid, call `half` before."""
         with self.lock:
             if self.killed:
                 raise Killed
@@ -127,19 +127,20 @@ class _RawFile(io.FileIO):
 
 
 def run(write, folder, kind="kill", at=0):
-    """Write into the folder by a disk that strikes there: the disk, and the OSError, if any."""
+    """Write into the folder with a fault; return the disk, and the OSError or None."""
     disk, error = Disk(kind, at), None
     with disk.installed():
         try:
             write(folder)
         except OSError as raised:
-            # Without its frames: collected later, with generators in them, they hang a new thread.
+            # Without its frames: if frames with generators are collected later, they block a new
+            # thread.
             error = OSError(raised.errno, raised.strerror, raised.filename)
     return disk, error
 
 
 class Scenario(NamedTuple):
-    """What writes into a folder before, and what takes its place: the same bytes each time."""
+    """A function that prepares a folder, and one that replaces files with reproducible content."""
 
     prepare: Callable
     write: Callable
@@ -149,10 +150,10 @@ class Scenario(NamedTuple):
 def strike_everywhere(scenario, kind, root):
     """Run a scenario with a fault at its first operation, at its second, and so on.
 
-    After each run every file is old or new, to the byte. After an error the last one is old,
-    nothing is left over, and the error names a file. What a killed process left over does not
-    disturb a second run; without an error everything is new. Returns the operations
-    of a run that no fault strikes, and which faults changed their run.
+    After each run every file is bitwise the old or the new one. After an error the last file is the
+    old one, no other files remain, and the error names a file. The remains of a killed process do
+    not affect a second run; without an error everything is new. Returns the operations of a run
+    without faults, and the faults that changed their run.
     """
     before, done, struck = root / "before", root / "done", set()
     before.mkdir(parents=True)
@@ -189,7 +190,7 @@ def contents(folder):
 
 
 def places_among(n):
-    """From 1 to n, and the one after; of many all at both ends, and some between."""
+    """The numbers 1 to n + 1; if these are many, all at both ends and some in between."""
     return (
         range(1, n + 2) if ALL or n < 16 else [1, 2, 3, *range(4, n - 5, 6), *range(n - 5, n + 2)]
     )

@@ -1,4 +1,4 @@
-"""Random problems and machines, and the comparison of an estimator with its dense references."""
+"""Random problems and machines, and comparisons of estimators with the dense references."""
 
 import os
 from contextlib import contextmanager
@@ -27,8 +27,8 @@ from sparsemargin._engine.fitting import epochs as fitting
 
 
 def examples(n):
-    """Return settings for n examples, a third of them in the sample, four times as many where all
-    is tried; the same ones in every run. fuzz/valgrind has fewer."""
+    """Return settings for n examples: a third of them in the quick selection, four times as many in
+    the full tests; the same examples in every run. fuzz/valgrind uses fewer."""
     fewer = int(os.environ.get("SPARSEMARGIN_FEWER_EXAMPLES", "1"))
     return settings(
         max_examples=-(-some(n // 3, 4 * n) // fewer),
@@ -47,7 +47,7 @@ class Problem:
 
 
 def random_rows(rng, m, n, density, integers):
-    """Return dense rows with many zeros, the other entries well away from zero."""
+    """Return dense rows with many zeros; the other entries are not close to 0."""
     signs = rng.choice([-1, 1], (m, n))
     sizes = rng.randint(1, 4, (m, n)) if integers else rng.uniform(0.1, 1, (m, n))
     return signs * sizes * (rng.uniform(size=(m, n)) < density)
@@ -63,7 +63,7 @@ def dense_problem(m=60, n=12, seed=0):
 
 def to_csr(rows, value_dtype, index_dtype):
     X = sp.csr_matrix(rows.astype(value_dtype))
-    # The constructor would choose the index type itself.
+    # The constructor would choose the index dtype itself.
     X.indices, X.indptr = X.indices.astype(index_dtype), X.indptr.astype(index_dtype)
     return X
 
@@ -72,10 +72,10 @@ def make_problem(
     seed, m, n, density, noise, n_classes=2, value_dtype="f8", index_dtype="i4", integers=False,
     cancels=0.0,
 ):  # fmt: skip
-    """Label rows by the best of random sparse targets, then relabel a part of them at random.
+    """Label rows by the best of several random sparse targets, then change some labels at random.
 
-    Where `cancels` is not 0 the first two rows, which are of different classes, are equal, and
-    multiplied by it: the vectors come back to 0.
+    If `cancels` is not 0, the first two rows, which have different classes, are equal, and scaled
+    by it: the vectors return to 0.
     """
     rng = np.random.RandomState(seed)
     rows = random_rows(rng, m + 10, n, density, integers)
@@ -92,20 +92,20 @@ def make_problem(
 
 def problems(**fixed):
     free = {"seed": st.integers(0, 2**31 - 1), "m": st.integers(5, 40), "n": st.integers(3, 25)}
-    # The low densities give empty rows as well.
+    # The low densities produce empty rows as well.
     free |= {"density": st.sampled_from([0.2, 0.5, 1.0]), "noise": st.sampled_from([0.0, 0.2])}
     free["cancels"] = st.sampled_from([0.0, 0.0, 1.0, 2.0**-10])
     return st.builds(make_problem, **(free | fixed))
 
 
 index_types = st.sampled_from(["i4", "i8"])
-# Factors of an entry's parts, which add up to it in any order without rounding.
+# Factors of the parts of an entry, whose sum is exact in any order.
 PARTS = [(0.5, 0.5), (0.5, 0.0, 0.5, 0.0), (2.0, -1.0), (1.0, 0.0), (-1.0, 1.0, 1.0)]
 
 
 def scattered(X, chance, seed):
-    """Return X with each row in an order of its own, and, in rows drawn by that chance, half of the
-    entries in parts."""
+    """Return X with each row in a random order. In rows selected with the given probability, half
+    of the entries are split into parts."""
     rng = np.random.RandomState(seed)
     rows = []
     for start, stop in pairwise(X.indptr):
@@ -119,7 +119,7 @@ def scattered(X, chance, seed):
 
 
 def as_stored(data, columns, lengths, like):
-    """Return CSR of these very entries, of the types and the shape of another matrix."""
+    """Return CSR with exactly these entries, and the dtypes and the shape of another matrix."""
     X = sp.csr_matrix(like.shape, dtype=like.dtype)
     X.data = np.array(data, dtype=like.dtype)
     X.indices = np.array(columns, dtype=like.indices.dtype)
@@ -129,8 +129,8 @@ def as_stored(data, columns, lengths, like):
 
 RULES = {
     "Perceptron": st.builds(Perceptron, normalize=st.booleans()),
-    # B and C beside the defaults: of Remark 4 of Gentile (2001) at alpha = 0.5, and a step too
-    # small to reach the unit sphere soon.
+    # B and C other than the defaults: of Remark 4 of Gentile (2001) at alpha = 0.5, and a step that
+    # is too small to reach the unit sphere soon.
     "ALMA": st.builds(
         ALMA,
         alpha=st.sampled_from([1.0, 0.9, 0.5]),
@@ -153,7 +153,7 @@ RULES = {
     ),
     "ROMMA": st.builds(ROMMA, aggressive=st.booleans()),
 }
-# They can't weigh their steps either.
+# These rules do not support weights of steps either.
 OF_P_2 = ["CRAMMA", "ROMMA"]
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]
 
@@ -167,8 +167,8 @@ ESTIMATORS = {
 
 
 class Subject:
-    """What is compared with a reference: `given` are rows as the estimator takes them, `test_rows`
-    those to predict as the references do."""
+    """An object of comparison: `given` returns rows in the form for the estimator, `test_rows`
+    those for predictions of the references."""
 
     def given(self, X, problem):
         return X
@@ -179,9 +179,9 @@ class Subject:
 
 @dataclass
 class Machine(Subject):
-    """A reference rule with its power p, and the estimator which must agree with it.
+    """A reference rule with its power p, and the estimator that must agree with it.
 
-    The estimator may be given rows as `scattered` leaves them, by a chance and a seed.
+    The estimator may get rows changed by `scattered`, with a probability and a seed.
     """
 
     rule: Rule
@@ -195,7 +195,7 @@ class Machine(Subject):
     def estimator(self, **params):
         chosen = {name: value for name, value in vars(self.rule).items() if value is not None}
         if isinstance(self.rule, CRAMMA):
-            # The estimator's rate is eta0 / beta^delta, and its delta 1.
+            # The estimator's rate is eta0 / beta^delta, with delta = 1.
             chosen["eta0"] = chosen.pop("eta_eff") * self.rule.beta
         if not isinstance(self.rule, CRAMMA | ROMMA):
             chosen["p"] = self.p
@@ -212,7 +212,7 @@ def machines(names=tuple(RULES), powers=POWERS):
 
 @dataclass
 class Extras:
-    """What may be added to a plain run: coordinates, weights, passes and their ends."""
+    """Optional parts of a run: coordinates, weights, epochs and their ends."""
 
     n_epochs: float | None = 1
     rho: float | None = None
@@ -223,7 +223,7 @@ class Extras:
     tol: float | None = None
 
     def sample_weight(self, problem):
-        """Return weights with zeros among them, the first row's not zero."""
+        """Return weights that include zeros; that of the first row is not 0."""
         rng = np.random.RandomState(len(problem.y))
         return np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)]
 
@@ -253,7 +253,7 @@ class Extras:
         return self.estimator(machine, **params).fit(X, problem.y, **weights)
 
 
-# Many enough, the last in part, for runs to come to rest and only count from then on.
+# Enough epochs, the last of them partial, for runs to converge and then only count trials.
 partial_epochs = st.sampled_from([1, 2.67, 12.3])
 augmentations = {
     "n_epochs": st.integers(1, 3),
@@ -263,7 +263,7 @@ augmentations = {
 vectors = st.sampled_from(["last", "average"])
 
 
-# A vector that has cancelled further than this has no direction to 1e-10 in float64.
+# Below this relative norm, the direction of a vector in float64 has errors above 1e-10.
 LEAST_NORM = 1e-4
 
 
@@ -298,7 +298,7 @@ def assert_same_weights(estimator, problem, runs, expected, tolerance):
     fitted_intercept = np.broadcast_to(estimator.intercept_, len(runs))
     np.testing.assert_allclose(fitted_intercept, intercept, rtol=0, atol=error)
     outputs = by_machine(problem.X_test @ coef.T + intercept)
-    # Up to n entries of at most 3 in size, and the intercept, are added up.
+    # The sum has up to n entries of size at most 3, and the intercept.
     error *= 3 * n + 1
     decision = estimator.decision_function(problem.X_test)
     assert decision.shape == outputs.shape
@@ -306,7 +306,7 @@ def assert_same_weights(estimator, problem, runs, expected, tolerance):
 
 
 def by_machine(outputs):
-    """Return outputs, one column per machine, in scikit-learn's shape: flat for two classes."""
+    """Return outputs with one column per machine in scikit-learn's shape: flat for two classes."""
     return outputs[:, 0] if outputs.shape[1] == 1 else outputs
 
 
@@ -318,10 +318,11 @@ def check_weights(
 
 
 def comparable_runs(machine, problem, extras, normalized=False, least_gap=1e-9):
-    """Return the runs, if rounding decided nothing and what is normalised has a direction."""
+    """Return the runs, unless rounding could change a decision or a normalized vector's
+    direction."""
     runs = extras.runs(machine, problem)
     assume(smallest_gap(runs) > least_gap)
-    assume(any(run.weights[-1].any() for run in runs))  # or there is no size to compare with
+    assume(any(run.weights[-1].any() for run in runs))  # otherwise there is no scale for errors
     assume(not normalized or have_directions(runs))
     return runs
 
@@ -365,7 +366,7 @@ def fit_same_votes(machine, problem, extras, runs):
     assert_same_corrections(estimator, runs)
     test_rows = machine.test_rows(problem)
     votes = by_machine(np.array([run.votes(test_rows) / run.n_trials for run in runs]).T)
-    # Like the average, a vote is handed out divided by the trials.
+    # Like the average, a vote is divided by the trials.
     decision = estimator.decision_function(machine.given(problem.X_test, problem))
     np.testing.assert_allclose(decision, votes.astype(float), rtol=0, atol=1e-14)
 
@@ -376,7 +377,7 @@ def check_random_slices(machine, problem, extras, normalized, random_state):
 
 
 def fit_same_slices(machine, problem, extras, runs, normalized, random_state):
-    """Every output must be that of one time slice, the same for all machines."""
+    """Every output must be that of one time slice, which is the same for all machines."""
     how = {"normalize_hypotheses": normalized, "random_state": random_state}
     estimator = extras.fit(machine, problem, hypothesis="random", **how)
     X_test = machine.given(problem.X_test, problem)
@@ -414,7 +415,8 @@ def assert_margins(margin, bound, runs):
 
 @contextmanager
 def by_dot_products():
-    """Let every pass but the first run over the matrix of dot products; yield what ran there."""
+    """Run all epochs but the first with the matrix of dot products; yield a list of these
+    epochs."""
     passes = []
 
     class Recorded(linear_loop.GramLoop):

@@ -27,7 +27,7 @@ from references.higher_order import HigherOrder, SecondOrder, run_matrix_machine
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
-# As the papers have them: no constant coordinate, one pass, a matrix that any mistake may change.
+# The settings of the papers: no intercept, one epoch, and no limit on updates of the matrix.
 PAPER = {"fit_intercept": False, "max_iter": 1, "max_updates": None, "alpha": None}
 paper_ho = partial(HigherOrderPerceptron, **PAPER)
 paper_so = partial(SecondOrderPerceptron, **PAPER)
@@ -41,7 +41,7 @@ RULES = {
     "SO": partial(paper_so, a=0.2),
     "margin SO": partial(paper_so, a=0.2, alpha=0.8, margin=0.1),
 }
-# Each form of each rule that has code of its own.
+# Each form of each rule that has separate code.
 FORMS = [
     ("HO_2", "implicit"), ("HO_2", "primal"), ("sparse HO_2", "auto"), ("HO_4", "implicit"),
     ("HO_4", "primal"), ("bounded HO_4", "implicit"), ("SO", "implicit"), ("SO", "primal"),
@@ -65,7 +65,7 @@ linear_models = pytest.mark.parametrize("model", list(LINEAR.values()), ids=list
 
 @dataclass
 class MatrixMachine(Subject):
-    """A reference rule, and the estimator which must agree with it by any of its solvers."""
+    """A reference rule, and the estimator that must agree with it with any of its solvers."""
 
     rule: HigherOrder | SecondOrder
     solver: str = "auto"
@@ -73,7 +73,7 @@ class MatrixMachine(Subject):
     least_norm = LEAST_NORM
 
     def learned_rows(self, problem):
-        """Return the rows to learn from as the references are given them."""
+        """Return the training rows in the form for the references."""
         return problem.X.toarray()
 
     def compare(self, estimator, problem, runs, normalized, tolerance):
@@ -86,7 +86,7 @@ class MatrixMachine(Subject):
 
 @dataclass
 class MatrixExtras(Extras):
-    """What may be added to a run with a matrix: there is no soft margin, and no proof."""
+    """Optional parts of a run with a matrix: there is no soft margin, and no certificate."""
 
     def options(self, problem):
         options = super().options(problem)
@@ -132,7 +132,7 @@ def assert_same_mistakes(estimator, runs):
 
 
 def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
-    """Compare a fitted estimator, mistake by mistake and then its weights, with the references."""
+    """Compare a fitted estimator with the references: mistake by mistake, then the weights."""
     assert_same_mistakes(estimator, runs)
     assert estimator.coef_.dtype == np.float64
     expected = np.array([getattr(run, estimator.hypothesis)(normalized) for run in runs])
@@ -140,7 +140,7 @@ def assert_agrees(estimator, problem, runs, normalized=False, tolerance=1e-9):
 
 
 def check(machine, problem, extras, hypothesis, tolerance=1e-9, least_gap=1e-9):
-    """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    """Fit both and compare, unless a decision is within rounding of its threshold."""
     runs = extras.runs(machine, problem)
     assume(smallest_gap(runs) > least_gap)
     estimator = extras.fit(machine, problem, hypothesis=hypothesis)
@@ -148,19 +148,19 @@ def check(machine, problem, extras, hypothesis, tolerance=1e-9, least_gap=1e-9):
 
 
 def noisy_problem(m=90, n=15, n_classes=2, seed=0, **options):
-    """Return sparse rows and labels, enough of them wrong for dozens of mistakes."""
+    """Return sparse rows, and labels with enough errors for dozens of mistakes."""
     problem = make_problem(seed, m, n, density=0.4, noise=0.4, n_classes=n_classes, **options)
     return problem.X, problem.y
 
 
 def coefficients(model):
-    """Those of the features, or of the support rows."""
+    """The coefficients of the features, or of the support rows."""
     return model.dual_coef_ if "dual" in model.solver_ else model.coef_
 
 
 def by_blocks(model):
-    """How far from a model that of the same trials in other batches may be: its outputs are the
-    same to the bit, unless its products are worked out block by block."""
+    """Permitted difference between models trained with different batches: outputs are bitwise
+    equal, except that products computed in blocks have other rounding errors."""
     return 1e-10 if "dual" in model.solver_ else 0.0
 
 
@@ -177,7 +177,7 @@ def assert_same_model(one, other, X, tolerance=0.0):
 
 
 def streamed(model, X, y, cuts=(), n_classes=2):
-    """Learn X in batches that end at the cuts."""
+    """Train on X in batches that end at the cuts."""
     for start, stop in zip([0, *cuts], [*cuts, len(y)], strict=True):
         model.partial_fit(X[start:stop], y[start:stop], classes=range(n_classes))
     return model

@@ -1,4 +1,4 @@
-"""Model files made by hand: contents changed at will, under checksums that are right."""
+"""Model files made by hand: arbitrary content with correct checksums."""
 
 import tempfile
 import zipfile
@@ -19,14 +19,14 @@ def opened(path):
 
 
 def contents_of(model):
-    """The document and all arrays that are saved of a model."""
+    """The document and all arrays that are saved for a model."""
     with tempfile.NamedTemporaryFile() as file:
         save_model(model, file.name)
         return opened(file.name)
 
 
 def rewritten(path, document, arrays):
-    """Write a file of these contents, whatever they are."""
+    """Write a file with this content without checking it."""
     with open(path, "wb") as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in arrays.items():
@@ -34,13 +34,13 @@ def rewritten(path, document, arrays):
 
 
 def members_of(path):
-    """The bytes of an archive's members, by name."""
+    """The bytes of the members of an archive, by name."""
     with zipfile.ZipFile(path) as archive:
         return {name: archive.read(name) for name in archive.namelist()}
 
 
 def pack(path, members, compression=zipfile.ZIP_STORED):
-    """Write an archive of pairs of a name and bytes."""
+    """Write an archive from pairs of a name and bytes."""
     with zipfile.ZipFile(path, "w", compression) as archive:
         for name, content in members:
             archive.writestr(name, content)

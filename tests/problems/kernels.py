@@ -1,4 +1,4 @@
-"""Random kernels and machines over them, and the comparison of an estimator with the references."""
+"""Random kernels and machines over them, and comparisons of estimators with the references."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -43,7 +43,7 @@ gaussians = st.builds(
     Kernel, st.sampled_from(["rbf", "polyrbf"]), degrees, st.sampled_from([0.1, 1.0])
 )
 kernels = polynomials | gaussians
-PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)  # the linear space's
+PLAIN = Kernel("poly", degree=1, gamma=1.0, coef0=0.0)  # the kernel of the linear space
 
 RULES = [
     Perceptron(), Perceptron(normalize=False),
@@ -60,7 +60,7 @@ any_problem = st.integers(2, 3).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
 )
 
-# An estimator for each way of learning over a kernel, or all.
+# An estimator for each type of training with kernels, or all estimators in the full tests.
 FIRST_ORDER = [
     ALMAClassifier, partial(CRAMMAClassifier, radius=100.0, eta0=0.01),
     *some([], [PNormPerceptron, MarginPerceptron, ROMMAClassifier]),
@@ -71,7 +71,7 @@ with_a_kernel = pytest.mark.parametrize("estimator", WITH_A_KERNEL)
 
 
 def make_rows(m=40, n_classes=2, seed=0):
-    """Return dense rows, and labels that have nothing to do with them."""
+    """Return dense rows, and labels that are independent of them."""
     rng = np.random.RandomState(seed)
     y = rng.randint(n_classes, size=m)
     y[:n_classes] = np.arange(n_classes)
@@ -79,7 +79,7 @@ def make_rows(m=40, n_classes=2, seed=0):
 
 
 def products(X, Z):
-    """The linear kernel as a function, of arrays."""
+    """The linear kernel as a function of arrays."""
     return X @ Z.T
 
 
@@ -89,8 +89,8 @@ def call_kernel(X, Z, kernel):
 
 
 class OverKernel(Subject):
-    """A subject with a `kernel`, and the `form` in which its estimator is told it: by its name, as
-    a matrix, or as a function."""
+    """A subject with a `kernel`, and the `form` in which its estimator gets it: a name, a matrix,
+    or a function."""
 
     kernel: Kernel
     form: str
@@ -111,7 +111,7 @@ class OverKernel(Subject):
 
 @dataclass
 class KernelMachine(OverKernel, Machine):
-    """A reference rule over a kernel, and the estimator which must agree with it."""
+    """A reference rule over a kernel, and the estimator that must agree with it."""
 
     kernel: Kernel = PLAIN
     form: str = "named"
@@ -122,7 +122,7 @@ class KernelMachine(OverKernel, Machine):
 
 @dataclass
 class KernelExtras(Extras):
-    """What may be added to a plain run over a kernel."""
+    """Optional parts of a run over a kernel."""
 
     def runs(self, machine, problem, **options):
         options = self.options(problem) | options
@@ -142,7 +142,7 @@ augmentations = {
 
 
 def assert_close(ours, theirs, tolerance):
-    """Compare to a share of the largest entry; 0: to the bit."""
+    """Compare with a tolerance relative to the largest entry; 0: bitwise."""
     assert_allclose(ours, theirs, rtol=0, atol=tolerance * np.abs(theirs).max())
 
 
@@ -151,12 +151,12 @@ def assert_same_outputs(ours, theirs, X, tolerance):
 
 
 TOLERANCE = 1e-8
-# A squared norm has cancelled twice as far as its vector.
+# A squared norm has lost twice as many digits by cancellation as its vector.
 LEAST_NORM = 1e-3
 
 
 def is_sure(runs, normalized=False, least_gap=1e-9):
-    """Whether no decision lay within rounding of its threshold, nor a vector near to nothing."""
+    """Return whether no decision is within rounding of its threshold, and no vector is nearly 0."""
     return (
         smallest_gap(runs) > least_gap
         and not any(map(has_cancelled, runs))
@@ -165,7 +165,8 @@ def is_sure(runs, normalized=False, least_gap=1e-9):
 
 
 def come_to_nothing(run):
-    """Whether a vector has come back to 0 on the way, whose coefficients may be counted or not."""
+    """Return whether a vector has returned to 0, after which its coefficients may be kept or
+    not."""
     return any(
         w.any() and norm <= run.nothing
         for w, norm in zip(run.weights, run.relative_norms(), strict=True)
@@ -173,12 +174,12 @@ def come_to_nothing(run):
 
 
 def has_cancelled(run):
-    """Whether nothing is left of the parts of the vector, which may then be forgotten or kept."""
+    """Return whether the last vector has cancelled; it may then be forgotten or kept."""
     return run.theta_norm < 1e-6 * np.sqrt(run.history @ run.products @ run.history)
 
 
 def expected_support(runs):
-    """Return the rows that any of the machines has taken up, in that order."""
+    """Return the rows that any of the machines has added, in that order."""
     joined = {}
     for run in runs:
         for row, trial in run.joined.items():
@@ -187,7 +188,7 @@ def expected_support(runs):
 
 
 def dual_coefficients(runs, hypothesis, normalized):
-    """Return those of the expected support, shape (n_machines, n_support)."""
+    """Return the coefficients of the expected support, shape (n_machines, n_support)."""
     place = {row: i for i, row in enumerate(expected_support(runs))}
     coefficients = np.zeros((len(runs), len(place)))
     for row_of, run in zip(coefficients, runs, strict=True):
@@ -237,7 +238,7 @@ def assert_agrees(estimator, machine, problem, runs, normalized=False, tolerance
 def check_vectors(
     machine, problem, extras, hypothesis, normalized=False, tolerance=TOLERANCE, least_gap=1e-9
 ):
-    """Fit both and compare, unless a decision lay within rounding of its threshold."""
+    """Fit both and compare, unless a decision is within rounding of its threshold."""
     runs = extras.runs(machine, problem)
     assume(is_sure(runs, normalized, least_gap))
     estimator = extras.fit(machine, problem, hypothesis=hypothesis, normalize_hypotheses=normalized)

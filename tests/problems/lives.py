@@ -1,5 +1,5 @@
-"""What models of every algorithm may go through: their parameters, rows, and limits lowered so that
-small data walk every path."""
+"""Random histories of models of every algorithm: their parameters, rows, and lowered limits, with
+which small data use all code paths."""
 
 import warnings
 from contextlib import ExitStack, contextmanager
@@ -21,8 +21,8 @@ from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.classifiers import as_classifier
 from sparsemargin.models.parameters import declarations
 
-#: Limits from which on something is held, cut or shared out in another way: their modules, their
-#: names, and values that small data are beyond. None of them may change a bit of a model.
+#: Limits above which data is stored or divided differently: their modules and names, and values
+#: that small data exceed. No limit may change any bit of a model.
 LIMITS = {
     "labels in blocks": ((label_blocks, "DENSE_BYTES", 0),),
     "labels by vectors": ((linear_loop, "FEW_LABELS", 1),),
@@ -41,14 +41,14 @@ LIMITS = {
     "columns looked up": ((columns, "_COLUMNS_AN_ENTRY", 1 << 20),),
 }  # fmt: skip
 
-#: Parameters that a life has for itself, or that name what no rows are drawn for.
+#: Parameters that a history sets itself, or for which no rows are drawn.
 _LEFT_OUT = {"random_state", "verbose", "n_jobs", "max_iter", "class_weight", "warm_start"}
 _NO_VALUES = {"precomputed"}
 
 
 @contextmanager
 def lowered(names):
-    """Have these limits lowered."""
+    """Lower these limits inside the block."""
     with ExitStack() as stack:
         for name in names:
             for module, constant, value in LIMITS[name]:
@@ -57,7 +57,7 @@ def lowered(names):
 
 
 def classifier(algo, **params):
-    """The classifier of that name, of which a fit ends soon."""
+    """The classifier with that name, with settings whose fits are short."""
     learner, fixed = ALGORITHMS[algo]
     soon = {"max_iter": 2, "random_state": 0}
     if "early_stopping" in declarations(learner):
@@ -66,7 +66,7 @@ def classifier(algo, **params):
 
 
 def _values(limit):
-    """Some that a limit allows."""
+    """Some values that a limit permits."""
     if limit.choices:
         return sorted({*limit.choices} - _NO_VALUES)
     if limit.kind is bool:
@@ -84,13 +84,13 @@ def _values(limit):
 
 
 def changes(algo):
-    """Strategy of parameters to be set anew, every one that is declared among them."""
+    """Strategy of changes of parameters, including every declared parameter."""
     learner, fixed = ALGORITHMS[algo]
     values = {
         name: [value for limit in each.limits for value in _values(limit) if limit.allows(value)]
         for name, each in declarations(learner).items() if name not in {*_LEFT_OUT, *fixed}
     }  # fmt: skip
-    # Few at a time, as most differ from what goes together with others.
+    # Only few are changed at once, because most exclude each other.
     one = st.sampled_from(sorted(name for name in values if values[name])).flatmap(
         lambda name: st.tuples(st.just(name), st.sampled_from(values[name]))
     )
@@ -105,8 +105,8 @@ def changes(algo):
 
 
 def rows(n_rows, n_features, n_classes, seed, dtype="f8", many=False):
-    """Rows in disorder, some empty, some columns in parts, and labels: numbers, or lists of them
-    where rows may have many."""
+    """Unsorted rows, some of them empty, with duplicate columns, and labels: numbers, or with
+    `many` lists of them."""
     random = np.random.RandomState(seed)
     X = sp.random(n_rows, n_features, 0.3, "csr", random_state=random)
     X.data = np.round(4 * (X.data - 0.5), 2)
@@ -124,13 +124,13 @@ def rows(n_rows, n_features, n_classes, seed, dtype="f8", many=False):
 
 
 def same_numbers(one, other):
-    """Whether two arrays, of which either may be sparse, are the same to the bit."""
+    """Return whether two dense or sparse arrays are bitwise equal."""
     one, other = (each.toarray() if hasattr(each, "toarray") else each for each in (one, other))
     return np.asarray(one).tobytes() == np.asarray(other).tobytes()
 
 
 def told(model, X):
-    """What a model says of itself and of rows."""
+    """The attributes of a model, and its outputs for rows."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return {
@@ -141,7 +141,7 @@ def told(model, X):
 
 
 def assert_alike(one, other, X, tolerance=0.0):
-    """Compare what two models tell; to the bit, or but for rounding."""
+    """Compare the outputs of two models, bitwise or up to a tolerance."""
     one, other = told(one, X), told(other, X)
     for name in one:
         if tolerance and name == "outputs":

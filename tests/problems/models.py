@@ -1,4 +1,4 @@
-"""Models of every algorithm for the tests of model files, and the comparison of all they hold."""
+"""Models of every algorithm for the tests of model files, and the comparison of their content."""
 
 import struct
 import warnings
@@ -22,7 +22,7 @@ from sparsemargin.io._values import OWN_TYPES, state_of
 from sparsemargin.models.fitted import Fitted
 
 HYPOTHESES = ["last", "average", "vote", "random"]
-# Of the Perceptrons with a matrix, which keep no log.
+# The hypotheses of the Perceptrons with a matrix, which keep no log.
 VECTORS = HYPOTHESES[:2]
 
 MODELS = {
@@ -47,7 +47,7 @@ MODELS = {
     "Second-order, n x n": partial(SecondOrderPerceptron, solver="primal"),
 }
 
-# Of more than two classes, and of hypotheses that have weights.
+# Joint models for more than two classes, and only with hypotheses that have weights.
 JOINT = {
     "joint": partial(ALMAClassifier, multi_class="joint"),
     "joint, p = 6": partial(PNormPerceptron, p=6.0, multi_class="joint"),
@@ -55,13 +55,13 @@ JOINT = {
 
 
 def hypothesis_of(make, hypothesis):
-    """The hypothesis, or one that a model with a matrix has in its stead."""
+    """The hypothesis, or a replacement for a model with a matrix."""
     matrix = issubclass(getattr(make, "func", make), (HigherOrderPerceptron, SecondOrderPerceptron))
     return "average" if matrix and hypothesis not in VECTORS else hypothesis
 
 
 def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):
-    """Rows with some 5 entries each, and labels that only in part follow from them."""
+    """Rows with about 5 entries each, and labels that only partly depend on them."""
     random = np.random.RandomState(seed)
     X = sp.random(m, n, density=0.2, format="csr", random_state=random)
     X.data -= 0.5
@@ -72,19 +72,19 @@ def make_problem(m=80, n=25, n_classes=2, dtype="f8", seed=0):
 
 
 def widened(X):
-    """The rows with so many features more that kernels keep them sparse."""
+    """The rows with so many more features that kernels keep them sparse."""
     return sp.hstack([X, sp.csr_matrix((X.shape[0], 3000), dtype=X.dtype)], format="csr")
 
 
 def fit(model, X, y, **more):
-    """Fit, whether or not that reaches a margin."""
+    """Fit without warnings about a margin that is not reached."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(X, y, **more)
 
 
 def assert_same(one, other, where="model"):
-    """Compare all that two models, or two of their parts, hold: types, and values to the bit."""
+    """Compare the whole content of two models or of parts of them: types, and values bitwise."""
     one = np.asarray(one) if isinstance(one, np.memmap) else one
     assert type(one) is type(other), where
     if isinstance(one, float):
@@ -111,5 +111,5 @@ def assert_same(one, other, where="model"):
 
 
 def outputs(model, X):
-    """What the model says of rows, its random slices included."""
+    """The outputs of a model for rows, including its random slices."""
     return model.decision_function(X).tobytes()

@@ -1,4 +1,4 @@
-"""The way of the tests to the public data files, and what is registered of them."""
+"""Access of the tests to the public data files, and their registries."""
 
 import os
 import tomllib
@@ -9,7 +9,7 @@ import pytest
 
 
 def data_folder(*names):
-    """The folder that SPARSEMARGIN_DATA names; skips the test where a named file is absent."""
+    """The folder named by SPARSEMARGIN_DATA; skips the test if a named file is missing."""
     folder = os.environ.get("SPARSEMARGIN_DATA")
     if not folder:
         pytest.skip("SPARSEMARGIN_DATA names no folder with the data files")
@@ -21,7 +21,7 @@ def data_folder(*names):
 
 
 def registry():
-    """The library's own, and that of the papers."""
+    """The library's own registry, and that of the papers."""
     own, of_papers = (
         tomllib.loads(resources.files(package).joinpath("registry.toml").read_text("utf-8"))
         for package in ("sparsemargin.datasets", "papers.data")

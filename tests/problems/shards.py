@@ -1,9 +1,9 @@
-"""Rows to be cut into shards, the algorithms that are mixed, and files of rows."""
+"""Rows to be cut into shards, the algorithms that can be mixed, and files of rows."""
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-# With what a fit of three epochs of them takes.
+# Parameters for fits of three epochs.
 MIXED = {
     "perceptron": {},
     "pnorm 2": {"algo": "pnorm", "p": 2},
@@ -38,7 +38,7 @@ def cut(X, y, n_shards):
 
 
 def assert_same(model, other):
-    """To the bit."""
+    """Assert that two models are bitwise equal."""
     for one, same in (model.coef_, other.coef_), (model.intercept_, other.intercept_):
         one, same = (each.toarray() if hasattr(each, "toarray") else each for each in (one, same))
         np.testing.assert_array_equal(one, same)
@@ -48,7 +48,7 @@ def assert_same(model, other):
 
 
 def write(path, X, y):
-    """An svmlight file to the bit; labels are numbers, text, or sequences of them."""
+    """Write an svmlight file without rounding; labels are numbers, text, or sequences of them."""
     lines = []
     for row, label in zip(X, y, strict=True):
         label = ",".join(map(str, label)) if isinstance(label, list | tuple) else label

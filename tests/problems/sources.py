@@ -1,4 +1,4 @@
-"""Text as the library's sources give it, packed in all ways; and a pipe for standard input."""
+"""Text from the library's sources, in all compression formats, and a pipe for standard input."""
 
 import bz2
 import gzip
@@ -35,7 +35,7 @@ def source_of(folder, content, name="text.svm"):
 
 
 def text_of(source):
-    """All text; blocks are checked on the way."""
+    """The whole text; blocks are checked on the way."""
     free, pieces = [], []
     for block in source.blocks(free):
         assert len(block.buffer) >= block.stop + PADDING
@@ -48,8 +48,8 @@ def text_of(source):
 
 @contextmanager
 def standard_input(content, *, blocks=True):
-    """Let a pipe with this content be standard input; one that does not block, and gets half of it
-    late."""
+    """Make a pipe with this content standard input. With `blocks` false the pipe does not block,
+    and half of the content comes late."""
     theirs, ours = os.pipe()
     os.set_blocking(theirs, blocks)
     before = os.dup(0)
@@ -57,7 +57,7 @@ def standard_input(content, *, blocks=True):
     os.close(theirs)
 
     def write():
-        # Not all of it may be wanted.
+        # The reader may stop early.
         with suppress(BrokenPipeError), open(ours, "wb") as pipe:
             half = len(content) // 2
             pipe.write(content[:half])

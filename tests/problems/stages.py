@@ -1,4 +1,4 @@
-"""What tests send models through: files and copies, and fits that are interrupted."""
+"""Changes of models in tests: files, copies, and interrupted fits."""
 
 import copy
 import io
@@ -10,7 +10,7 @@ from sparsemargin.io.model_files import load_model, save_model
 
 
 class InterruptingOutput(io.StringIO):
-    """Calls back at the given line that is printed."""
+    """Calls a function when the given line is printed."""
 
     def __init__(self, call, at_line):
         super().__init__()

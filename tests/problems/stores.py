@@ -1,4 +1,4 @@
-"""Stores of files on loopback: S3's protocol, and a plain HTTP server that can be told to fail."""
+"""File stores on the loopback interface: S3, and a plain HTTP server with simulated faults."""
 
 import gzip
 import threading
@@ -7,7 +7,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Plain(BaseHTTPRequestHandler):
-    """Serves files of `server.files`, by ranges; fails as often as `server.faults` say."""
+    """Serves files of `server.files` by ranges; fails as often as specified in `server.faults`."""
 
     protocol_version = "HTTP/1.1"
 
@@ -151,7 +151,7 @@ def odd_server(data, **how):
 
 @contextmanager
 def s3_server(environment):
-    """The URL of a bucket of a server that speaks S3; `environment` sets variables."""
+    """The URL of a bucket on an S3 server; `environment` sets variables."""
     from moto.server import ThreadedMotoServer
 
     server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)

@@ -1,4 +1,4 @@
-"""Whether the scanner reads a text as the plain reference does."""
+"""Comparison of the scanner with the simple reference."""
 
 import numpy as np
 from numpy.testing import assert_array_equal
@@ -22,7 +22,7 @@ def make_scanner(options):
 
 
 def scan(text, options, padding=b"7"):
-    """Return the scanner and its rows, the arrays copied."""
+    """Return the scanner and its rows, with copies of the arrays."""
     scanner = make_scanner(options)
     rows = scanner.scan(padded(text, padding), len(text))
     values = {name: getattr(rows, name) for name in FIELDS}
@@ -36,7 +36,7 @@ def bits(values):
 
 
 def try_to_scan(text, options, padding=b"7"):
-    """Return code, offset and length of a refusal or None, and scanner and rows or None."""
+    """Return (code, offset, length) of an error or None, and (scanner, rows) or None."""
     try:
         return None, *scan(text, options, padding)
     except ScanError as error:
@@ -44,7 +44,7 @@ def try_to_scan(text, options, padding=b"7"):
 
 
 def check_against_reference(text, options):
-    """Return whether both take the text, and assert that they agree."""
+    """Assert that the two agree, and return whether they accept the text."""
     refusal, scanner, rows = try_to_scan(text, options)
     try:
         expected = read_text(text, options)

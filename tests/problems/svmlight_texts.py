@@ -1,4 +1,4 @@
-"""Random svmlight texts: tidy ones, odd but allowed ones, and broken ones."""
+"""Random svmlight texts: ordinary ones, unusual but valid ones, and invalid ones."""
 
 import struct
 from dataclasses import replace
@@ -37,13 +37,13 @@ def random_options(random):
 
 
 def plain_options(random):
-    """Return options that scikit-learn knows."""
+    """Return options that scikit-learn supports."""
     options = random_options(random)
     return replace(options, base=options.least, hash_bits=0, max_index=LIMITS[0])
 
 
 def random_double(random):
-    """Return any finite double, as likely small or large as near 1."""
+    """Return any finite double; small and large ones are as likely as those near 1."""
     value = np.nan
     while not np.isfinite(value):
         value = struct.unpack("d", random.getrandbits(64).to_bytes(8, "little"))[0]
@@ -55,7 +55,7 @@ def random_digits(random, most):
 
 
 def halfway_case(random):
-    """Return the number right between two doubles, or one a digit above or below it."""
+    """Return the number exactly between two doubles, or one that is slightly smaller or larger."""
     low = abs(random_double(random))
     with localcontext(prec=800):
         middle = (Decimal(low) + Decimal(float(np.nextafter(low, 0.0)))) / 2
@@ -64,7 +64,7 @@ def halfway_case(random):
 
 
 def random_number(random):
-    """Return a decimal number as text, of any kind that float() takes."""
+    """Return a decimal number as text, in any syntax of float()."""
     return random.choice(NUMBERS)(random)
 
 
@@ -91,7 +91,7 @@ ODD_NUMBERS = [
 
 
 def random_entries(random, options, wild):
-    """Return entries; where `wild`, in any order and with repeats."""
+    """Return entries; with `wild`, unsorted and with duplicates."""
     count = random.choice([0, 1, 2, 3, 10, 40])
     largest = random.choice([5, 100, 10**7, 2**31 - 2])
     if wild and random.random() < 0.2:
@@ -136,7 +136,7 @@ def random_line(random, options, wild):
 
 
 def broken(random, line):
-    """Put something that is refused, most of the time, into a line."""
+    """Insert a token that is usually rejected into a line."""
     tokens = line.split(b" ")
     kind = random.randint(0, 4)
     if kind == 0:
@@ -151,7 +151,7 @@ def broken(random, line):
 
 
 def random_text(random, options):
-    """Return the bytes of a small file: tidy, odd or broken."""
+    """Return the bytes of a small file: ordinary, unusual or invalid."""
     wildness = random.randint(0, 2)
     lines = [random_line(random, options, wildness > 0) for _ in range(random.randint(0, 8))]
     if wildness == 2 and lines:

@@ -1,4 +1,4 @@
-"""Small files in the published forms, and a registry that describes them."""
+"""Small files in the published formats, and a registry that describes them."""
 
 import bz2
 import hashlib
@@ -18,7 +18,7 @@ WBC = """\
 
 
 def sonar_text(names, values):
-    """Patterns in the form of the sonar files: a header, then a name and ten lines for each."""
+    """Patterns in the format of the sonar files: a header, then a name and ten lines for each."""
     lines = ['Marked with a "*": the training set.', ""]
     for name, row in zip(names, values, strict=True):
         sixes = [" ".join(f"{value:.4f}" for value in six) for six in row.reshape(10, 6)]
@@ -35,7 +35,7 @@ CONTENTS = {
     "breast-cancer-wisconsin.data": WBC.encode(),
 }
 
-# Labels are positions among the topics, columns count from 1.
+# Labels are positions among the topics, and columns count from 1.
 RCV1 = """\
 0,1 1:0.6 4:0.8
 1,3 2:1
@@ -76,7 +76,7 @@ BY_HAND = {
     "rcv1_subsets_topics.svm.bz2": bz2.compress(RCV1.encode()),
     "rcv1_topics.txt": b"C15\nGCAT\nM143\nMCAT\n",
 }
-# What addresses serve of microarrays, in their own orders.
+# Microarray sources that addresses serve, in their original order.
 SERVED = {
     "Lymphoma96x4026.arff": LYMPHOMA.encode(),
     "Lymphoma.arff": b"@relation L\r\n@attribute class {DLBCL,FL,TCL,NIL,CLL}\r\n\r\n@data\r\n"
@@ -99,13 +99,13 @@ MADE = {
 
 
 def idx(values):
-    """Unsigned bytes in idx format."""
+    """Unsigned bytes in the idx format."""
     header = bytes([0, 0, 8, values.ndim]) + np.array(values.shape, dtype=">u4").tobytes()
     return header + values.astype(np.uint8).tobytes()
 
 
 def grey_text(digits, greys):
-    """Digits with their grey values in the form of the USPS files."""
+    """Digits with their gray values in the format of the USPS files."""
     rows = np.c_[digits, greys]
     return "".join(" ".join(f"{value:.4f}" for value in row) + " \n" for row in rows)
 
@@ -115,7 +115,7 @@ GREYS = np.arange(-640, 640).reshape(5, 256) / 1000
 LETTERS = [f"{letter},{','.join(map(str, range(at, at + 16)))}" for at, letter in enumerate("ZA")]
 LETTERS = [line.replace(",16", ",0") for line in LETTERS for _ in range(2501)]
 
-# Files that copies may hold packed, and that addresses serve so, but for the last.
+# Files that copies may contain packed. Addresses serve them packed, except for the last one.
 PACKABLE = {
     "train-images-idx3-ubyte": idx(INK[:3]),
     "train-labels-idx1-ubyte": idx(np.array([7, 0, 9])),
@@ -136,7 +136,7 @@ SHAPES = {
     "t10k-images-idx3-ubyte": [2, 784], "t10k-labels-idx1-ubyte": [2],
     "zip.train": [3, 256], "zip.test": [2, 256], "letter-recognition.data": [5002, 16],
 }  # fmt: skip
-# What the library's own registry says of the data sets and their columns holds for the small ones.
+# The data sets and columns of the library's own registry are also used for the small files.
 PUBLISHED = published_registry()
 REGISTERED = PUBLISHED["dataset"]
 DATA_SETS = {name: table["files"] for name, table in REGISTERED.items()}
@@ -148,7 +148,7 @@ def served_name(name):
 
 
 def use_registry(monkeypatch, folder, contents, server):
-    """Put a registry of `contents` into `folder` and make the library read it."""
+    """Write a registry of `contents` to `folder`, and make the library read it."""
     tables = []
     for name, table in REGISTERED.items():
         if contents.keys() >= set(table["files"]):
@@ -172,7 +172,7 @@ def use_registry(monkeypatch, folder, contents, server):
         tables.append(("[[file]]", fields))
     lines = []
     for heading, fields in tables:
-        # What JSON writes for strings, numbers and lists is TOML as well.
+        # JSON strings, numbers and lists are valid TOML.
         lines += [heading, *(f"{key} = {json.dumps(value)}" for key, value in fields.items())]
     folder.mkdir()
     (folder / "registry.toml").write_text("\n".join(lines))
@@ -182,14 +182,14 @@ def use_registry(monkeypatch, folder, contents, server):
 
 
 def hide_copies(monkeypatch, folder):
-    """Let the loaders find no copies but those a test puts somewhere."""
+    """Hide all copies from the loaders except those made by the test."""
     monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
     monkeypatch.setenv("SCIKIT_LEARN_DATA", str(folder / "scikit-learn"))
 
 
 def write_files(folder, names=tuple(CONTENTS), contents=ALL_FILES):
-    """Write the named files into `folder`, which is made where needed, and return it."""
+    """Write the named files into `folder`, which is created if necessary, and return it."""
     folder.mkdir(exist_ok=True)
     for name in names:
         (folder / name).write_bytes(contents[name])

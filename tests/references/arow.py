@@ -1,6 +1,6 @@
 """AROW with a variance for each weight: dense, slow, and independent of the engine.
 
-Figure 1 of Crammer, Kulesza & Dredze (2009), of whose covariance matrix the diagonal is kept.
+It is Figure 1 of Crammer, Kulesza & Dredze (2009) with the diagonal of the covariance matrix only.
 """
 
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ import numpy as np
 
 @dataclass
 class Run:
-    """What a run of one label comes to; `smallest_gap` is how near a margin came to 1, or, of the
-    outputs, to 0, relative to their terms."""
+    """The state of one vector. `smallest_gap` is the smallest distance of a margin to 1, or of an
+    output to 0, relative to the size of its terms."""
 
     mean: np.ndarray
     precision: np.ndarray
@@ -28,7 +28,7 @@ class Run:
 def run_arow(
     X, y, r, *, max_loss=np.inf, n_epochs=1, rho=None, normalize=True, weights=None, run=None
 ):
-    """Learn from dense rows, labels being -1 and 1, in order; rows of weight 0 are no trials."""
+    """Train on dense rows in order, with labels -1 and 1; rows of weight 0 are no trials."""
     X = np.asarray(X, dtype=np.longdouble)
     if rho is not None:
         X = np.hstack([X, np.full((len(X), 1), rho, np.longdouble)])
@@ -62,13 +62,13 @@ def learn(run, x, label, r, max_loss):
 
 
 def mixed(runs, prior, by_errors=False):
-    """The mixture of what runs from a prior have come to, each counted alike, or by its
-    corrections: the product of their posteriors, the evidence of n that have learned of a
-    coordinate counting as that of n ** (1/4). Sums and trials are added up."""
+    """The mixture of runs from a common prior, with equal weights or weighted by corrections. It is
+    the product of their posteriors, in which the evidence of n runs that have changed a coordinate
+    counts like that of n ** (1/4). Sums and trials are added."""
     made = [run.n_corrections for run in runs]
     counts = made if by_errors and any(made) else [1] * len(runs)
     shares = np.array(counts) * np.longdouble(len(runs)) / sum(counts)
-    # Rounding is no learning.
+    # Changes by rounding errors do not count.
     least = prior.precision * (1 + np.longdouble(1e-17))
     learned = sum((run.precision > least).astype(int) for run in runs)
     power = np.maximum(learned, 1) ** np.longdouble(-0.75)

@@ -1,7 +1,7 @@
-"""The first-order algorithms as the papers print them: dense, slow, and independent of the engine.
+"""The first-order algorithms as printed in the papers: dense, slow, and independent of the engine.
 
-Every weight vector is computed from its dual vector afresh and every one is kept, so that what a
-hypothesis is made of can be read off directly.
+Every weight vector is recomputed from its dual vector, and all of them are kept, so that every
+hypothesis can be computed directly.
 
 Sources: ALMA_p is Figure 1 of Gentile (JMLR 2, 2001), its Remark 7 the running norm and its Remark
 6 ``p="log"``; the p-norm Perceptron is that of Grove, Littlestone & Schuurmans (2001) and Gentile
@@ -10,9 +10,9 @@ section 2 of Tsampouka & Shawe-Taylor (2006), whose Figure 1 is CRAMMA and whose
 margin; ROMMA is that of Li & Long (Machine Learning 46, 2002); the hypotheses are those of Freund
 & Schapire (1999), Figure 1 and section 5.
 
-The default ``numpy.longdouble`` carries on x86 three digits more than the float64 it checks.
-`Run.smallest_gap` tells how near a decision came to its threshold: below the rounding error of the
-checked arithmetic the two may rightly decide differently, and only there.
+The default ``numpy.longdouble`` has three more digits on x86 than the float64 under test.
+`Run.smallest_gap` is the smallest distance of a decision to its threshold. If it is below the
+rounding error of the arithmetic under test, and only then, the two may decide differently.
 """
 
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ from references.weights import class_factors, step_factors
 
 @singledispatch
 def p_norm(v, p):
-    """Return the p-norm of a vector, without overflow: the largest entry is taken out first."""
+    """Return the p-norm of a vector without overflow: the largest entry is factored out first."""
     largest = np.abs(v).max(initial=0)
     if largest == 0:
         return largest
@@ -36,7 +36,7 @@ def p_norm(v, p):
 def link(theta, p):
     """Map a dual vector to its weights: f^-1 of Gentile (2001), section 2, below Figure 1."""
     if p == 2:
-        # The identity of the formula, without its rounding: whole numbers must tie exactly.
+        # The identity, without the rounding errors of the formula: integers must tie exactly.
         return theta
     norm = p_norm(theta, p)
     if norm == 0:
@@ -50,7 +50,7 @@ def resolve_p(p, n_features):
 
 
 def augment(X, *, rho=None, delta=0.0, dtype=np.longdouble):
-    """Return dense X with a constant column rho and, for delta, a column of its own per row."""
+    """Return dense X with a constant column rho and, with delta, one more column for each row."""
     X = np.asarray(X, dtype=dtype)
     blocks = [X]
     if rho is not None:
@@ -61,21 +61,21 @@ def augment(X, *, rho=None, delta=0.0, dtype=np.longdouble):
 
 
 class Rule:
-    """What the algorithms have in common.
+    """The common part of the algorithms.
 
-    They correct where ``y score <= threshold(k)``, k being the corrections so far plus one, and
-    most of them by ``theta <- (theta + step(k) y x) / divisor``. Below, ``yx`` is the instance
-    times its label, in the units of `normalize`.
+    An algorithm corrects if ``y score <= threshold(k)``, where k is the number of corrections so
+    far plus one. Most correct by ``theta <- (theta + step(k) y x) / divisor``. Below, ``yx`` is the
+    instance times its label, in the units of `normalize`.
     """
 
     normalize = False
-    # What normalize="max" divides by; None: the largest norm among the rows.
+    # The divisor for normalize="max"; None: the largest norm among the rows.
     radius = None
-    # Whether the threshold itself is no reason to correct.
+    # True if a score equal to the threshold is not corrected.
     strict = False
-    # Whether the direction of the first row is there before any trial.
+    # True if the vector has the direction of the first row before any trial.
     starts_at_first_row = False
-    # Whether all its steps are of one size, and nothing else changes theta.
+    # True if all steps have the same size, and nothing else changes theta.
     steps_alike = False
 
     def threshold(self, k, p):
@@ -90,7 +90,7 @@ class Rule:
     def update(self, theta, yx, weight, k, p):
         """Return a, b and the loss of ``theta <- a theta + b yx``; None for no correction.
 
-        The loss is by how much the correction may magnify the relative error of theta.
+        The loss is a factor by which the correction may increase the relative error of theta.
         """
         step = theta.dtype.type(weight * self.step(k, p))
         divisor = self.divisor(theta + step * yx, p)
@@ -125,7 +125,7 @@ class ALMA(Rule):
         return C / (np.sqrt(np.longdouble(p) - 1) * np.sqrt(np.longdouble(k)))
 
     def divisor(self, theta, p):
-        # ||w||_q = ||theta||_p and the link is homogeneous, so w may be projected through theta.
+        # ||w||_q = ||theta||_p and the link is homogeneous, so w can be projected by scaling theta.
         return max(1, p_norm(theta, p))
 
 
@@ -150,8 +150,8 @@ class MarginPerceptron(Rule):
 class CRAMMA(Rule):
     """CRAMMA^epsilon: Tsampouka & Shawe-Taylor (2006), Figure 1; `beta` is their beta_1 = beta/R.
 
-    The rows are divided by R, and the weights have length 1 from the first row on, whose direction
-    they start from.
+    The rows are divided by R. The weights start with the direction of the first row, and have
+    length 1 from then on.
     """
 
     beta: float
@@ -169,13 +169,13 @@ class CRAMMA(Rule):
         return self.eta_eff
 
     def divisor(self, theta, p):
-        # A vector that cancels exactly has no direction, and stays zero.
+        # A vector that cancels exactly has no direction, and stays 0.
         return p_norm(theta, p) or 1
 
 
 @dataclass
 class RunningCRAMMA(CRAMMA):
-    """CRAMMA whose R is the largest norm among the start and the corrections so far."""
+    """CRAMMA whose R is the largest norm among the first row and the corrected rows so far."""
 
     normalize = "running"
 
@@ -184,9 +184,9 @@ class RunningCRAMMA(CRAMMA):
 class ROMMA(Rule):
     """ROMMA: the shortest w' with ``y w'.x >= 1`` and ``w'.w >= ||w||^2`` (Li & Long).
 
-    It corrects mistakes; `aggressive`, whatever falls short of 1. Where the first constraint alone
-    gives the w' of both, w' is the shortest with ``y w'.x = 1``; so it is, too, where w has become
-    too long for any margin to be left. Two (nearly) opposite half-spaces have no point in common:
+    It corrects mistakes, or with `aggressive` all scores below 1. If the first constraint alone
+    determines w', then w' is the shortest vector with ``y w'.x = 1``. The same is done if w has
+    become so long that no margin is left. Two (nearly) opposite half-spaces have no common point:
     no correction.
     """
 
@@ -211,17 +211,18 @@ class ROMMA(Rule):
             return None if ys <= 0 else restart
         if ys >= Q * W:
             return restart
-        # The intersection of the two hyperplanes moves the farther, the flatter they meet.
+        # The flatter the angle of the two hyperplanes, the farther their intersection moves.
         loss = np.sqrt(Q * W / determinant)
         return (Q * W - ys) / determinant, W * (1 - ys) / determinant, loss
 
 
 def weight_sizes(theta, history, p):
-    """Return per coordinate what the rounding error of ``link(theta, p)`` is proportional to.
+    """Return for each coordinate a bound to which the rounding error of ``link(theta, p)`` is
+    proportional.
 
-    The error of theta_i is a part of `history`, the largest number met in computing it, however
-    small theta_i has become by cancellation; the link passes it on by its derivative, up to the
-    factor p - 1. Zero exactly where nothing was ever added.
+    The error of theta_i is proportional to `history`, the largest number used in computing it, even
+    if theta_i is small because of cancellation. The link multiplies it by its derivative, up to the
+    factor p - 1. The result is exactly 0 where nothing was ever added.
     """
     uncertain = np.abs(theta) + np.finfo(theta.dtype).eps * history
     if not uncertain.any():
@@ -231,30 +232,30 @@ def weight_sizes(theta, history, p):
 
 @dataclass
 class Run:
-    """All that one binary run leaves behind.
+    """The complete record of one binary run.
 
     Attributes
     ----------
     weights : list of ndarray of shape (n_extended,)
-        w_1 = 0, w_2, ...: soft-margin coordinates last, before them the intercept's. Of a rule
-        that starts at the first row, w_2 is the start.
+        w_1 = 0, w_2, ...: the last coordinates are those of the soft margin, after the intercept's.
+        If the rule starts at the first row, w_2 is the start.
     survivals : list of int
-        c_k: after how many trials w_k was the current vector.
+        c_k: the number of trials for which w_k was the current vector.
     correcting_trials : list of int, counted from 0
     theta : ndarray of shape (n_extended,)
-        The dual vector of the last weights: ``multipliers @ rows``, no multiplier negative.
+        The dual vector of the last weights: ``multipliers @ rows``, with multipliers >= 0.
     rows : ndarray of shape (n_rows, n_extended)
-        Those of an epoch, each times its label, and divided by its own norm if the rule does so.
+        The rows of an epoch times their labels, divided by their norms if the rule does so.
     steps_alike : bool
-        Whether the rule's steps are, and no weights multiply them.
+        True if the rule's steps are alike and not multiplied by weights.
     bounds : list of float
-        ``||theta||_p / sum(multipliers)`` of w_2, w_3, ..., each at least the largest margin.
+        ``||theta||_p / sum(multipliers)`` of w_2, w_3, ...; each is at least the largest margin.
     sizes : list of ndarray of shape (n_extended,)
         See `weight_sizes`.
     smallest_gap : float
-        The least ``|y score - threshold|`` met, relative to the size of what was added up to
-        compute it; but of a score to which no coordinate corrected so far contributes, and which
-        so is exactly zero in every arithmetic, no threshold of zero.
+        The smallest ``|y score - threshold|``, relative to the size of the terms. A threshold of 0
+        is ignored for scores of coordinates that have not been corrected yet, because they are
+        exactly 0 in every arithmetic.
     """
 
     p: float
@@ -271,7 +272,7 @@ class Run:
     bounds: list = field(default_factory=list)
     smallest_gap: float = np.inf
 
-    # The relative norm up to which a vector has come back to 0, but for rounding.
+    # Relative norm below which a vector counts as 0 up to rounding.
     nothing: ClassVar[float] = 1e-15
 
     def __post_init__(self):
@@ -281,7 +282,7 @@ class Run:
 
     def adopt(self, theta, history):
         """Make theta the current dual vector; `history` is as for `weight_sizes`."""
-        # By steps alike, opposite copies of a row leave exactly zero in every arithmetic.
+        # With equal steps, opposite copies of a row cancel to exactly 0 in every arithmetic.
         self.theta = theta
         self.history = history * (not self.steps_alike or p_norm(theta, self.p) > 0)
         self.weights.append(link(theta, self.p))
@@ -302,12 +303,12 @@ class Run:
         self.adopt(theta, loss * np.max([a * self.history, np.abs(step), np.abs(theta)], axis=0))
 
     def score_size(self, i):
-        """Return the size of what the score of row i is added up from."""
+        """Return the size of the terms of the score of row i."""
         return np.abs(self.rows[i]) @ self.sizes[-1]
 
     @property
     def largest_size(self):
-        """The size of the rows, which that of their margins is relative to."""
+        """The size of the rows, to which the errors of their margins are relative."""
         return np.abs(self.rows).max()
 
     @property
@@ -332,7 +333,7 @@ class Run:
 
     @property
     def margin(self):
-        """The least ``y w.x / ||w||_q`` of the last vector, over the `rows` that are not zero."""
+        """The smallest ``y w.x / ||w||_q`` of the last vector, over the `rows` that are not 0."""
         rows = self.rows[self.rows.any(axis=1)]
         return (rows @ self.weights[-1]).min() / p_norm(self.weights[-1], self.q)
 
@@ -341,21 +342,21 @@ class Run:
         return min(self.bounds)
 
     def hypotheses(self, normalized=False):
-        """Return the w_k, each divided by its own q-norm where asked, and 0 if it is nothing."""
+        """Return the w_k; if `normalized`, each divided by its q-norm, and 0 if it counts as 0."""
         if not normalized:
             return self.weights
         pairs = zip(self.weights, self.relative_norms(), strict=True)
         return [w / p_norm(w, self.q) if norm > self.nothing else 0 * w for w, norm in pairs]
 
     def relative_norms(self):
-        """Return ``||w_k||_q`` relative to what went into w_k."""
+        """Return ``||w_k||_q`` relative to the size of the terms of w_k."""
         pairs = zip(self.weights, self.sizes, strict=True)
         return [p_norm(w, self.q) / (p_norm(s, self.q) or 1) for w, s in pairs]
 
     @property
     def smallest_norm(self):
-        """The least of the relative norms, but of vectors that are nothing; the direction of a w_k
-        that has cancelled, and so the normalised vector, is made of rounding errors alone."""
+        """The smallest relative norm of the vectors that do not count as 0. The direction of a w_k
+        that has cancelled, and thus the normalized vector, consists of rounding errors."""
         norms = [norm for norm in self.relative_norms() if norm > self.nothing]
         return min(norms, default=np.inf)
 
@@ -373,19 +374,19 @@ class Run:
     def slice_index(self, r):
         """Return r_l of Freund & Schapire (1999), section 5, as a position in the list `weights`.
 
-        The largest number l with ``sum_{i<l} c_i <= r``, for each time slice r in
-        {0, ..., n_trials}; the vector made by the very first trial exists at r = 0 already.
+        It is the largest l with ``sum_{i<l} c_i <= r``, for each time slice r in
+        {0, ..., n_trials}; the vector made by the first trial exists at r = 0 already.
         """
         started = np.concatenate([[0], np.cumsum(self.survivals[:-1])])
         return np.searchsorted(started, r, side="right") - 1
 
     def slice_scores(self, X, r, normalized=False):
-        """Return the scores of the rows of X under the vectors which existed at time slices r."""
+        """Return the scores of the rows of X under the vectors that existed at time slices r."""
         scores = self.points(X) @ self._stacked(self.hypotheses(normalized))
         return scores[:, self.slice_index(r)]
 
     def vote_gap(self, X):
-        """Return the least relative ``|w_k . x|``, leaving out scores without a single term."""
+        """Return the smallest relative ``|w_k . x|``, ignoring scores without any terms."""
         scores = np.abs(self._scores(X))
         sizes = self._point_sizes(X) @ np.abs(self._stacked(self.sizes))
         return (scores[sizes > 0] / sizes[sizes > 0]).min(initial=np.inf)
@@ -409,9 +410,9 @@ class Run:
 def soft_margin_objective(run):
     """Return J and (D' - D)/D of Tsampouka & Shawe-Taylor (2006), Theorem 2, for p = 2.
 
-    Where the rows have been divided by their norms, so has been each one's own coordinate, and what
-    a row falls short by is measured in it. Infinite are the deviation where D is zero, and both
-    without a positive margin.
+    If the rows have been divided by their norms, so has each row's own coordinate, and slacks are
+    measured in units of it. The deviation is infinite if D is 0; both are infinite without a
+    positive margin.
     """
     if run.margin <= 0:
         return np.inf, np.inf
@@ -439,22 +440,22 @@ def run_reference(
     delta=0.0,
     dtype=np.longdouble,
 ):
-    """Run one binary machine over dense rows, of labels -1 and 1, and keep everything.
+    """Run one binary machine over dense rows with labels -1 and 1, and record everything.
 
     Parameters
     ----------
     n_epochs : float or None
-        All are run, whether or not a pass makes a correction, the last in part if it is a
-        fraction; None: until one makes none.
+        Number of epochs. All are run, even if an epoch makes no correction; a fraction means part
+        of the last epoch. None: until an epoch makes no correction.
     max_corrections : int
-        The trial that makes the last of so many ends the run.
+        The run ends with the trial that makes this number of corrections.
     tol : float, optional
-        The epoch after which ``margin >= (1 - tol) margin_upper_bound`` ends the run; the margin
-        of a zero vector never does.
+        The run ends after an epoch with ``margin >= (1 - tol) margin_upper_bound``; never for a
+        zero vector.
     sample_weight : array-like of shape (n_samples,), optional
-        Multiplies the step; a row of weight 0 is no trial, and no part of the data.
+        Multiplies the step; a row of weight 0 is not a trial and not part of the data.
     rho, delta : float
-        The values of the intercept's coordinate, and of each row's own soft-margin coordinate.
+        Values of the intercept's coordinate, and of each row's own soft-margin coordinate.
     """
     X = np.asarray(X)
     p = resolve_p(p, X.shape[1])
@@ -472,7 +473,7 @@ def run_reference(
 
 
 def run_trials(run, rule, norms, weight, trials, max_corrections):
-    """Take the rows that `trials` names, one by one, until so many corrections are made.
+    """Use the rows given by `trials` one by one, until the largest number of corrections is made.
 
     Norms and weights are those of the rows.
     """
@@ -493,8 +494,8 @@ def run_trials(run, rule, norms, weight, trials, max_corrections):
 
 
 def trials_of_epochs(run, counts, n_epochs, tol=None):
-    """Yield the row of each trial, until what `run_reference` says; of the rows of an epoch those
-    are trials, and rows of the run, for which `counts` holds."""
+    """Yield the row of each trial, with the stopping rules of `run_reference`. Trials are made on
+    the rows for which `counts` is true; these are the rows of the run."""
     n_trials = np.count_nonzero(counts)
     left = np.inf if n_epochs is None else max(1, round(n_epochs * n_trials))
     while left > 0:
@@ -511,7 +512,7 @@ def trials_of_epochs(run, counts, n_epochs, tol=None):
 
 
 def corrects(run, rule, i, weight, scale, step_scale):
-    """Try row i, correct where that is due, and return whether it was."""
+    """Try row i, correct it if necessary, and return whether it was corrected."""
     k, yx = run.n_corrections + 1, run.rows[i]
     score = run.weights[-1] @ yx
     threshold = run.dtype(rule.threshold(k, run.p)) * scale
@@ -528,7 +529,7 @@ def corrects(run, rule, i, weight, scale, step_scale):
 
 
 def gap(score, threshold, size):
-    """Return how near the two are, relative to the size of what they are made of."""
+    """Return the distance of the two, relative to the size of their terms."""
     return abs(score - threshold) / size if size > 0 else np.inf
 
 
@@ -542,8 +543,9 @@ def run_machines(
 ):
     """Return the runs of all machines: one for two classes, else one per class in sorted order.
 
-    Weights are as users give them. As in scikit-learn's linear classifiers, of two classes each has
-    its weight; of more, a machine gives its own class that class's weight, and the rest weight 1.
+    Weights have the form that users pass. As in scikit-learn's linear classifiers, with two classes
+    each class has its weight; with more, a machine gives its class that weight, and the rest weight
+    1.
     """
     classes = np.unique(labels)
     weights = class_factors(class_weight, labels)

@@ -1,15 +1,15 @@
-"""The Higher-order and the Second-order Perceptron as they are defined: dense, with n x n matrices.
+"""The Higher-order and the Second-order Perceptron by definition: dense, with n x n matrices.
 
 Sources: HO_p(c) is Figure 1 of Brotto, Gentile & Vitale (NIPS 2007), for p > 2 in the form at the
 end of their section 2, with the rates ``rho_k = c / k`` and the sparse variant of their section 4
 ("Algorithms"); SO(a) is that of Cesa-Bianchi, Conconi & Gentile (SIAM J. Computing 34, 2005). For
-p > 2 the papers define no sparse variant: here ``y G_k.v_{k-1} < 0`` suppresses the update, G_k
-being the image of the instance under the link, which for p = 2 is their condition.
+p > 2 the papers define no sparse variant. Here ``y G_k.v_{k-1} < 0`` suppresses the update, where
+G_k is the image of the instance under the link; for p = 2 this is their condition.
 
-Both rules read an instance and its label only as their product `yx`: the link is odd, so the
-label cancels from ``x link(x)^T``, as it does from ``x x^T``.
+Both rules need an instance and its label only as their product `yx`: the link is odd, so the
+label cancels in ``x link(x)^T``, as it does in ``x x^T``.
 
-As in `first_order`, arithmetic is that of the given dtype, by default `numpy.longdouble`.
+As in `first_order`, the arithmetic is that of the given dtype, by default `numpy.longdouble`.
 """
 
 from dataclasses import dataclass, field
@@ -24,10 +24,11 @@ from references.first_order import Run, augment, link, p_norm, run_machines, tri
 
 @dataclass
 class HigherOrder:
-    """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` is a number of k with rho_k > 0.
+    """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` limits the number of k with rho_k >
+    0.
 
-    Ours are `alpha` and `margin`: a trial corrects where its score is at most that, or at most
-    ``(1 - alpha) gamma_k ||B v||_p``, with ALMA's ``gamma_k = sqrt(8) / (alpha sqrt(k))``.
+    `alpha` and `margin` are extensions: a trial corrects if its score is at most `margin`, or at
+    most ``(1 - alpha) gamma_k ||B v||_p``, with ALMA's ``gamma_k = sqrt(8) / (alpha sqrt(k))``.
     """
 
     p: float = 2.0
@@ -41,7 +42,7 @@ class HigherOrder:
         return np.eye(n, dtype=dtype)
 
     def rate(self, yx, v, k):
-        """Return rho_k, as it is while `max_updates` allows it."""
+        """Return rho_k, without regard to `max_updates`."""
         if self.sparse_updates and link(yx, self.p) @ v < 0:
             return 0
         return v.dtype.type(self.c) / k
@@ -53,11 +54,12 @@ class HigherOrder:
         return B.T @ link(B @ v, self.p)
 
     def length(self, B, v, w):
-        """Return the norm of what learns, in the space that B takes instances to."""
+        """Return the norm of the vector in the space to which B maps instances."""
         return p_norm(B @ v, self.p)
 
     def hidden_size(self, B, v):
-        """Return the size of what the weights are computed from: their errors may grow with it."""
+        """Return the size of the numbers that the weights are computed from, which bounds their
+        errors."""
         return p_norm(B @ v, self.p)
 
 
@@ -65,8 +67,7 @@ class HigherOrder:
 class SecondOrder:
     """SO(a): ``w = (a I + S S^T)^-1 v``; `max_updates` is the largest number of columns of S.
 
-    `alpha` and `margin` are as those of `HigherOrder`, the norm being that of
-    ``(a I + S S^T)^(-1/2) v``.
+    `alpha` and `margin` are as in `HigherOrder`, with the norm of ``(a I + S S^T)^(-1/2) v``.
     """
 
     a: float = 1.0
@@ -97,7 +98,7 @@ class SecondOrder:
 
 
 def threshold(rule, matrix, v, w, k):
-    """Return the score at which trials correct, k being the next correction."""
+    """Return the score up to which trials correct; k is the number of the next correction."""
     if rule.alpha is None:
         return v.dtype.type(rule.margin)
     gamma = np.sqrt(v.dtype.type(8)) / (rule.alpha * np.sqrt(k))
@@ -105,9 +106,9 @@ def threshold(rule, matrix, v, w, k):
 
 
 def solve(A, b, n_refinements=3):
-    """Solve ``A x = b`` for positive definite A to the precision of b.
+    """Solve ``A x = b`` for positive definite A with the precision of b.
 
-    LAPACK has no extended precision: its float64 solution is refined with residuals that have.
+    LAPACK has no extended precision, so its float64 solution is refined with extended residuals.
     """
     factor = cho_factor(A.astype(float))
     x = np.zeros_like(b)
@@ -118,16 +119,16 @@ def solve(A, b, n_refinements=3):
 
 @dataclass(kw_only=True)
 class MatrixRun(Run):
-    """What one binary run leaves behind, as `Run` has it, but nothing of dual vectors and bounds.
+    """The record of one binary run, like `Run` but without dual vectors and bounds.
 
-    `v` is the weighted sum of the mistaken rows, times their labels; `matrix` is B_k, or
-    ``a I + S S^T``, which `n_updates` of the mistakes changed.
+    `v` is the weighted sum of the mistaken rows times their labels; `matrix` is B_k or
+    ``a I + S S^T``, which was changed by `n_updates` of the mistakes.
     """
 
     rule: HigherOrder | SecondOrder
-    origins: np.ndarray  # the row of X behind each of `rows`
+    origins: np.ndarray  # row of X for each of `rows`
     n_updates: int = 0
-    mistakes: list = field(default_factory=list)  # the row of X of each
+    mistakes: list = field(default_factory=list)  # row of X for each mistake
 
     def __post_init__(self):
         n = self.rows.shape[1]
@@ -137,7 +138,7 @@ class MatrixRun(Run):
         self._renew_weights()
 
     def meet(self, trial, i, weight):
-        """Take row i as the next trial."""
+        """Make the next trial, on row i."""
         yx = self.rows[i]
         if yx.any() and self._score(yx) <= self.threshold:
             self.correcting_trials.append(trial)
@@ -174,21 +175,21 @@ class MatrixRun(Run):
         self.largest = max(self.largest, p_norm(w, self.q), hidden)
         self.threshold = threshold(self.rule, self.matrix, self.v, w, self.n_corrections + 1)
         self.weights.append(w)
-        # Errors spread over all that was ever touched, and over nothing else.
+        # Errors spread over all coordinates that were ever changed, and no others.
         self.sizes.append(self.largest * (self.largest_v > 0))
         self.survivals.append(0)
 
 
-# Threads of LAPACK wait for each other longer than these small systems take.
+# For these small systems, waiting for other LAPACK threads would take longer than solving.
 @threadpool_limits.wrap(limits=1)
 def run_matrix_reference(
     X, y, rule, *, n_epochs=1, max_corrections=None, sample_weight=None, rho=None,
     dtype=np.longdouble,
 ):  # fmt: skip
-    """Run one binary machine over dense rows, each divided by its p-norm, and keep everything.
+    """Run one binary machine over dense rows, each divided by its p-norm, and record everything.
 
-    `y` is of -1 and +1, and the parameters are those of `first_order.run_reference`; the trial
-    that makes the last of `max_corrections` mistakes ends the run.
+    `y` has labels -1 and +1, and the parameters are those of `first_order.run_reference`. The run
+    ends with the trial that makes the last of `max_corrections` mistakes.
     """
     X = np.asarray(X)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)

@@ -1,9 +1,10 @@
-"""The joint machine of many classes as the mathematics has it: dense, slow, Phi written out.
+"""The joint multi-class machine by definition: dense, slow, with Phi written out.
 
-Gentile (JMLR 2, 2001), section 5, item 4: a weight vector for each class, the largest output
-predicts, and a correction moves the vectors of the true class and of its strongest rival. That is
-one machine of `references.first_order`, with one dual vector over all places ``class x
-coordinate`` and the instance Phi: x at the place of the true class, -x at that of the rival.
+Gentile (JMLR 2, 2001), section 5, item 4: each class has a weight vector, the largest output
+determines the prediction, and a correction changes the vectors of the true class and of the other
+class with the largest output. That is one machine of `references.first_order`, with one dual
+vector over all places ``class x coordinate`` and the instance Phi: x at the place of the true
+class, -x at that of the other.
 """
 
 from dataclasses import dataclass
@@ -18,8 +19,8 @@ from references.weights import class_factors, step_factors
 class JointRun(Run):
     """A run whose only row is the Phi of the trial, and whose only multiplier is their sum.
 
-    Its vectors are handed out in the shape (n_classes, n_coordinates), the intercept's last.
-    `smallest_gap` also tells how near two rivals came to each other at a correction.
+    Its vectors are returned in the shape (n_classes, n_coordinates), with the intercept's
+    coordinate last. `smallest_gap` includes the distance of two competing classes at a correction.
     """
 
     n_classes: int = 2
@@ -28,8 +29,8 @@ class JointRun(Run):
         return w.reshape(self.n_classes, -1)
 
     def margin_of(self, rows, codes, rule):
-        """The least ``W.Phi / ||W||_q`` of the last vector, Phi divided by its norm where the rule
-        does so."""
+        """The smallest ``W.Phi / ||W||_q`` of the last vector; Phi is divided by its norm if the
+        rule does so."""
         leads = []
         for x, r in zip(rows, codes, strict=True):
             for s in set(range(self.n_classes)) - {r} if x.any() else ():
@@ -59,8 +60,8 @@ def run_joint(
     rho=None,
     dtype=np.longdouble,
 ):
-    """Run the joint machine over dense rows in the given order; parameters are as for
-    `run_machines`, `class_weight` that of the true class.
+    """Run the joint machine over dense rows in the given order. The parameters are those of
+    `run_machines`; `class_weight` is that of the true class.
 
     Returns
     -------
@@ -90,7 +91,7 @@ def run_joint(
 
 
 def _try(run, rule, x, r, weight, scale, step_scale):
-    """Try a row, correct where that is due, and return whether it was."""
+    """Try a row, correct it if necessary, and return whether it was corrected."""
     outputs, sizes = run._visible(run.weights[-1]) @ x, run._visible(run.sizes[-1]) @ np.abs(x)
     rivals = [c for c in range(run.n_classes) if c != r]
     s = max(rivals, key=lambda c: outputs[c])

@@ -1,16 +1,16 @@
 """The first-order algorithms over a kernel: one by one, every product from the Gram matrix.
 
-A vector of the feature space is its coefficients over the rows; its norms, and its products with
-others, are added up from the matrix of all products each time they are asked for. Nothing is
-normalised beforehand, recursive, or in blocks. The algorithms themselves are those of the module
-`reference`, whose rules see such a combination where they would see an array.
+A vector of the feature space is represented by its coefficients over the rows. Its norms and
+products are computed from the matrix of all products whenever they are needed. Nothing is
+normalized in advance, recursive, or in blocks. The algorithms are those of the module
+`first_order`, whose rules get such a combination instead of an array.
 
 Sources: the kernel forms are those of Freund & Schapire (1999), section 4, and of Gentile (JMLR 2,
 2001), section 5, whose kernels these are; the soft margin ``K + Delta^2 I`` is Tsampouka &
 Shawe-Taylor (2006), section 4. The intercept's coordinate of value rho adds ``rho^2``.
 
-`feature_vectors` is another way to the same: explicit vectors whose products are the kernel's, on
-which any algorithm of the linear space can be run.
+`feature_vectors` is an alternative: explicit vectors whose products are the kernel's, on which any
+algorithm of the linear space can be run.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +23,7 @@ from references.first_order import Run, p_norm, run_machines, run_trials, trials
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel function, in the parameters of the estimators.
+    """A kernel function with the parameters of the estimators.
 
     ``"poly"`` is ``(gamma x.z + coef0)^degree``, ``"rbf"`` is ``exp(-gamma ||x - z||^2)``, and
     ``"polyrbf"`` is ``(1 + rbf)^degree``.
@@ -55,7 +55,7 @@ class Kernel:
 class Combination:
     """The vector ``sum_i coefficients[i] v_i``, where ``gram[i, j]`` is ``v_i.v_j``."""
 
-    # For numpy's numbers to leave products with them to this class.
+    # Lets numpy numbers leave products with combinations to this class.
     __array_ufunc__ = None
 
     def __init__(self, coefficients, gram):
@@ -69,7 +69,7 @@ class Combination:
         return Combination(self.coefficients + other.coefficients, self.gram)
 
     def __radd__(self, zero):
-        # What `sum` begins with.
+        # `sum` starts with 0.
         return self
 
     def __rmul__(self, factor):
@@ -86,33 +86,33 @@ class Combination:
 
 @p_norm.register
 def _(v: Combination, p):
-    # A vector that has cancelled may come to less than nothing by rounding.
+    # For a vector that has cancelled, rounding may give a negative number.
     return np.sqrt(max(v @ v, v.dtype.type(0)))
 
 
 @dataclass(kw_only=True)
 class KernelRun(Run):
-    """What one binary run leaves behind, as `Run` has it, its vectors being combinations of rows.
+    """The record of one binary run, like `Run`, with combinations of rows as vectors.
 
-    Outputs and what they are made of are asked for with rows of X, as those of a `Run` are; but
-    `last` and `average` are coefficients of ``K(x_i, x)``, of shape (n_rows,).
+    Outputs are computed from rows of X as in `Run`, but `last` and `average` are coefficients of
+    ``K(x_i, x)``, of shape (n_rows,).
     """
 
     kernel: Kernel
-    instances: np.ndarray  # the rows as they are
-    origins: np.ndarray  # the row of X behind each
-    signs: np.ndarray  # the label of each
-    scales: np.ndarray  # what the rule divides it by
-    # The trial, counted from 0, at which a row of X was first given a coefficient.
+    instances: np.ndarray  # the unscaled rows
+    origins: np.ndarray  # row of X for each
+    signs: np.ndarray  # label of each
+    scales: np.ndarray  # divisor of each
+    # The trial, counted from 0, at which a row of X first got a coefficient.
     joined: dict = field(default_factory=dict)
 
-    # A squared norm has cancelled twice as far as its vector.
+    # A squared norm has lost twice as many digits by cancellation as its vector.
     nothing = 1e-9
 
     def __post_init__(self):
         lengths = np.sqrt(self.rows[0].gram.diagonal())
-        # However small a product is, it was computed from numbers of this size; unless no
-        # coordinate takes part.
+        # Even a small product was computed from numbers of this size, unless no coordinate is
+        # involved.
         self.products = np.outer(lengths, lengths) * (self.rows[0].gram != 0)
         self.multipliers = np.zeros(len(self.rows), self.dtype)
         self._adopt_multipliers(self.multipliers)
@@ -158,10 +158,10 @@ def run_kernel_reference(
     X, y, rule, kernel, *, n_epochs=1, trials=None, max_corrections=np.inf, tol=None,
     sample_weight=None, rho=None, delta=0.0, dtype=np.longdouble,
 ):  # fmt: skip
-    """Run one binary machine over the Gram matrix of dense rows, and keep everything.
+    """Run one binary machine over the Gram matrix of dense rows, and record everything.
 
-    The parameters are those of `first_order.run_reference`; `trials` has the row of every trial,
-    instead of `n_epochs` times all as given.
+    The parameters are those of `first_order.run_reference`. `trials` has the row of every trial; it
+    replaces `n_epochs` epochs in the given order.
     """
     X = np.asarray(X, dtype)
     weight = np.ones(len(X), dtype) if sample_weight is None else np.array(sample_weight, dtype)
@@ -193,10 +193,11 @@ def run_kernel_machines(X, labels, rule, kernel, **options):
 
 
 def feature_vectors(gram):
-    """Return V of shape (n, rank) for which ``V @ V.T`` is `gram`, up to the rounding of its type.
+    """Return V of shape (n, rank) with ``V @ V.T`` equal to `gram`, up to the rounding of its
+    dtype.
 
-    Cholesky's factor of rows divided by their lengths, the one with the largest remainder first;
-    what is left of a row once the remainders are rounding errors is none.
+    It is the Cholesky factor of rows divided by their lengths, with pivoting by the largest
+    remainder. It ends when the remainders are rounding errors.
     """
     lengths = np.sqrt(gram.diagonal())
     gram = gram / np.outer(*[np.where(lengths > 0, lengths, 1)] * 2)

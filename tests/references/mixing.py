@@ -1,8 +1,8 @@
-"""Iterative parameter mixing as it is printed: dense, slow, and independent of the engine.
+"""Iterative parameter mixing as printed: dense, slow, and independent of the engine.
 
-McDonald, Hall & Mann (2010), Figure 3, with the dual vectors in the place of the weights, and the
-sums of hypotheses and the trials added up. The matrix Perceptrons' mixture is made of all mistakes
-of all shards. Instances, rules and matrices are those of the other references; rows come in order.
+It is Figure 3 of McDonald, Hall & Mann (2010) with dual vectors instead of weights; the sums of
+hypotheses and the trials are added. The mixture of matrix Perceptrons applies all mistakes of all
+shards. Instances, rules and matrices are those of the other references; rows are used in order.
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,10 @@ from references.higher_order import threshold
 
 @dataclass
 class Mixture:
-    """What a fit comes to; theta is the dual vector, or the weights of a matrix Perceptron.
+    """The result of a fit; theta is the dual vector, or the weights of a matrix Perceptron.
 
-    ``smallest_gap`` is how near a decision came to its threshold, relative to the score's terms.
+    ``smallest_gap`` is the smallest distance of a decision to its threshold, relative to the terms
+    of the score.
     """
 
     theta: np.ndarray
@@ -48,8 +49,8 @@ def _instances(X, y, p, normalize):
 
 
 def mix_vectors(parts, rule, p, n_epochs, mixing="uniform"):
-    """The Perceptron's or ALMA's mixture over shards (X, y), labels being -1 and 1, after each part
-    of an epoch."""
+    """Mix the Perceptron or ALMA over shards (X, y) with labels -1 and 1, after each part of an
+    epoch."""
     parts = [[_instances(X, y, p, rule.normalize) for X, y in shards] for shards in parts]
     zero = np.zeros(len(parts[0][0][0]), dtype=np.longdouble)
     mixed = Mixture(zero, zero)
@@ -75,7 +76,7 @@ def mix_vectors(parts, rule, p, n_epochs, mixing="uniform"):
 
 
 def mix_mistakes(shards, rule, n_epochs):
-    """The Higher- or Second-order Perceptron's mixture."""
+    """Mix the Higher- or Second-order Perceptron."""
     shards = [_instances(X, y, rule.p, True) for X, y in shards]
     n = len(shards[0][0])
     mixed = Mixture(np.zeros(n, np.longdouble), np.zeros(n, np.longdouble))

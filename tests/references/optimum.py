@@ -1,16 +1,16 @@
-"""The largest margin there is, by a method that shares nothing with the library's rules.
+"""The largest possible margin, by a method that is independent of the library's rules.
 
 With z_i the rows as a rule measures them, weights of unit q-norm through the origin reach
 
     gamma* = max_w min_i y_i w.z_i = min_lambda ||sum_i lambda_i y_i z_i||_p,
 
-lambda over the simplex: the two are dual, so any lambda bounds gamma* from above by its norm and
-from below by the margin of its weights, and the solution is proven by the two being equal.
+with lambda in the simplex. The two problems are dual, so any lambda bounds gamma* from above by its
+norm and from below by the margin of its weights. The solution is proven if the two are equal.
 
-The norm's p-th power is minimised by Newton's method. Its quadratic model at theta, of Hessian
-(p - 1) diag |theta|^(p-2), is a squared distance to (p - 2)/(p - 1) theta in rescaled coordinates,
-so every step asks for the point of a polytope that is nearest to the origin, which is a problem of
-nonnegative least squares. For p = 2 the model is the norm itself.
+The p-th power of the norm is minimized by Newton's method. Its quadratic model at theta, with the
+Hessian (p - 1) diag |theta|^(p-2), is a squared distance to (p - 2)/(p - 1) theta in rescaled
+coordinates. Therefore every step finds the point of a polytope that is nearest to the origin, which
+is a nonnegative least-squares problem. For p = 2 the model is the norm itself.
 """
 
 from typing import NamedTuple
@@ -27,7 +27,7 @@ TINY = np.finfo(float).tiny
 
 
 class Optimum(NamedTuple):
-    """The margins between which gamma* is proven to lie, and the multipliers, of sum 1."""
+    """Proven lower and upper bounds on gamma*, and the multipliers, whose sum is 1."""
 
     lower: float
     upper: float
@@ -37,9 +37,9 @@ class Optimum(NamedTuple):
 def largest_margin(X, y, p, *, normalize, rho=None, delta=0.0, gap=1e-8):
     """Bracket the largest p-norm margin of separable data, through the origin.
 
-    Rows are divided by their own p-norm, other coordinates included, if asked; rho and delta are as
-    for `augment`. `upper` exceeds `lower` by at most that part of it, or a ValueError is raised:
-    there is no such solution where the data are not separable.
+    Rows, including other coordinates, are divided by their p-norms if `normalize`; rho and delta
+    are as in `augment`. `upper` exceeds `lower` by at most the relative `gap`. If that is
+    impossible, because the data are not separable, a ValueError is raised.
     """
     rows = np.asarray(y)[:, None] * augment(X, rho=rho, delta=delta, dtype=np.float64)
     if normalize:
@@ -59,23 +59,23 @@ def _bracket(rows, multipliers, p):
     """Return the margin of the weights of a convex combination of the rows, and its norm."""
     theta = multipliers @ rows
     upper = p_norm(theta, p)
-    # Of link(theta), whose q-norm is the p-norm of theta.
+    # This uses link(theta), whose q-norm is the p-norm of theta.
     return (rows @ link(theta, p)).min() / max(upper, TINY), upper
 
 
 def _newton_point(rows, multipliers, p):
-    """Return the multipliers that minimise the quadratic model of the p-th power of the norm."""
+    """Return the multipliers that minimize the quadratic model of the p-th power of the norm."""
     theta = multipliers @ rows
     metric = np.abs(theta / np.abs(theta).max()) ** (p / 2 - 1)
     points = (rows - (p - 2) / (p - 1) * theta) * metric
-    # The distance that the solution itself has, to which least squares weighs the sum against.
+    # The distance of the solution itself, against which least squares weights the sum.
     return _nearest_to_origin(points, np.linalg.norm(theta * metric) / (p - 1))
 
 
 def _nearest_to_origin(points, distance):
     """Return the convex combination of the points that is nearest to the origin.
 
-    Where that of ``||sum_i mu_i a_i||^2 + (1 - sum_i mu_i)^2`` is least, its direction is too.
+    The minimum of ``||sum_i mu_i a_i||^2 + (1 - sum_i mu_i)^2`` has the same direction.
     """
     equations = np.vstack([points.T / distance, np.ones(len(points))])
     target = np.zeros(len(equations))
@@ -85,7 +85,7 @@ def _nearest_to_origin(points, distance):
 
 
 def _shorten(rows, old, new, p):
-    """Return the first of new, and halves of the way to it, whose combination is not longer."""
+    """Return the first combination, of `new` and halves of the way to it, that is not longer."""
     longest = p_norm(old @ rows, p) * (1 + ROUNDING)
     for share in 0.5 ** np.arange(MOST_HALVES):
         between = (1 - share) * old + share * new

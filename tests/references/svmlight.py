@@ -1,8 +1,8 @@
-"""svmlight text read the slow, plain way: what the scanner is checked against.
+"""A slow and simple reader of svmlight text, against which the scanner is checked.
 
-Written from the grammar alone. A line is `label index:value ...`; whitespace is that of
-bytes.split(); "#" starts a comment; numbers are what int() and float() take. Where
-indices are hashed they may be names.
+It is written from the grammar alone. A line is `label index:value ...`; whitespace is that of
+bytes.split(); "#" starts a comment; numbers have the syntax of int() and float(). Hashed indices
+may be names.
 """
 
 import math
@@ -27,7 +27,7 @@ class Options:
 
 
 class Refused(Exception):
-    """Code, offset and length of what can't be understood."""
+    """Code, offset and length of the rejected text."""
 
 
 def refuse_if(wrong, code, offset, token):
@@ -37,7 +37,7 @@ def refuse_if(wrong, code, offset, token):
 
 @dataclass
 class Text:
-    """Rows as lists of (column, value), and each row's labels as written."""
+    """Rows as lists of (column, value), and the labels of each row as written."""
 
     rows: list = field(default_factory=list)
     labels: list = field(default_factory=list)
@@ -46,7 +46,7 @@ class Text:
 
 
 def read_text(text, options):
-    """Read bytes; raises Refused at the first place that can't be understood."""
+    """Read bytes; raises Refused at the first syntax error."""
     result = Text()
     offset = 0
     for line in text.split(b"\n")[: None if not text.endswith(b"\n") and text else -1]:
@@ -69,7 +69,7 @@ def read_line(line, offset, options, result):
 
 
 def read_labels(tokens, options):
-    """Take the labels off the tokens."""
+    """Remove and return the labels at the start of the tokens."""
     token, offset = tokens[0]
     if options.multilabel and b":" in token:
         return []
@@ -114,7 +114,7 @@ def split(token, offset):
 
 
 def read_entry(token, offset, options, result):
-    """Return column and value, and the place."""
+    """Return column, value and place."""
     before, after = split(token, offset)
     index, value = label_number(before, int), label_number(after)
     if index is None and before and options.hash_bits:
@@ -137,7 +137,7 @@ def is_finite(value, options):
 
 
 def number_of_name(name):
-    """Return the lower 63 bits of the FNV-1a hash of 64."""
+    """Return the lower 63 bits of the 64-bit FNV-1a hash."""
     number = 0xCBF29CE484222325
     for byte in name:
         number = (number ^ byte) * 0x100000001B3 % 2**64
@@ -145,14 +145,14 @@ def number_of_name(name):
 
 
 def mixed(z):
-    """Return the finaliser of splitmix64."""
+    """Return the result of the finalizer of splitmix64."""
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9 % 2**64
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB % 2**64
     return z ^ (z >> 31)
 
 
 def canonical(entries, options):
-    """Sort by column and sum what meets, in the order of the text."""
+    """Sort by column and sum duplicates, in the order of the text."""
     sums, last = {}, {}
     for column, value, place in entries:
         sums[column] = sums[column] + value if column in sums else value

@@ -1,4 +1,4 @@
-"""What times the benchmarks' contestants, and whether the pages have their figures."""
+"""The timing of the benchmarks, and the figures on the pages."""
 
 import json
 import os
@@ -17,7 +17,7 @@ import texts
 import timing
 
 
-def test_contestants_take_turns_and_are_told_round_by_round():
+def test_contestants_take_turns_in_every_round():
     order = []
     calls = {
         name: lambda number, name=name: lambda: order.append(name) or (name, number)
@@ -37,7 +37,7 @@ def test_contestants_take_turns_and_are_told_round_by_round():
     ([], "results/epoch.json"), (["--quick"], "results/quick/epoch.json"),
     (["--quick", "--out", "results/epoch.json"], "results/epoch.json"),
 ])  # fmt: skip
-def test_a_quick_run_leaves_what_a_full_one_wrote(given, out):
+def test_a_quick_run_does_not_overwrite_full_results(given, out):
     parser = timing.parser_of("words", "results/epoch.json")
     parser.add_argument("--quick", action="store_true")
     assert parser.parse_args(given).out == Path(out)
@@ -45,9 +45,9 @@ def test_a_quick_run_leaves_what_a_full_one_wrote(given, out):
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
-def test_memory_is_that_of_the_call():
+def test_measured_memory_is_that_of_the_call():
     held = timing.added_by(lambda: None, lambda: np.ones(25_000_000))
-    # The system counts resident pages by some dozens at a time.
+    # The system counts resident pages in batches of some dozens.
     assert 199e6 < held["added_bytes"] < 230e6
     assert timing.added_by(lambda: None, lambda: None)["added_bytes"] < 10e6
 
@@ -74,7 +74,7 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     assert kept.partition("\n")[2] == written.partition("\n")[2]
 
 
-def test_the_users_page_has_six_figures_of_the_page_of_all():
+def test_the_short_page_has_six_figures_of_the_full_page():
     of_users = tables.PERFORMANCE.parents[1] / "performance.md"
     told = re.findall(r"\| \*\*([\d.]+(?: x| us)?)\*\*", of_users.read_text())
     found = re.findall(r"[\d.]+(?: x| us)?", tables.PERFORMANCE.read_text())
@@ -102,7 +102,7 @@ def test_the_headline_claims_what_its_figures_say():
     np.testing.assert_allclose(sorted(of_small), [0.25, 0.4], atol=0.05)
 
 
-def test_chart_and_table_of_texts_are_those_of_the_figures(tmp_path, monkeypatch):
+def test_chart_and_table_of_texts_match_the_figures(tmp_path, monkeypatch):
     kept = json.loads(texts.FIGURES.read_text())
     monkeypatch.setattr(texts, "PICTURES", tmp_path)
     for name, table in {"README": "texts", "TEXT_GUIDE": "texts-apart"}.items():

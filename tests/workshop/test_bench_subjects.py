@@ -1,4 +1,4 @@
-"""What the benchmarks learn from, what they work out, and a tiny run of each."""
+"""The data of the benchmarks, their computations, and a tiny run of each."""
 
 import json
 import re
@@ -35,7 +35,7 @@ TINY = replace(corpora.RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_
 PNORM = scale.FIRST_ORDER["p-norm, p=2"]
 
 
-def test_the_sweep_over_many_labels_learns_each_as_the_loop_over_one_does():
+def test_the_loop_over_many_labels_equals_single_loops():
     corpus = corpora.draw_labelled(TINY, 20)
     orders = floor.row_orders(120, 3, shuffle=True, seed=0)
     sweep = floor.FloorLabels(corpus.X, corpus.y, orders).run()
@@ -55,7 +55,7 @@ def noisy_rows():
 
 @pytest.mark.parametrize("p", [2, 6])
 @pytest.mark.parametrize("alpha", [None, 0.5])
-def test_the_soaks_reference_is_the_algorithm(p, alpha):
+def test_the_reference_of_the_soak_equals_the_algorithm(p, alpha):
     X, y = noisy_rows()
     reference, estimator = soak.Reference(X.shape[1], p, alpha), soak.make_estimator(p, alpha=alpha)
     for part in (slice(0, 1000), slice(1000, None)):
@@ -85,11 +85,11 @@ def test_text_is_raced_unsorted_and_sorted():
         assert unsorted["times_sorted"]["min"] == pytest.approx(of_sorted)
     parts = {"text": part_of({"races": races})}
     assert set(tables.render(tables.select(parts))) == {"text"}
-    # Of sorted rows' time for each of ours; beside its own fit, twice; and beside scikit-learn.
+    # One figure for each of ours on sorted rows, two for its own fit, and one for scikit-learn.
     assert len(charter.aims(parts)) == len(tables.OURS) + 2 + 1
 
 
-def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
+def test_epochs_are_compared_with_the_loop():
     corpus = corpora.draw_corpus(TINY)
     entries = floor.measure("text", corpus, 1, {"last": 1.4})
     beside = [entry for entry in entries if entry["loop_ns"]]
@@ -105,7 +105,7 @@ def test_an_epoch_is_told_beside_the_loop_row_by_row_and_by_class():
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """Measure on a few rows and sizes, in one process."""
+    """Measure with few rows and small sizes, in one process."""
     for module, name, value in (
         (growth, "RCV1_SMALL", TINY),
         (growth, "MOST_ROWS_QUICK", 640),
@@ -145,7 +145,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
 
 
 @depth.long
-def test_genomes_are_turned_without_a_change_and_told_with_their_differences(monkeypatch):
+def test_rotated_genomes_give_equal_errors_with_paired_differences(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 60))
     y = np.where(X[:, 0] > 0, 1, -1)
     rows, others = defaults.turned(X[:20], X[20:])
@@ -168,7 +168,7 @@ def test_genomes_are_turned_without_a_change_and_told_with_their_differences(mon
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @depth.long
-def test_dense_rows_are_told_centred_and_not(monkeypatch):
+def test_dense_rows_are_measured_with_and_without_centering(monkeypatch):
     X = np.random.default_rng(0).lognormal(8, size=(40, 60))
     draws = {of: lambda **_: (X, np.where(X[:, 0] > 3000, 1, -1)) for of in defaults.GENOMES}
     monkeypatch.setattr(defaults, "GENOMES", draws)
@@ -186,7 +186,7 @@ def test_dense_rows_are_told_centred_and_not(monkeypatch):
 
 
 @depth.long
-def test_genotypes_are_told_by_seed(monkeypatch):
+def test_genotypes_are_measured_for_each_seed(monkeypatch):
     one = dict(list(defaults.OF_GENOTYPES.items())[1:2])
     monkeypatch.setattr(defaults, "OF_GENOTYPES", one)
     report = defaults.genotypes(Namespace(quick=True))
@@ -212,7 +212,7 @@ def test_matrix_perceptrons_are_measured_beside_linear_svc(monkeypatch):
     assert len(charter.aims(parts)) == 1
 
 
-def test_shards_make_the_models_that_the_curves_tell_of():
+def test_curves_over_shards_are_those_of_the_models():
     problem = scale.generated(replace(scale.SMALL, n_train=600, n_test=200))
     assert fit_csr(problem.X, problem.y).score(problem.X_test, problem.y_test) > 0.6
     both = scale.curves([problem], {"pnorm": PNORM}, 2, [1, 2], [2])
@@ -232,7 +232,7 @@ def texts(tmp_path_factory):
     return files.open_texts(tmp_path_factory.mktemp("texts"), SHAPE)
 
 
-def test_texts_hold_the_rows_that_were_drawn_and_are_kept(texts):
+def test_texts_contain_the_drawn_rows_and_are_reused(texts):
     corpus = corpora.draw_corpus(SHAPE)
     read = {"n_features": SHAPE.n_features, "zero_based": False}
     X, y = sparsemargin.load_svmlight(texts.path("train"), **read)
@@ -260,7 +260,7 @@ def test_commands_run_alone(tmp_path):
 
 
 @depth.long
-def test_calls_and_loads_tell_what_came_of_them(texts, monkeypatch):
+def test_calls_and_loads_report_their_results(texts, monkeypatch):
     monkeypatch.setattr(files, "FITS", dict([*files.FITS.items()][:1]))
     monkeypatch.setattr(files, "LOADS", dict([*files.LOADS.items()][1:]))
     (fit,) = files.fit(texts, 1)

@@ -1,4 +1,4 @@
-"""Notebooks show what their code gives; the demo and the gallery's scripts run."""
+"""Notebooks show the output of their code; the demo and the gallery's scripts run."""
 
 import ast
 import importlib
@@ -76,11 +76,11 @@ def notebook_of(*cells):
     ((["timed"], "took 1.25 s"), (["timed"], "took 101.5 s"), False),
     ((["timed"], "took 1.25 s"), (["timed"], "lost 1.25 s"), True),
 ])  # fmt: skip
-def test_what_counts_as_another_output(before, now, differ):
+def test_which_differences_of_outputs_count(before, now, differ):
     assert bool([*notebooks.differences(notebook_of(before), notebook_of(now))]) == differ
 
 
-def test_a_notebook_without_its_data_is_skipped_and_told(monkeypatch, capsys):
+def test_a_notebook_without_its_data_is_skipped_with_a_message(monkeypatch, capsys):
     monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
     monkeypatch.setattr(sys, "argv", ["notebooks.py", "--check", "rcv1"])
     with pytest.raises(SystemExit) as end:
@@ -117,10 +117,10 @@ def code_of(path):
     return "\n".join(re.sub(r"^%%.*[\s\S]*|^[!%].*", "", source, flags=re.M) for source in sources)
 
 
-# Most of them are run by `make test-all` alone.
+# Most of these files are run by `make test-all` only.
 @pytest.mark.parametrize("path", sorted([*EXAMPLES.rglob("*.py"), *EXAMPLES.glob("*.ipynb")]),
                          ids=lambda path: path.name)  # fmt: skip
-def test_everything_that_is_imported_is_there(path):
+def test_all_imported_names_exist(path):
     modules = {}
     tree = ast.parse(code_of(path))
     for node in ast.walk(tree):

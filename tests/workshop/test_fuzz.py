@@ -1,4 +1,4 @@
-"""A short run of each fuzzer, and what they notice when there is something: see fuzz/README.md."""
+"""A short run of each fuzzer, and its reports about planted faults: see fuzz/README.md."""
 
 import importlib
 import json
@@ -35,7 +35,7 @@ def compiler(tmp_path_factory):
 
 @pytest.mark.parametrize("extra", some([()], [(), ("-U__SSE2__", "-DSM_STRTOD")]))
 def test_corpus_and_mutations(compiler, tmp_path, extra):
-    # To optimise would take most of the time.
+    # Optimization would take most of the time.
     flags = ("-std=c++17", "-O0", SANITIZERS, "-fno-sanitize-recover=all", *extra)
     sources = (FUZZ / "scan_fuzzer.cpp", FUZZ / "replay.cpp")
     built = call(compiler, *flags, *sources, "-o", tmp_path / "replay")
@@ -94,9 +94,9 @@ def run(script, *arguments):
 
 
 @pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches", "tables"])
-def test_nothing_is_found(fuzzer, tmp_path):
+def test_fuzzers_find_no_fault(fuzzer, tmp_path):
     n = some(200, 5000) if fuzzer == "model_files" else 60
-    # Without the process that watches, which would only import everything once more.
+    # The supervising process is not started, because it would only repeat all imports.
     (tmp_path / "place").write_bytes(bytes(8))
     place = ("--place", tmp_path / "place", "--first", 0, "--last", n)
     outcome = run(FUZZ / f"{fuzzer}.py", "--seed", 1, *place)
@@ -104,7 +104,7 @@ def test_nothing_is_found(fuzzer, tmp_path):
     assert sum(json.loads(outcome.stdout)["outcomes"].values()) >= n
 
 
-# Of crashes and errors the input is cut down, and told; so told, it is run again.
+# For crashes and errors, the input is minimized and reported; the test then runs it again.
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers end a crash otherwise")
 @pytest.mark.parametrize(
     ("arguments", "n_found", "told"),
@@ -116,7 +116,7 @@ def test_nothing_is_found(fuzzer, tmp_path):
         ("1 --first=8 --kept=", 1, ["--- hang: ", "in check"]),
     ],
 )  # fmt: skip
-def test_what_is_found(tmp_path, arguments, n_found, told):
+def test_fuzzers_report_planted_faults(tmp_path, arguments, n_found, told):
     (tmp_path / "planted.py").write_text(PLANTED)
     outcome = run(tmp_path / "planted.py", *arguments.split())
     assert outcome.returncode == (n_found > 0), outcome.stderr
@@ -124,7 +124,7 @@ def test_what_is_found(tmp_path, arguments, n_found, told):
     assert all(text in outcome.stdout for text in told), outcome.stdout
 
 
-def test_faults_to_be_planted_are_in_what_stands_there(monkeypatch):
+def test_the_code_in_which_faults_are_planted_exists(monkeypatch):
     monkeypatch.syspath_prepend(FUZZ)
     known = importlib.import_module("known_faults")
     texts = {fault.file: (FUZZ.parent / fault.file).read_text() for fault in known.FAULTS}

@@ -1,4 +1,4 @@
-"""No room of the package, and no layer of the engine, imports from those above it."""
+"""No package, and no layer of the engine, imports from a layer above its own."""
 
 import re
 import tomllib
@@ -15,7 +15,7 @@ IMPORT = re.compile(r"^\s*(?:from|c?import)\s+(sparsemargin[\w.]*)(?:\s+c?import
 
 
 def floors(contract):
-    """The number of each module's line, from the top."""
+    """The number of each module's layer, from the top."""
     return {
         name.strip(): floor
         for floor, line in enumerate(contract["layers"])
@@ -28,7 +28,7 @@ def floor_of(module, floors):
 
 
 def upward(path, text, floors):
-    """The modules above its own, or beside it, that the text of a file imports."""
+    """The modules in higher layers, or in the same one, that the text of a file imports."""
     own = ".".join(path.relative_to(ROOT).with_suffix("").parts)
     room = next((of for of in floors if f"{own}.".startswith(f"{of}.")), None)
     for module, name in IMPORT.findall(text):

@@ -1,4 +1,4 @@
-"""pyproject.toml names all that an installation needs, and others who say so say the same."""
+"""pyproject.toml is complete, and other files with the same facts agree with it."""
 
 import re
 import tomllib
@@ -12,11 +12,11 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 PROJECT = PYPROJECT["project"]
 SETTINGS = PYPROJECT["tool"]["setuptools"]
-# What compiling and running leave in the package's folders.
+# Files that are created in the package's folders by compiling and running.
 MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
 
-def test_every_package_is_named_and_every_other_file_is_package_data():
+def test_every_package_is_listed_and_other_files_are_package_data():
     paths = [path for path in (ROOT / "sparsemargin").rglob("*") if path.is_file()]
     files = [path.relative_to(ROOT) for path in paths if path.suffix not in MADE]
     packages = {".".join(path.parent.parts) for path in files if path.name == "__init__.py"}
@@ -28,13 +28,13 @@ def test_every_package_is_named_and_every_other_file_is_package_data():
 
 
 @pytest.mark.parametrize("file", ["CITATION.cff", "conda/recipe.yaml"])
-def test_the_version_is_the_same_wherever_it_stands(file):
+def test_all_files_have_the_same_version(file):
     lines = (ROOT / file).read_text().splitlines()
     assert f"version: {PROJECT['version']}" in map(str.strip, lines)
 
 
 def requirements(names):
-    """As conda would write them, sorted."""
+    """The requirements in the format of conda, sorted."""
     parted = [re.fullmatch(r"([\w-]+)(?:\[.*\])?(.*)", name.lower()).groups() for name in names]
     return sorted(f"{name} {bounds}" for name, bounds in parted if name != "sparsemargin")
 
@@ -58,7 +58,7 @@ def test_the_conda_recipe_requires_the_same():
 @pytest.mark.parametrize(
     "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
 )
-def test_workflows_make_what_there_is(path):
+def test_workflows_use_existing_make_targets(path):
     lines = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M)
     known = {name for line in lines for name in line.split()}
     for job in yaml.safe_load(path.read_text())["jobs"].values():

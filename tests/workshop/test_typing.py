@@ -1,4 +1,4 @@
-"""What a type checker says of a user's code."""
+"""The results of a type checker for a user's code."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ WRONG = {
     'ALMAClassifier(hypothesis="mean")': "arg-type",
     "fit_csr(X)": "call-arg",
 }
-# Of what others typed, numpy's is what a user meets here; to read the rest takes as long again.
+# Only numpy's third-party types matter here; reading the rest would double the time.
 SETTINGS = """
 [mypy]
 [mypy-dask.*,distributed.*,joblib.*,matplotlib.*,scipy.*,sklearn.*]
@@ -61,7 +61,7 @@ def test_types_of_users_code(tmp_path):
         cwd=tmp_path, capture_output=True, text=True, env={"MYPYPATH": str(ROOT)},
     )  # fmt: skip
     assert checked.returncode == 1, checked.stderr
-    # How strictly the library itself is typed is for its own configuration.
+    # The strictness for the library itself is set in its own configuration.
     found = [line for line in checked.stdout.splitlines() if line.startswith("user.py:")]
     errors = [line for line in found if ": error: " in line]
     assert len(errors) == len(WRONG), errors

@@ -1,1 +1,1 @@
-"""What all first-order learners share: rules, a label's numbers, the log of corrections."""
+"""Code shared by all first-order learners: rules, per-vector state, and the correction log."""

@@ -1,8 +1,8 @@
-"""What every first-order space keeps of its labels, whatever their vectors are made of.
+"""State that every first-order space keeps for each vector, however the vector is represented.
 
-Beside the vector theta = scale * t of a label these are a few numbers: its norm, what the average
-has counted, the threshold of the next correction, and the certificate's bound. A rule speaks
-here, and only at corrections: `answer` asks it for a step, `settle` for the next threshold.
+The dual vector is theta = scale * t. Besides t, a vector has a few numbers: its norm, the state of
+the average, the threshold of the next correction, and the bound of the certificate. The rule is
+called only at corrections: `answer` asks it for a step, and `settle` for the next threshold.
 """
 
 from libc.math cimport INFINITY, hypot, isfinite, ldexp, pow, sqrt
@@ -22,46 +22,46 @@ cdef struct Label:
     # theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
     double scale
     double norm  # ||theta||_p
-    double S_peak  # largest S since it was last summed afresh
-    double S_slack  # the same sum over the soft-margin coordinates
-    double largest  # largest norm among the corrections
-    double mass  # L: theta is a sum of y x with multipliers that add up to it
+    double S_peak  # largest S since the sum was last recomputed
+    double S_slack  # sum of |t|**p over the soft-margin coordinates
+    double largest  # largest norm among the corrected rows
+    double mass  # L: theta is a sum of y x whose multipliers add up to L
     double bound  # least ||theta||_p / L so far
     int64_t corrections
-    int64_t stopped  # trials when the label used up its corrections; -1: still learning
-    int64_t idle  # trials that passed while it was stopped
+    int64_t stopped  # trials when the vector reached its limit of corrections; -1: active
+    int64_t idle  # trials that passed while the vector was stopped
     int64_t nonzero  # coordinates of t that are not zero
     int64_t passes  # sweeps over all coordinates so far
-    int64_t shift  # power of two t has been rescaled by in all
-    int64_t flushes  # since the last sweep that brought acc up to date
+    int64_t shift  # exponent of the total power of two that t has been rescaled by
+    int64_t flushes  # flushes of Z since the last sweep that brought acc up to date
     int64_t started  # whether theta has left 0
-    int64_t limit  # corrections after which the label stops; -1: none
-    int64_t unmoved  # tests that fired and led to no step
+    int64_t limit  # corrections after which the vector stops; -1: no limit
+    int64_t unmoved  # tests that fired but led to no step
     Sum S  # sum of |t|**p over the features
     Average average
 
 
 cdef struct Space:
     Label* labels
-    # Side by side, for trials to be tested by vectors.
+    # Contiguous arrays over the vectors, so that tests can use SIMD instructions.
     double* sigma
     double* threshold  # a trial corrects where y w.x <= threshold (times the row's norm)
     Power link  # p - 1
     Power p
     Py_ssize_t n_labels
     Py_ssize_t n_coordinates
-    double bias  # value of the intercept's coordinate, the last one; 0: none
-    double slack  # value of a row's soft-margin coordinate; 0: none
+    double bias  # value of the intercept's coordinate, which is the last one; 0: none
+    double slack  # value of the row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
-    double* pending  # n_labels x (FLUSHES + 1): sum of the Z flushed since that many
-    Py_ssize_t pending_step  # from a label's to the next one's; 0 where all have the same
+    double* pending  # n_labels x (FLUSHES + 1): entry k is the sum of Z flushed since flush k
+    Py_ssize_t pending_step  # numbers between two vectors; 0 if all vectors share the same ones
     double* slack_t  # n_slack x n_labels
     Py_ssize_t n_slack
-    double* multipliers  # n_rows x n_labels, where the rule keeps them
-    RowScale* scales  # n_rows, along with them: what rows were measured to be, norm 0: not yet
-    int window  # 2**-window < S < 2**window
+    double* multipliers  # n_rows x n_labels, if the rule keeps multipliers
+    RowScale* scales  # n_rows, kept with the multipliers: cached measures of rows; norm 0: unset
+    int window  # invariant: 2**-window < S < 2**window
     bint averaged
-    bint normalized  # hypotheses count with norm 1
+    bint normalized  # each hypothesis is counted with norm 1
 
 
 # ------------------------------------------------------------------------------- norms and units
@@ -75,7 +75,7 @@ cdef inline double p_root(const Space* space, double total) noexcept nogil:
 
 
 cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
-    """What g is multiplied by when the current vector is counted as a hypothesis."""
+    """The factor of g when the current vector is counted as a hypothesis."""
     cdef double norm = space.labels[l].norm
     if space.normalized:
         return space.sigma[l] / norm if norm > 0.0 else 0.0
@@ -83,14 +83,14 @@ cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
 
 
 cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
-    """What g stands for in the sum of all hypotheses of so many trials, beside acc."""
+    """The coefficient of g in the sum of the hypotheses of all trials; acc is the other part."""
     return space.labels[l].average.Z + (
         trials - space.labels[l].average.begin) * unit(space, l)
 
 
 cdef inline void mix(const Space* space, Py_ssize_t l, int64_t trials, double* a,
                      double* b) noexcept nogil:
-    """The hypothesis after so many trials as ``a * g + b * acc``, see `mixture`."""
+    """Compute the hypothesis after `trials` trials as ``a * g + b * acc``, see `mixture`."""
     cdef const Label* label = space.labels + l
     cdef int64_t local = label.stopped if label.stopped >= 0 else trials
     if not space.averaged:
@@ -101,7 +101,7 @@ cdef inline void mix(const Space* space, Py_ssize_t l, int64_t trials, double* a
 
 
 cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
-    """Project theta, and bring norm and sigma up to date."""
+    """Project theta and update norm and sigma."""
     cdef Label* label = space.labels + l
     cdef double root, total = total_S(label)
     if total <= 0.0:
@@ -119,22 +119,22 @@ cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexce
 
 
 cdef inline void tighten(Label* label, double error) noexcept nogil:
-    """The bound on the largest margin: no y w.x can all exceed their weighted mean (theta / L).w;
-    where the norm is that of products, rounding may have taken as much as `error` from it."""
+    """Update the upper bound on the largest margin: the smallest y w.x cannot exceed their weighted
+    mean (theta / L).w. If the norm comes from dot products, `error` bounds its rounding error."""
     cdef double bound = hypot(label.norm / label.mass, error)
     if bound < label.bound and isfinite(label.mass):
         label.bound = bound
 
 
-# --------------------------------------------------------------------------------- what guards them
+# -------------------------------------------------------------------------------------- safeguards
 
 cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
-    """Whether S has fallen so far that it is to be summed afresh."""
+    """Return whether S has fallen so far that it must be recomputed."""
     return has_fallen(label.S.high, label.S_peak, space.p.exponent != 2.0)
 
 
 cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
-    """Let Z count the current vector up to so many trials; its unit."""
+    """Let Z count the current vector up to trial number `trials`, and return the vector's unit."""
     cdef Label* label = space.labels + l
     cdef double current = unit(space, l)
     if space.averaged:
@@ -146,7 +146,7 @@ cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noe
 # ------------------------------------------------------------------------- the rule's own scaling
 
 cdef inline double next_threshold(const Rule* rule, const Label* label) noexcept nogil:
-    """That of the next correction."""
+    """The threshold of the next correction."""
     cdef double tau = threshold(rule, label.corrections + 1)
     if rule.scaling == BY_RUNNING_MAX:
         return tau * label.largest
@@ -157,7 +157,7 @@ cdef inline double next_threshold(const Rule* rule, const Label* label) noexcept
 
 cdef inline double scaled_step(const Rule* rule, Label* label, double size,
                                const RowScale* row) noexcept nogil:
-    """The step for the row times row.factor, instances divided as the rule says."""
+    """The step in units of the row times row.factor, with instances scaled as the rule requires."""
     if rule.scaling == BY_ROW:
         return size / row.norm
     if rule.scaling == BY_RUNNING_MAX:
@@ -169,8 +169,9 @@ cdef inline double scaled_step(const Rule* rule, Label* label, double size,
 
 
 cdef inline double multiplier(const Rule* rule, const Label* label, double size) noexcept nogil:
-    """What a step of that size adds to the row's multiplier: of the instance divided by its own
-    norm, or of the row as it is. Where variances are kept theta is no sum of rows."""
+    """What a step of this size adds to the multiplier of the row. The multiplier refers to the
+    instance divided by its own norm, or else to the unscaled row. With variances, theta is not a
+    sum of rows, and the result is infinite."""
     if keeps_variances(rule):
         return INFINITY
     if rule.scaling == BY_RUNNING_MAX:
@@ -182,7 +183,7 @@ cdef inline double multiplier(const Rule* rule, const Label* label, double size)
 
 cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, double output,
                            double norm, double of_row) noexcept nogil:
-    """What the rule is told of a trial: `output` is ``y w.x``, `of_row` the row's multiplier."""
+    """The trial as the rule sees it: `output` is ``y w.x``, `of_row` the multiplier of the row."""
     if rule.scaling == BY_ROW:
         return Trial(output / norm, space.labels[l].norm, 1.0, of_row, 0.0)
     return Trial(output, space.labels[l].norm, norm, of_row, 0.0)
@@ -190,8 +191,8 @@ cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, d
 
 cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, double share,
                         const RowScale* row, Step* step, double* mass) noexcept nogil:
-    """The step for the row times row.factor, its label left out, and what the row's multiplier
-    gains; False if the rule makes none."""
+    """Compute the step for the row times row.factor, without the sign of its label, and the amount
+    added to the multiplier of the row. Return False if the rule makes no step."""
     cdef double size
     step[0] = respond(rule, label.corrections + 1, trial)
     if step.size == 0.0 and step.keep == 1.0:
@@ -207,8 +208,8 @@ cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, doub
 
 cdef inline void settle(const Rule* rule, Space* space, Py_ssize_t l, double* of_row, double mass,
                         int64_t trials) noexcept nogil:
-    """Count a correction; `of_row` is the row's multiplier, NULL where the rule keeps none, and
-    `trials` counts the one that made it."""
+    """Count a correction. `of_row` is the multiplier of the row, or NULL if the rule keeps none;
+    `trials` includes the trial that made the correction."""
     cdef Label* label = space.labels + l
     if of_row != NULL:
         of_row[0] += mass

@@ -1,4 +1,4 @@
-"""Rules and labels as Python sees them."""
+"""The Python interface of rules and of the per-vector state."""
 
 from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int64_t
@@ -23,7 +23,7 @@ cdef dict NOTHING_SET = dict.fromkeys(
 
 
 cdef class FirstOrderRule:
-    """A rule with its parameters, ready for the loop; immutable."""
+    """A rule with its parameters, ready for the training loop; immutable."""
 
     @staticmethod
     def perceptron(double p, normalize, double margin=0.0, double eta=1.0):
@@ -37,7 +37,8 @@ cdef class FirstOrderRule:
 
     @staticmethod
     def cramma(double beta, double eta_eff, double epsilon, radius):
-        """`radius` is R; None: the largest norm among the start and the corrections so far."""
+        """`radius` is R; None: the largest norm among the first row and the corrected rows so
+        far."""
         scaling, unit = (BY_RUNNING_MAX, 1.0) if radius is None else (UNSCALED, radius)
         return FirstOrderRule({"kind": CRAMMA, "scaling": scaling, "p": 2.0,
                                "margin": beta * unit, "rate": eta_eff / unit,
@@ -45,7 +46,7 @@ cdef class FirstOrderRule:
 
     @staticmethod
     def romma(bint aggressive):
-        # Less than 1, as a bound that may be reached.
+        # The test is y w.x <= margin, but aggressive ROMMA corrects only where y w.x < 1.
         margin = 1.0 - ldexp(1.0, -53) if aggressive else 0.0
         return FirstOrderRule({"kind": ROMMA, "scaling": UNSCALED, "p": 2.0, "margin": margin})
 
@@ -56,7 +57,7 @@ cdef class FirstOrderRule:
 
     @staticmethod
     def arow(double r, max_loss, normalize):
-        """`max_loss` None: any."""
+        """`max_loss` limits the loss of one row; None: no limit."""
         return FirstOrderRule({"kind": AROW, "scaling": SCALINGS[normalize], "p": 2.0,
                                "margin": 1.0, "r": r,
                                "C": INFINITY if max_loss is None else max_loss})
@@ -75,12 +76,12 @@ cdef class FirstOrderRule:
 
     @property
     def measures_rows(self):
-        """Whether margins are those of instances divided by their own norm."""
+        """Return whether margins refer to instances divided by their own norm."""
         return self.rule.scaling == BY_ROW
 
     @property
     def keeps_multipliers(self):
-        """Whether each row's multiplier is kept, since it may fall."""
+        """Return whether the multiplier of each row is stored because the rule may decrease it."""
         return keeps_multipliers(&self.rule)
 
 
@@ -89,12 +90,12 @@ cdef object label_type():
     return np.asarray(<Label[:1]> &label).dtype
 
 
-#: The fields of `Label`, laid out as the compiler does it.
+#: The dtype of the struct `Label`, with the compiler's memory layout.
 LABEL = label_type()
 
 
 def numbers_of(labels):
-    """The fields of labels by name, where they lie; those of a struct within one by their own."""
+    """The fields of the vectors as views, by name; nested structs are replaced by their fields."""
     numbers = {}
     for name in LABEL.names:
         inner = LABEL[name].names
@@ -103,18 +104,18 @@ def numbers_of(labels):
 
 
 cdef class FirstOrderSpace:
-    """Base of the spaces that a first-order rule learns in; not for use by itself.
+    """Base class of the spaces that a first-order rule is trained in.
 
     Attributes
     ----------
     labels : ndarray of shape (n_labels,), LABEL
-        What is kept of each label.
+        The state of each vector.
     sigma, threshold : ndarray of shape (n_labels,)
-        What turns sums into outputs, and what an output must exceed.
+        The factor that turns scores into outputs, and the threshold of the next correction.
     """
 
     cdef take_labels(self, double p, labels, sigma, threshold):
-        """Take these arrays for the labels' numbers."""
+        """Use these arrays for the state of the vectors."""
         cdef Label[::1] of_labels = labels
         cdef double[::1] of_sigma = sigma, of_threshold = threshold
         self.labels, self.sigma, self.threshold = labels, sigma, threshold
@@ -123,24 +124,24 @@ cdef class FirstOrderSpace:
         self.c.threshold = &of_threshold[0]
 
     cdef open_labels(self, double p):
-        """Give fresh labels the numbers they start with."""
+        """Initialize the state of new vectors."""
         labels = np.zeros(self.c.n_labels, LABEL)
         labels["stopped"], labels["scale"], labels["bound"] = -1, 1.0, np.inf
         self.take_labels(p, labels, np.zeros(self.c.n_labels), np.zeros(self.c.n_labels))
 
     def labels_state(self):
-        """The labels' numbers, by name."""
+        """The state of the vectors as a dict of arrays."""
         numbers = numbers_of(self.labels)
         return {**{name: np.ascontiguousarray(numbers[name]) for name in numbers},
                 "sigma": self.sigma, "threshold": self.threshold}
 
     def restore_labels(self, double p, state):
-        """Take what `labels_state` gave.
+        """Restore the result of `labels_state`.
 
         Raises
         ------
         ValueError
-            If it is damaged.
+            If the state is damaged.
         """
         cdef Py_ssize_t n = self.c.n_labels
         labels = np.zeros(n, LABEL)
@@ -181,21 +182,21 @@ cdef class FirstOrderSpace:
         return self.c.adaptive
 
     def per_label(self, name):
-        """The scalars called `name`, a view of shape (n_labels,)."""
+        """The numbers called `name`, as a view of shape (n_labels,)."""
         return self.sigma if name == "sigma" else self.labels[name]
 
     @property
     def trials_per_label(self):
-        """Trials each label took part in, shape (n_labels,)."""
+        """Number of trials that each vector took part in, shape (n_labels,)."""
         stopped = self.labels["stopped"]
         return np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]
 
     def count_trials(self, int64_t trials):
-        """Count trials that made no correction, up to `trials` in all."""
+        """Record that `trials` trials have been made in all, the last ones without a correction."""
         self.trials = max(self.trials, trials)
 
     def resume(self, max_corrections=None):
-        """Let labels learn on, up to that many corrections since their first."""
+        """Reactivate the vectors; each stops after `max_corrections` corrections in all."""
         cdef Py_ssize_t l
         cdef Label* label
         for l in range(self.c.n_labels):
@@ -209,14 +210,14 @@ cdef class FirstOrderSpace:
                 label.stopped = self.trials
 
     def mixture(self):
-        """The hypothesis as ``a * g + b * acc``: the last vector, or the mean of the vectors as each
-        trial left them.
+        """The hypothesis as ``a * g + b * acc``: the last vector, or the average of the vectors
+        after each trial.
 
         Returns
         -------
         a : ndarray of shape (n_labels,)
         b : ndarray of shape (n_labels,)
-            Zero where the hypothesis is the last one.
+            Zero without averaging.
         """
         cdef Py_ssize_t l
         a_array, b_array = np.empty(self.c.n_labels), np.empty(self.c.n_labels)
@@ -226,28 +227,28 @@ cdef class FirstOrderSpace:
         return a_array, b_array
 
     def theta_norm(self):
-        """``||theta||_p`` of each label, soft-margin coordinates included."""
+        """``||theta||_p`` of each vector, including the soft-margin coordinates."""
         return self.labels["norm"].copy()
 
     def visible_norm(self):
-        """``||theta||_p`` of each label without the soft-margin coordinates."""
+        """``||theta||_p`` of each vector without the soft-margin coordinates."""
         S = self.labels["S"]
         return self.labels["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
 
     def exhausted(self):
-        """Whether each label has made all the corrections it was allowed."""
+        """Return whether each vector has made all the corrections it is allowed."""
         limit = self.labels["limit"]
         return (limit >= 0) & (self.labels["corrections"] >= limit)
 
     def stop(self, which):
-        """Let the labels for which the boolean array `which` holds learn no more."""
+        """Stop training of the vectors selected by the boolean array `which`."""
         ending = which & (self.labels["stopped"] < 0)
         self.labels["stopped"][ending] = self.trials
         self.threshold[ending] = -np.inf
 
 
 def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
-    """Put the rule's threshold before every label that is still learning."""
+    """Set the threshold of every active vector as the rule requires."""
     cdef Py_ssize_t l
     for l in range(space.c.n_labels):
         space.c.threshold[l] = -INFINITY

@@ -1,4 +1,4 @@
-"""The log of corrections that the vote and the random hypothesis are replayed from."""
+"""The log of corrections, from which voted and random hypotheses are replayed."""
 
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
@@ -6,24 +6,24 @@ from libcpp.vector cimport vector
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 cdef enum:
-    FORGET = -(1 << 30)  # as `shift_before`: nothing of t is left
+    FORGET = -(1 << 30)  # value of `shift_before` that sets t to 0
 
 
 cdef struct Correction:
     # t <- (t * 2**shift_before + coefficient * row) * 2**shift_after
-    int64_t row  # its number among the rows stored
-    int64_t start  # trials of this label before the correcting one
+    int64_t row  # index among the stored rows
+    int64_t start  # trials of this vector before the trial that made the correction
     double coefficient
     double unit  # the new hypothesis is unit * link(t)
-    double norm  # of the new vector
+    double norm  # norm of the new vector
     int32_t label
     int32_t shift_before
     int32_t shift_after
 
 
 cdef inline double unit_of(const Correction* entry, bint logged, bint wanted) noexcept nogil:
-    """The unit of hypotheses that count with norm 1, or as they are, out of a log of such ones or
-    of the others."""
+    """The unit of a hypothesis, with norm 1 if `wanted`. `logged` says whether the log was written
+    with hypotheses of norm 1."""
     if logged == wanted:
         return entry.unit
     if logged:
@@ -33,7 +33,7 @@ cdef inline double unit_of(const Correction* entry, bint logged, bint wanted) no
 
 cdef class CorrectionLog:
     cdef vector[Correction] corrections
-    # Rows that corrected some label, scaled as `RowScale` says, stored once each.
+    # Rows that corrected at least one vector, scaled as in `RowScale`; each is stored once.
     cdef vector[int64_t] row_start
     cdef vector[int64_t] columns
     cdef vector[double] values

@@ -1,4 +1,4 @@
-"""The log of corrections that the vote and the random hypothesis are replayed from."""
+"""The log of corrections, from which voted and random hypotheses are replayed."""
 
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
@@ -10,7 +10,7 @@ from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, require_within
 
-# The fields of `Correction`, laid out as the compiler does it.
+# The dtype of the struct `Correction`, with the compiler's memory layout.
 ENTRY = np.dtype([
     ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
     ("norm", np.float64), ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
@@ -18,10 +18,10 @@ ENTRY = np.dtype([
 
 
 cdef class CorrectionLog:
-    """Corrections in the order they happened, and the rows they were made with.
+    """Corrections in the order in which they were made, and the rows used.
 
-    Memory: 56 bytes a correction and, in the linear space, 16 bytes a nonzero of each row stored;
-    the kernel space has its rows in the support set.
+    Memory: 56 bytes per correction. The linear space also needs 16 bytes per nonzero of each stored
+    row; the kernel space has its rows in the support set.
     """
 
     def __cinit__(self):
@@ -32,7 +32,7 @@ cdef class CorrectionLog:
 
     cdef int64_t add_row(self, const value_t* values, const index_t* columns, Py_ssize_t nnz,
                          double bias, int64_t bias_column, double factor) except -1 nogil:
-        """Store the augmented row times factor; its number among the rows."""
+        """Store the augmented row times `factor` and return its index among the stored rows."""
         cdef Py_ssize_t j
         for j in range(nnz):
             self.columns.push_back(columns[j])
@@ -44,7 +44,7 @@ cdef class CorrectionLog:
         return self.row_start.size() - 2
 
     def entries(self):
-        """The corrections, field by field."""
+        """The corrections as a dict of arrays, one per field."""
         entries = as_array(self.corrections.data(), self.corrections.size(), ENTRY)
         return {name: np.ascontiguousarray(entries[name]) for name in ENTRY.names}
 
@@ -64,7 +64,7 @@ cdef class CorrectionLog:
         self.take_corrections(state, <int64_t> self.row_start.size() - 1)
 
     cdef int take_corrections(self, state, int64_t n_rows) except -1:
-        """Take in what `entries` gave, with so many rows stored."""
+        """Restore the corrections from the result of `entries`; `n_rows` rows are stored."""
         n = len(array_of(state, "row", np.int64, (None,)))
         entries = np.zeros(n, ENTRY)
         for name in ENTRY.names:

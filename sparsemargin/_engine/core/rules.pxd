@@ -1,14 +1,14 @@
 """First-order rules.
 
-A rule speaks only at corrections. For correction number k (from 1) it gives the step, and the
-threshold that ``y w.x`` must not exceed for a trial to be the k-th correction.
+A rule is called only at corrections. For correction number k (from 1) it computes the step and the
+threshold: a trial is the k-th correction if ``y w.x`` does not exceed that threshold.
 """
 
 from libc.math cimport INFINITY, pow, sqrt
 from libc.stdint cimport int64_t
 
-cdef enum Kind:  # saved by number: new ones come last
-    PERCEPTRON  # with a margin, or with margin 0
+cdef enum Kind:  # stored by number in model files: append new kinds before N_KINDS
+    PERCEPTRON  # with or without a margin
     ALMA
     CRAMMA
     ROMMA
@@ -16,18 +16,18 @@ cdef enum Kind:  # saved by number: new ones come last
     AROW
     N_KINDS
 
-cdef enum Scaling:  # the norm an instance is divided by
-    BY_ROW  # its own
+cdef enum Scaling:  # the norm that an instance is divided by
+    BY_ROW  # its own norm
     UNSCALED
-    BY_RUNNING_MAX  # the largest among the corrections, this one included
-    BY_RADIUS  # a fixed one
+    BY_RUNNING_MAX  # the largest norm among the corrected rows, including this one
+    BY_RADIUS  # a fixed norm
 
-cdef enum Projection:  # of theta' after the step
+cdef enum Projection:  # applied to theta' after the step
     FREE
     ONTO_BALL  # divided by max(1, ||theta'||_p)
     ONTO_SPHERE  # divided by ||theta'||_p
 
-cdef struct Rule:  # saved by name, see `FirstOrderRule`
+cdef struct Rule:  # stored by field name, see `FirstOrderRule`
     Kind kind
     Scaling scaling
     double p
@@ -40,14 +40,14 @@ cdef struct Rule:  # saved by name, see `FirstOrderRule`
     double epsilon
     double r
 
-cdef struct Trial:  # x as the rule divides it
+cdef struct Trial:  # x is scaled as the rule requires
     double output  # y w.x
     double length  # ||w||_q
     double norm  # ||x||_p
-    double multiplier  # of the row by now, where the rule keeps multipliers
-    double variance  # of the output, times the trial's weight, where the rule keeps variances
+    double multiplier  # current multiplier of the row, if the rule keeps multipliers
+    double variance  # variance of the output times the sample weight, if the rule keeps variances
 
-cdef struct PrecisionGain:  # 1 / V_j gains factor * x_j**2 / (noise + what others add to output)
+cdef struct PrecisionGain:  # 1 / V_j gains factor * x_j**2 / (noise + other terms of output)
     double factor
     double output
     double noise
@@ -56,14 +56,14 @@ cdef struct Step:  # theta' = keep * theta + size * y * V x; keep 1 and size 0: 
     double keep
     double size
     Projection projection
-    PrecisionGain gain  # factor 0: V is 1, and stays
+    PrecisionGain gain  # factor 0: V is 1 and stays 1
 
 
 cdef inline Step plain_step(double keep, double size, Projection projection) noexcept nogil:
     return Step(keep, size, projection, PrecisionGain(0.0, 0.0, 0.0))
 
 
-# The p-norm Perceptron, with or without a margin: correct by the instance itself.
+# The p-norm Perceptron, with or without a margin: the step is the instance itself.
 
 cdef inline Step perceptron_step(const Rule* rule) noexcept nogil:
     return plain_step(1.0, rule.rate, FREE)
@@ -99,32 +99,32 @@ cdef inline Step romma_step(const Trial* trial) noexcept nogil:
     if trial.length == 0.0:
         return restart
     relaxed = 1.0 / (trial.norm * trial.length)
-    # Below 2**-40, w and x point the same way, or opposite ways, as far as rounding lets one tell.
-    if relaxed <= parallel:  # ||w|| never exceeds 1 / gamma*: no margin that rounding can tell
+    # Below 2**-40, w and x are parallel or antiparallel up to rounding.
+    if relaxed <= parallel:  # ||w|| <= 1 / gamma*, so the margin is below the rounding error
         return restart
     cosine = trial.output * relaxed
     across = 1.0 - cosine * cosine
     if across <= parallel:
         return plain_step(1.0, 0.0, FREE) if trial.output <= 0.0 else restart
-    if cosine * relaxed >= 1.0:  # the half-space takes no part
+    if cosine * relaxed >= 1.0:  # the half-space constraint is inactive
         return restart
     return plain_step((1.0 - cosine * relaxed) / across,
                 (1.0 - trial.output) / across / trial.norm / trial.norm, FREE)
 
 
 # Dual coordinate ascent, Hsieh et al. (2008), on sum(lambda) - ||sum lambda y x||_p^2 / 2 over
-# lambda >= 0. ||.||_p^2 / 2 curves by no more than (p - 1) ||x||_p^2 along x; for p = 2 by that.
+# lambda >= 0. The curvature of ||.||_p^2 / 2 along x is at most (p - 1) ||x||_p^2; exact for p = 2.
 
 cdef inline Step ascent_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double size = (1.0 - trial.output) / trial.norm / trial.norm / (rule.p - 1.0)
-    if size == 0.0 and trial.output != 1.0:  # it underflowed: no step is small enough
+    if size == 0.0 and trial.output != 1.0:  # underflow: no double is small enough for the step
         size = INFINITY
     return plain_step(1.0, max(size, -trial.multiplier), FREE)
 
 
-# AROW, Crammer, Kulesza & Dredze (2009), Figure 1: of the covariance matrix, which starts at I, the
-# diagonal is kept. With x's output varying by v, V' = V - (V x)**2 / (v + r) is
-# 1 / V_j' = 1 / V_j + x_j**2 / (r + v - V_j x_j**2). A loss counts as C at most.
+# AROW, Crammer, Kulesza & Dredze (2009), Figure 1. Only the diagonal of the covariance matrix is
+# kept; it starts at I. If the output of x has variance v, V' = V - (V x)**2 / (v + r) is
+# 1 / V_j' = 1 / V_j + x_j**2 / (r + v - V_j x_j**2). The loss is limited to C.
 
 cdef inline Step arow_step(const Rule* rule, const Trial* trial) noexcept nogil:
     cdef double loss = min(1.0 - trial.output, rule.C)
@@ -159,20 +159,22 @@ cdef inline bint starts_from_first_row(const Rule* rule) noexcept nogil:
 
 
 cdef inline bint keeps_multipliers(const Rule* rule) noexcept nogil:
-    """Whether a step may take back what the row has added, so that each row's sum is kept."""
+    """Return whether a step may decrease the multiplier of a row, so that multipliers must be
+    stored."""
     return rule.kind == ASCENT
 
 
 cdef inline bint keeps_variances(const Rule* rule) noexcept nogil:
-    """Whether each coordinate has a variance, the less the more it has been corrected by."""
+    """Return whether each coordinate has a variance, which decreases with every correction."""
     return rule.kind == AROW
 
 
 cdef inline bint minds_repeats(const Rule* rule) noexcept nogil:
-    """Whether steps depend on norms or variances, which a column that stands twice would falsify."""
+    """Return whether steps depend on norms or variances, which duplicate columns in a row would
+    falsify."""
     return rule.scaling != UNSCALED or (rule.kind != PERCEPTRON and rule.kind != ALMA)
 
 
 cdef inline bint has_margin(const Rule* rule) noexcept nogil:
-    """Whether thresholds are above 0, from the first on, so that rows' norms matter to trials."""
+    """Return whether the first threshold is above 0, so that tests depend on the norms of rows."""
     return threshold(rule, 1) > 0.0

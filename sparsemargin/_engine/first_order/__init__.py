@@ -1,1 +1,1 @@
-"""The linear and joint spaces, and the loop of trials by first-order rules."""
+"""The linear and joint spaces, and the training loop of first-order rules."""

@@ -1,4 +1,4 @@
-"""Passes over few rows of a linear space by their dot products, where these pay."""
+"""Epochs over few rows of a linear space with precomputed dot products, where these are cheaper."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from sparsemargin._engine.kernel.products import fill_gram
 from sparsemargin._engine.kernel.stored_products import MEMORY, StoredProducts
 from sparsemargin._engine.rows.columns import Chosen
 
-# Rows of the matrix are filled in calls of some 10 ms, between which Ctrl-C is heard.
+# Multiplications per call when the matrix is filled: about 10 ms, after which Ctrl-C is handled.
 _PRODUCTS_PER_CALL = 1 << 23
-# Dot products of rows farther from 1 than this may leave the range of a double.
+# Norms farther from 1 than this factor could make dot products overflow or underflow a double.
 _WIDEST_NORM = 1e60
 
 
 class GramLoop(StoredProducts):
-    """Passes over a task's rows by their dot products (the Gram matrix).
+    """Epochs over the rows of a task with their dot products (the Gram matrix).
 
     Parameters
     ----------
     space : LinearSpace
-        With p = 2 and the last hypothesis.
+        A space with p = 2 and without averaging.
     rule : FirstOrderRule
     task : Task
-        Its rows have been checked.
+        The task; its rows have been checked.
     """
 
     def __init__(self, space, rule, task):
@@ -34,14 +34,15 @@ class GramLoop(StoredProducts):
         shape = space.n_labels, len(task.codes)
         self.n_slots = len(task.codes)
         self.slots = np.arange(self.n_slots)
-        # What is not yet added to the space's vectors, and their sweeps when all was.
+        # Coefficients not yet added to the vectors, and the number of sweeps when they were last
+        # added.
         self.t, self.scores = np.zeros(shape), np.zeros(shape)
         self.sweeps = np.zeros(space.n_labels, dtype=np.int64)
         self.multipliers = space.multipliers
 
     @staticmethod
     def suits(space, task):
-        """Whether the task can be learned this way at all."""
+        """Return whether the task can be trained with dot products at all."""
         m = len(task.codes)
         return (
             space.p == 2.0 and not space.adaptive and space.log is None and not space.averaged
@@ -50,17 +51,17 @@ class GramLoop(StoredProducts):
 
     @staticmethod
     def cost_of_matrix(task):
-        """Multiplications it takes to fill the matrix."""
+        """Number of multiplications needed to fill the matrix."""
         m = len(task.codes)
         return m * int(task.rows.indptr[-1]) // 2 + m * m
 
     @staticmethod
     def cost_of_pass(n_rows, n_labels, corrections):
-        """What a pass costs, in multiplications of the plain loop."""
+        """Cost of one epoch, in multiplications of the plain loop."""
         return n_rows * (n_labels + corrections / 4)
 
     def refresh(self, label):
-        """Add what is pending to the vector, and take the scores from it."""
+        """Add the pending coefficients to the vector and recompute the scores from it."""
         space, sweeps = self.space, self.space.per_label("passes")
         if sweeps[label] > self.sweeps[label]:
             space.clear(label)
@@ -76,7 +77,7 @@ class GramLoop(StoredProducts):
         return end
 
     def run(self, order, seed, stop, n_passes, check):
-        """Make passes over all rows; what they add to the space's vectors is added as a whole."""
+        """Run epochs over all rows; the changes of the vectors are added at the end."""
         with uninterrupted():
             ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
             return self.conclude(ends, order, stop)
@@ -89,7 +90,7 @@ def _within_range(values):
 
 
 def _gram_matrix(space, rows):
-    """Products of the augmented and extended rows."""
+    """The dot products of the rows with their intercept and soft-margin coordinates."""
     m, rows = rows.n_rows, Chosen(rows.n_features, rows).of_rows(rows)
     gram = np.empty((m, m))
     chunk = max(1, _PRODUCTS_PER_CALL // max(1, int(rows.indptr[-1])))

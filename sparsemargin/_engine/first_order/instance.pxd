@@ -1,4 +1,4 @@
-"""A row as corrections take it: augmented, scaled, and each of its columns once."""
+"""A row as corrections use it: augmented, scaled, and with distinct columns."""
 
 from libc.stdint cimport int64_t
 from libcpp.algorithm cimport sort
@@ -41,21 +41,21 @@ cdef struct Instance:
     double bias  # value of the intercept's coordinate; 0: none
     Py_ssize_t bias_column
     double slack  # value of the row's soft-margin coordinate; 0: none
-    double* slack_t  # the labels' coordinates there; NULL: none
+    double* slack_t  # the vectors' coordinates of this row's slack; NULL: none
     RowScale scale
-    const double* values  # times scale.factor, the intercept's last
+    const double* values  # times scale.factor; the intercept's value is the last one
     const int64_t* columns
     Py_ssize_t n
-    double* numbers  # room for what the coordinates were
-    double* variances  # and for their variances
+    double* numbers  # buffer for the previous values of the coordinates
+    double* variances  # buffer for the variances of the coordinates
 
 
 cdef inline bint make_instance(Workspace& work, Instance* x, const Power* p,
                                const Row[value_t, index_t]& row, RowScale* known,
                                bint repeats) except -1 nogil:
-    """The row, whose bias and slack are set; False where it is zero.
+    """Fill `x`, whose bias and slack are set, from the row. Return False if the row is zero.
 
-    `known` is what it was measured to be, norm 0: not yet.
+    `known` caches the measures of the row; norm 0 means that it has not been measured.
     """
     cdef Row[double, int64_t] merged
     cdef Py_ssize_t j, n = row.nnz
@@ -100,7 +100,7 @@ cdef inline void point(Workspace& work, Instance* x, Py_ssize_t n) noexcept nogi
 
 cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
                               Row[double, int64_t]* merged) except -1 nogil:
-    """The row with each of its columns once, in rising order, values of the same added up."""
+    """The row with sorted, distinct columns; the values of duplicate columns are added."""
     cdef Py_ssize_t j, n = 0
     work.entries.resize(row.nnz)
     for j in range(row.nnz):
@@ -119,8 +119,8 @@ cdef inline int merge_repeats(Workspace& work, const Row[value_t, index_t]& row,
 
 cdef inline int make_pair(Workspace& work, Instance* x, Py_ssize_t n_classes, Py_ssize_t plus,
                           Py_ssize_t minus) except -1 nogil:
-    """Let the instance be the row for one class and its opposite for another, of coordinates
-    class by class for each feature. Its norm is the caller's to stretch; its smallest value stays."""
+    """Turn the instance into the difference of two classes: the row for class `plus` and its
+    negative for class `minus`. The caller adapts the norm; the smallest value does not change."""
     cdef Py_ssize_t j, n = x.n
     work.reserve(2 * n)
     for j in range(n):

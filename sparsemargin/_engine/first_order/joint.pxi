@@ -1,21 +1,21 @@
-# The space of joint multi-class learning; a part of `spaces`.
+# The space of joint multi-class training; included by `spaces`.
 
 cdef class JointState(LinearState):
-    """The learned state of a joint machine: a linear space whose one label is all classes.
+    """The state of a joint multi-class model: a linear space with one vector for all classes.
 
-    Theta = (theta_1, ..., theta_K) is one dual vector, its coordinates feature by feature and, for
-    each feature, class by class: coordinate ``column * K + class``. K labels learned side by side
-    lie in memory in the same way, so that their scores, outputs and weights are had alike.
+    Theta = (theta_1, ..., theta_K) is one dual vector. Its coordinates are ordered by feature and
+    then by class: ``column * K + class``. K one-vs-rest vectors have the same memory layout, so
+    scores, outputs and weights are computed in the same way.
 
     Parameters
     ----------
     n_features : int
     n_classes : int
-        From 3: two classes need no more than the one vector that tells them apart.
+        At least 3; two classes need only one vector.
     p, dtype, averaged, normalized
-        As those of `LinearState`.
+        See `LinearState`.
     bias : float
-        Value of the intercept's coordinate of each class; 0 for none.
+        Value of the intercept's coordinate of each class; 0: none.
     """
 
     def __init__(self, Py_ssize_t n_features, Py_ssize_t n_classes, double p, dtype, *,
@@ -41,7 +41,7 @@ cdef class JointState(LinearState):
 
     @property
     def n_labels(self):
-        """Outputs of a row: one for each class."""
+        """Number of outputs per row: one for each class."""
         return self.n_classes
 
     @property
@@ -53,17 +53,17 @@ cdef class JointState(LinearState):
         return self.rho
 
     def side_by_side(self):
-        """A `LinearState` with a label for each class over the same coordinates, to read outputs
-        and weights off: every label has the scalars that the machine has now."""
+        """A `LinearState` with one vector per class over the same coordinates, for reading outputs
+        and weights. All vectors have the current numbers of the joint vector."""
         return self.like(self.n_classes, self.rho, lambda array: array.reshape(-1, self.n_classes))
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """As `LinearState.resize`."""
+        """See `LinearState.resize`."""
         cdef Py_ssize_t K = self.n_classes, bias = 1 if self.rho else 0
         self.move_coordinates(n_features * K, self.n_features * K, first * K, bias * K)
 
     def weights(self, columns=None):
-        """As `LinearState.weights`."""
+        """See `LinearState.weights`."""
         return self.side_by_side().weights(columns)
 
     def theta(self):

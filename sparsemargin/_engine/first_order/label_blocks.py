@@ -1,9 +1,9 @@
-"""Labels whose dense state would not fit the memory there is for it: learned block by block.
+"""Linear spaces of many vectors whose dense state would not fit into memory.
 
-Between tasks the numbers of all labels are held sparsely. A task lays out, of one block of labels
-after the other, a dense `LinearSpace` over the features that its rows or any vectors have, and
-packs it again. Labels learn nothing from one another, and sweeps add nothing where a coordinate is
-0: so all numbers are, to the bit, those of one dense space.
+Between tasks, the numbers of all vectors are stored sparsely. During a task, one block of vectors
+at a time is expanded to a dense `LinearSpace` over the features that occur in the rows or in any
+vector, trained, and packed again. One-vs-rest vectors are independent, and sweeps do not change
+coordinates that are 0. Therefore all numbers are bitwise equal to those of one dense space.
 """
 
 from __future__ import annotations
@@ -32,23 +32,23 @@ from sparsemargin._engine.state import (
     require_within,
 )  # fmt: skip
 
-#: What the dense state of all labels may take, or they are learned in blocks.
+#: Bytes of dense state above which the vectors are trained in blocks.
 DENSE_BYTES = 1 << 29
 
-# What that of a block may take: the smaller, the less of it is ever written to.
+# DENSE_BYTES divided by the bytes of one block. In smaller blocks, less memory is touched.
 _BLOCKS_IN_DENSE = 4
 
-# Labels that are held together, and the fewest that are learned together.
+# Number of vectors that are stored together; a block is a multiple of it.
 GROUP = 16
 
-# Coordinates that are looked through at once stay in a near cache.
+# Coordinates searched at once; small enough for the CPU cache.
 _ROWS_AT_ONCE = 1 << 14
 
 _MOST_FEATURES = 1 << 58
 
 
 def labels_at_once(n_coordinates, n_labels, itemsize):
-    """How many labels are learned together, at so many bytes a number: all, or those of a block."""
+    """Number of vectors trained together if a number takes `itemsize` bytes: all, or one block."""
     n_bytes = n_coordinates * itemsize
     if n_labels <= GROUP or n_labels * n_bytes <= DENSE_BYTES:
         return n_labels
@@ -56,18 +56,18 @@ def labels_at_once(n_coordinates, n_labels, itemsize):
 
 
 def labels_of_block(n_bytes):
-    """How many labels that take so many bytes each are a block."""
+    """Number of vectors in a block if each takes `n_bytes`."""
     return max(GROUP, DENSE_BYTES // _BLOCKS_IN_DENSE // n_bytes // GROUP * GROUP)
 
 
 class BlockLoop(LinearLoop):
-    """The loop over `LabelBlocks`: every pass is made by one block of labels after the other.
+    """The training loop over `LabelBlocks`: in every epoch the blocks are trained one by one.
 
-    Ctrl-C waits for the end of the pass, as all labels then have made the same trials.
+    Ctrl-C takes effect at the end of an epoch, when all vectors have made the same trials.
     """
 
     by_products = None
-    mistakes = None  # no block sees all outputs
+    mistakes = None  # no block sees the outputs of all vectors
 
     def __init__(self, space, rule, task):
         if task.check:
@@ -105,7 +105,7 @@ class BlockLoop(LinearLoop):
 
 
 def task_of(task, rows, first, last):
-    """What the labels from first to before last learn from: rows with any number of them."""
+    """The task restricted to the vectors first..last-1, as a multilabel task."""
     starts, labels = task.positives or (np.arange(len(task.codes) + 1), task.codes)
     mine = (first <= labels) & (labels < last)
     positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
@@ -115,7 +115,7 @@ def task_of(task, rows, first, last):
 
 
 class BlockOutputs:
-    """Outputs of `LabelBlocks`, made anew for every part."""
+    """Outputs of `LabelBlocks`, computed separately for each part of the rows."""
 
     def __init__(self, space, rows):
         self.space, self.rows = space, rows
@@ -125,29 +125,30 @@ class BlockOutputs:
 
 
 class LabelBlocks(LinearSpace):
-    """The learned state of many labels, of which a block at a time is dense.
+    """The state of many vectors, of which one block at a time is expanded to dense arrays.
 
-    Itself it is a linear space of all labels over a coordinate that is always 0: what a space
-    keeps of its labels, and of a task's rows, it keeps as any other.
+    As a `LinearSpace`, this object has all vectors but only one coordinate, which is always 0. The
+    per-vector numbers and the per-row numbers of a task are stored as in any other space.
 
     Parameters
     ----------
     n_features, n_labels, p, dtype, bias, slack, averaged, normalized, adaptive
-        As those of `LinearSpace`.
+        See `LinearSpace`.
 
     Attributes
     ----------
     held : list of dict of str to ndarray of shape (n_numbers,)
-        Of each sixteen labels, and of the last few: "t", "g" where it is not t, "acc" and "synced"
-        with an average, and "variances" where there are such, but for zeros; and "at", rising, the
-        coordinate * 16 + the label of each.
+        One dict for each group of `GROUP` vectors. "t" has the dual coordinates that are not zero,
+        "g" the link values if p > 2, "acc" and "synced" the state of the average, and "variances"
+        the variances, each only where the space has them. "at" is sorted and has the position
+        coordinate * GROUP + vector of each number.
     """
 
     n_features = 0
 
     in_blocks = True
     loop_type = BlockLoop
-    # Weights must be unpacked for each part.
+    # Outputs per part: large, because each part has to unpack the weights again.
     outputs_per_part = 1 << 23
 
     def __init__(self, n_features, n_labels, p, dtype, *, log=None, **how):
@@ -159,14 +160,14 @@ class LabelBlocks(LinearSpace):
 
     @classmethod
     def of(cls, space):
-        """What a dense space has learned, which is then empty."""
+        """Take over the state of a dense space, which is emptied."""
         fresh = cls(space.n_features, space.n_labels, space.p, space.t.dtype, **how_of(space))
         fresh.take_from(space, np.arange(len(space.t)), 0)
         fresh.count_trials(space.trials)
         return fresh
 
     def arrays(self, space=None, labels=slice(None)):
-        """What this, or a space like this, has for the numbers of some labels, by name."""
+        """The arrays of the selected vectors in this space or a similar one, by name."""
         space = self if space is None else space
         arrays = {"t": space.t[:, labels]}
         if self.p != 2.0:
@@ -191,32 +192,32 @@ class LabelBlocks(LinearSpace):
 
     @property
     def nbytes(self):
-        """Bytes that what is held takes."""
+        """Bytes used by the stored numbers."""
         return sum(array.nbytes for held in self.held for array in held.values())
 
     def groups(self, first, last):
-        """What is held of labels, and the slice of these, from `first` on, that it is of."""
+        """Pairs of an index into `held` and the slice of its vectors, relative to `first`."""
         return [
             (start // GROUP, slice(start - first, min(start + GROUP, last) - first))
             for start in range(first, last, GROUP)
         ]
 
     def blocks(self, n_columns, itemsize):
-        """First and last label of those that fit, at so many bytes a number."""
+        """Pairs (first, last) of the blocks if each number takes `itemsize` bytes."""
         size = labels_of_block(n_columns * itemsize)
         return [(a, min(a + size, self.n_labels)) for a in range(0, self.n_labels, size)]
 
     # ---------------------------------------------------------------------------- block by block
 
     def empty(self, n_columns, n_labels):
-        """A space of so many of the labels over so many coordinates, for `learning`."""
+        """A space for n_labels of the vectors over n_columns coordinates, for use in `learning`."""
         n_features = n_columns - (1 if self.bias else 0)
         return LinearSpace(n_features, n_labels, self.p, self.t.dtype, log=None, **how_of(self))
 
     @contextmanager
     def learning(self, space, chosen, first, n_rows):
-        """Let an empty space over these coordinates be that of the labels from `first` on; what it
-        has learned is taken over, and it is empty again."""
+        """Expand the vectors from `first` on into an empty space over these coordinates. On exit
+        the trained state is packed again and the space is emptied."""
         last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             its[...] = mine
@@ -238,8 +239,8 @@ class LabelBlocks(LinearSpace):
             self.take_from(space, chosen.columns, first)
 
     def take_from(self, space, columns, first):
-        """Take over what the labels from `first` on have learned in a dense space over these
-        columns, and leave it empty."""
+        """Pack the vectors from `first` on, trained in a dense space over these columns, and empty
+        that space."""
         last = first + space.n_labels
         for mine, its in self.scalars(space, first, last):
             mine[...] = its
@@ -247,7 +248,8 @@ class LabelBlocks(LinearSpace):
             self.held[i] = self.packed(columns, self.arrays(space, labels))
 
     def packed(self, columns, arrays):
-        """Take what is not 0 to the bit out of arrays of shape (n_columns, n_labels)."""
+        """Move the numbers whose bits are not all 0 out of arrays of shape (n_columns,
+        n_labels)."""
         found, n_labels = [np.zeros(0, np.intp)], arrays["t"].shape[1]
         for start in range(0, len(columns), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
@@ -261,14 +263,14 @@ class LabelBlocks(LinearSpace):
         return held
 
     def scalars(self, space, first, last):
-        """What this and a space of some of its labels keep of them."""
+        """Pairs of per-vector arrays: this object's part for the vectors, and the space's own."""
         pairs = ((getattr(each, name) for each in (self, space)) for name in _SCALARS)
         return [(mine[first:last], its[: last - first]) for mine, its in pairs]
 
     # --------------------------------------------------------------------------------- the state
 
     def resize(self, n_features, first=0):
-        """As `LinearSpace.resize`."""
+        """See `LinearSpace.resize`."""
         before, self.n_features = self.n_features, n_features
         for i, held in enumerate(self.held):
             column, label = np.divmod(held["at"].astype(np.int64), GROUP)
@@ -304,7 +306,7 @@ class LabelBlocks(LinearSpace):
     # ------------------------------------------------------------------------------- the weights
 
     def hypothesis(self, factors, held, labels):
-        """What is held of the weights, of these labels; infinite where they exceed their type."""
+        """The weights of stored numbers of these vectors; infinite if they overflow their dtype."""
         g = held.get("g", held["t"])
         a, b, pending = factors
         weights = g * a[labels]
@@ -323,7 +325,7 @@ class LabelBlocks(LinearSpace):
         some = chosen.of_rows(rows, 1 if self.bias else 0)
         out = np.empty((rows.n_rows, self.n_labels))
         for first, last in self.blocks(len(chosen.columns), self.t.itemsize):
-            # The hypothesis as the vectors of a Perceptron: outputs are products with these.
+            # Only products are needed: store the weights as the vectors of a Perceptron with p = 2.
             space = LinearSpace(
                 some.n_features, last - first, 2.0, self.t.dtype, bias=self.bias, slack=0.0,
                 averaged=False, normalized=False, log=None,
@@ -340,8 +342,8 @@ class LabelBlocks(LinearSpace):
         return out
 
     def held_of(self, i, columns):
-        """What the i-th labels hold of these coordinates, which rise, and the place of each number
-        among them."""
+        """The numbers of group i at the given sorted coordinates, and the place of each number
+        among the coordinates."""
         held = self.held[i]
         if len(columns) < len(held["at"]):
             at = columns.astype(self.at_type) * GROUP
@@ -357,8 +359,8 @@ class LabelBlocks(LinearSpace):
         return places, {name: array[which] for name, array in held.items()}
 
     def weights(self, columns=None):
-        """The hypothesis as CSR, shape (n_labels, n_coordinates); or these coordinates of it, as
-        an array."""
+        """The hypothesis as CSR, shape (n_labels, n_coordinates), or the columns `columns` of it as
+        a dense array."""
         factors = self.factors()
         if columns is None:
             weights = self.stacked(partial(self.hypothesis, factors))
@@ -384,7 +386,7 @@ class LabelBlocks(LinearSpace):
         return self.stacked(lambda held, labels: held["t"] * self.per_label("scale")[labels])
 
     def stacked(self, made):
-        """CSR of the numbers that are made of what is held, and of the label of each."""
+        """CSR of the values that `made` computes from the numbers of a group and their vectors."""
         from scipy.sparse import csr_array, vstack
 
         blocks = []
@@ -401,21 +403,21 @@ _SCALARS = "labels", "sigma", "threshold", "pending"
 
 
 def how_of(space):
-    """What a space like this is made with."""
+    """The parameters that create a space like this one."""
     return {"bias": space.bias, "slack": space.slack, "averaged": space.averaged,
             "normalized": space.normalized, "adaptive": space.adaptive}  # fmt: skip
 
 
 def itemsize_of(space):
-    """Bytes that the dense state takes a number."""
+    """Bytes of dense state for each number."""
     n_kinds = 1 + (space.p != 2.0) + space.adaptive + space.averaged
-    n_synced = space.averaged * (1 + 2 * space.adaptive)  # strides are the others'
+    n_synced = space.averaged * (1 + 2 * space.adaptive)  # strides equal those of the other arrays
     return space.t.itemsize * n_kinds + space.synced.itemsize * n_synced
 
 
 def resized(space, n_features, first=0):
-    """The space with so many features, see `LinearSpace.resize`; in blocks from where the dense
-    state of all its labels would no longer fit."""
+    """The space with n_features features, see `LinearSpace.resize`. It becomes a `LabelBlocks` if
+    the dense state of all vectors no longer fits."""
     if type(space) is LinearSpace and space.log is None:
         n_coordinates = n_features + (1 if space.bias else 0)
         if labels_at_once(n_coordinates, space.n_labels, itemsize_of(space)) < space.n_labels:

@@ -1,4 +1,4 @@
-"""The linear space's vectors, and a correction of one."""
+"""The vectors of the linear space, and how a correction changes one."""
 
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
@@ -9,13 +9,14 @@ from sparsemargin._engine.rows.csr cimport state_t
 
 cdef extern from *:
     """
-    // The labels of a coordinate stand side by side, `stride` numbers from those of the next.
+    // The vectors' numbers for one coordinate are contiguous; `stride` is the distance to the next
+    // one.
     template <class S>
     struct Coordinates {
-        S *t, *g;  // g is t itself for p = 2
-        S *acc;  // where there is an average
-        uint16_t *synced;  // flushes that acc has taken in
-        S *variances;  // where there are such; 0: still 1
+        S *t, *g;  // g is t itself if p = 2
+        S *acc;  // only with averaging
+        uint16_t *synced;  // number of flushes that acc includes
+        S *variances;  // only with variances; 0 stands for 1
         Py_ssize_t stride;
     };
     """
@@ -29,19 +30,19 @@ cdef extern from *:
 
 
 cdef enum:
-    FLUSHES = 1024  # that a coordinate may be behind
+    FLUSHES = 1024  # most flushes that a coordinate of acc may be behind
 
 
-cdef struct Move:  # what a step came to
+cdef struct Move:  # how a step was carried out
     double coefficient  # in units of t
-    int32_t shift_before  # power of two that t was rescaled by to take it; FORGET: nothing was left
+    int32_t shift_before  # power of two that t was rescaled by before; FORGET: t was set to 0
     int32_t shift_after
 
 
 cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]& at,
                        Py_ssize_t i, Py_ssize_t first, Py_ssize_t last, const double* a,
                        const double* b) noexcept nogil:
-    """The weights of some labels at a coordinate whose first number is the i-th."""
+    """Weights of the vectors first..last-1 at the coordinate whose numbers start at index i."""
     cdef Py_ssize_t l
     cdef double g, acc
     for l in range(first, last):

@@ -1,25 +1,24 @@
-"""The linear space's vectors, and a correction of one.
+"""The vectors of the linear space, and how a correction changes one.
 
-The dual vector of a label is ``theta = scale * t``. Beside ``t`` the space caches
+The dual vector is ``theta = scale * t``. Besides ``t`` the space caches
 ``g = sign(t) |t|**(p - 1)`` and ``S = sum |t|**p``, so that the weights are
-``w = sigma * g`` with ``sigma = scale * S**-((p - 2) / p)``: a score takes one sparse dot
-product and no power, a correction changes the row's coordinates and a few scalars. For p = 2,
+``w = sigma * g`` with ``sigma = scale * S**-((p - 2) / p)``. A score takes one sparse dot
+product and no power; a correction changes the coordinates of the row and a few scalars. For p = 2,
 ``g`` is ``t`` itself.
 
-Three guards keep this exact. Each is triggered by the state alone, never by where a batch ends:
+Three safeguards limit rounding errors. They depend on the state alone, never on the batch size:
 
-- ``S`` is a sum of three doubles, into which the same numbers are added and later subtracted,
-  so it can fall by 2**90 without a trace of rounding; below that it is summed afresh.
+- ``S`` is a sum of three doubles. The same numbers are added and later subtracted, so S can fall
+  by a factor of 2**90 without rounding errors; below that it is recomputed.
 - ``t`` is rescaled by a power of two before ``|t|**p`` leaves the range of its type.
-- The sum of all hypotheses is ``Z g + acc``. Z is flushed before sigma has fallen so far that
-  the two would cancel, and before it has so many terms that their rounding, alike where sigma
-  stands still, could add up: it joins the ``pending`` sums, which a coordinate of ``acc`` takes
-  in, times its g, when it is next touched. A flush thus costs no sweep over the coordinates, and
-  where one feature outweighs all others, the intercept for one, every second correction makes
-  one; one sweep is made for every 1024.
+- The sum of all hypotheses is ``Z g + acc``. Z is flushed before sigma becomes so small that the
+  two terms would cancel, and before Z has so many terms that equal rounding errors could add up.
+  A flush adds Z to the ``pending`` sums. A coordinate of ``acc`` adds its pending sum, times its
+  g, when the coordinate is next changed. Thus a flush needs no sweep over the coordinates. This
+  matters where one feature, such as the intercept, outweighs all others: there every second
+  correction makes a flush. A sweep follows only after 1024 flushes.
 
-What sweeps remain are rare: none to four in 10,000 corrections, even where labels contradict each
-other.
+Sweeps are rare: at most four in 10,000 corrections, even with contradictory labels.
 """
 
 from libc.float cimport DBL_EPSILON, DBL_MIN, FLT_EPSILON, FLT_MIN
@@ -39,16 +38,16 @@ from sparsemargin._engine.numerics.average cimport clear, must_flush
 from sparsemargin._engine.numerics.vectors cimport fall, growth, spread
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
-# A row may exceed, or fall short of, what was learned so far by this power of two.
+# Largest power of two by which a step may exceed, or fall short of, the current vector.
 cdef int WIDEST_SHIFT = 500
-# Sigma's range: scores of rows that the space can take then fit a double.
+# Lower limit of sigma, whose inverse is the upper limit; scores then fit into a double.
 cdef double LEAST_SIGMA = ldexp(1.0, -1000)
 
 
 # ------------------------------------------------------------------ sweeps over all coordinates
 
 cdef void sync(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    """Let every coordinate of acc take in what is pending."""
+    """Add the pending sums to every coordinate of acc."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
@@ -65,7 +64,7 @@ cdef void sync(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexc
 
 
 cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    """Let Z be pending."""
+    """Add Z to the pending sums."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
@@ -97,7 +96,7 @@ cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l)
 
 cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                   int shift) noexcept nogil:
-    """t <- 2**shift t, theta unchanged."""
+    """t <- 2**shift t; theta does not change."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
     cdef double factor = ldexp(1.0, shift)
@@ -113,7 +112,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
     for j in range(space.n_slack):
         space.slack_t[j * space.n_labels + l] *= factor
     label.scale = ldexp(label.scale, -shift)
-    if label.S_slack > 0.0:  # the power may be infinite
+    if label.S_slack > 0.0:  # the power may overflow
         label.S_slack *= pow(factor, space.p.exponent)
     label.shift += shift
     sum_afresh(space, at, l)
@@ -121,7 +120,7 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
 
 
 cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    """theta <- 0; what the average has counted stays."""
+    """theta <- 0; the sums of the average are kept."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
     if space.averaged:
@@ -149,7 +148,7 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 
 
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    """After a correction: S exact again if it fell far, and within the range of its type."""
+    """Restore the invariants after a correction: S is exact and within the range of its type."""
     cdef Label* label = space.labels + l
     cdef double total, largest
     if label.nonzero == 0:
@@ -169,7 +168,7 @@ cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_
 
 cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                            double smallest, const Step* step, double* size) noexcept nogil:
-    """theta <- keep * theta, and the step's size at the scale of t; TOO_WIDE if none fits both."""
+    """theta <- keep * theta, and the step in units of t; TOO_WIDE if no scale fits both."""
     cdef Label* label = space.labels + l
     cdef int shift
     cdef double scale
@@ -198,8 +197,8 @@ cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssiz
 
 cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step, bint averaged) noexcept nogil:
-    """Move t at the row's coordinates, and S; `x.numbers` keeps what they were. Scores have read t
-    alone, so the average is prefetched."""
+    """Change t and S at the coordinates of the row, and store the previous t in `x.numbers`. Scores
+    have loaded only t, so acc is prefetched."""
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
     cdef double old, increment = 0.0
@@ -225,11 +224,11 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
 
 cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step) noexcept nogil:
-    """Move t and g at the row's coordinates, and S; `x.numbers` keeps what g was."""
+    """Change t, g and S at the coordinates of the row, and store the previous g in `x.numbers`."""
     cdef double moved[BLOCK]
     cdef double powers[BLOCK]
     cdef Label* label = space.labels + l
-    # What goes and what comes is summed apart: two chains of additions, half the wait.
+    # Removed and added powers are summed separately: two independent chains halve the latency.
     cdef Sum gone = label.S, came = Sum(0.0, 0.0, 0.0)
     cdef double old
     cdef int64_t nonzero = 0
@@ -268,7 +267,7 @@ cdef inline void move_slack(Space* space, Py_ssize_t l, const Instance* x,
 
 cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                           const Instance* x) noexcept nogil:
-    """Let acc take in what is pending of the row's coordinates, by the g in `x.numbers`."""
+    """Add the pending sums to acc at the coordinates of the row, with the g in `x.numbers`."""
     cdef Py_ssize_t i, j
     cdef uint16_t flushes = <uint16_t> space.labels[l].flushes
     cdef const double* pending = space.pending + l * (FLUSHES + 1)
@@ -282,7 +281,8 @@ cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize
 
 cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                             const Instance* x, double before) noexcept nogil:
-    """Keep in acc what the row's coordinates were worth while the unit was `before` and earlier."""
+    """Correct acc for the changed coordinates, so that Z g + acc keeps its past hypotheses.
+    `before` is the unit of the previous vector."""
     cdef Label* label = space.labels + l
     cdef Py_ssize_t i, j
     catch_up(space, at, l, x)
@@ -302,7 +302,7 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
 
 cdef inline void prefetch_numbers(const Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                           const Instance* x) noexcept nogil:
-    """Prefetch what a correction reads beside g, which scores have read."""
+    """Prefetch what a correction reads besides g, which scores have loaded."""
     cdef Py_ssize_t i, j
     for j in range(x.n):
         i = x.columns[j] * at.stride + l
@@ -313,7 +313,8 @@ cdef inline void prefetch_numbers(const Space* space, const Coordinates[state_t]
 
 cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil:
-    """Let the instance have the variances of its coordinates; that of its output."""
+    """Store the variances of the coordinates in `x.variances`; return the variance of the
+    output."""
     cdef Py_ssize_t j
     cdef const state_t* variances = at.variances + l
     for j in range(x.n):
@@ -322,8 +323,8 @@ cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
 
 
 cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* gain) noexcept nogil:
-    """What all entries but one add to the output's variance. Taken from the whole, it would cancel
-    where that one outweighs the rest."""
+    """The variance of the output without one entry. Subtracting a dominant entry from the total
+    would cancel, so the other entries are then summed."""
     cdef Py_ssize_t j
     cdef double total = 0.0
     cdef double own = gain.factor * x.values[but] * x.values[but] * x.variances[but]
@@ -338,8 +339,8 @@ cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* g
 cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
                                const Instance* x, double step,
                                const PrecisionGain* gain) noexcept nogil:
-    """As `move_2`, by the instance times its variances, which `find_variances` has found. These
-    fall: ``1 / V'`` is ``1 / V`` and square over noise and others, hence
+    """Like `move_2`, but with the instance times its variances, found by `find_variances`. The
+    variances decrease: ``1 / V' = 1 / V + x**2 / (noise + others)``, hence
     ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
     cdef double others, increment
@@ -369,10 +370,10 @@ cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil:
-    """Count the old vector for the trials before, and take the step by the instance.
+    """Count the old vector for the trials so far, and take the step along the instance.
 
-    `mass` is what the row's multiplier gains. TOO_WIDE leaves all as it was, unless it is sigma that
-    left its range.
+    `mass` is added to the multiplier of the row. If the result is TOO_WIDE, the space has not
+    changed, unless sigma has left its range.
     """
     cdef Label* label = space.labels + l
     cdef bint restarts = step.keep == 0.0 and label.started
@@ -406,9 +407,9 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     keep_in_window(space, at, l)
     tighten(label, 0.0)
     if label.norm < 16.0 * eps * peak:
-        label.norm = 0.0  # what rounding could have left of nothing is nothing
+        label.norm = 0.0  # only rounding errors are left
     done.shift_after = <int32_t> (label.shift - shift)
-    # The weights sigma g may be in range where sigma is not: tiny or huge raw rows at large p.
+    # Sigma may be out of range although the weights sigma g are not: tiny or huge rows, large p.
     if label.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:
         return TOO_WIDE
     return OK

@@ -1,4 +1,4 @@
-"""Passes over rows for the linear space and for the joint machine of many classes."""
+"""Epochs over rows for the linear space and for the joint multi-class model."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from sparsemargin._engine.fitting.protocol import SpanLoop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
 from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
 
-# Up to so many labels are scored one beside the other without vectors.
+# Largest number of vectors that are scored without SIMD instructions.
 FEW_LABELS = 16
 
-# Products of labels side by side are made by vectors, so many times as fast.
+# Speedup of products with contiguous vectors through SIMD instructions.
 SIDE_BY_SIDE = 8
 
-# What a correction costs, in products for each of a row's entries.
+# Cost of a correction, in products for each entry of the row.
 CORRECTION = 30
 
 
 class LinearLoop(SpanLoop):
-    """The loop of the first-order rules, which a linear space learns by; labels are split over
-    threads."""
+    """The training loop of the first-order rules in a linear space; threads share the vectors
+    among them."""
 
     certificate_type = LinearCertificate
 
     def __init__(self, space, rule, task):
         super().__init__(space, task)
-        self.rule, self.job = rule, None  # made when it is first run
+        self.rule, self.job = rule, None  # created at the first run
         self.n_mistakes = 0
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
-        # Columns that stand twice are looked for where it matters.
+        # Duplicate columns matter only to some rules, which search for them when a test fires.
         self.distinct = not task.check
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
         self.n_threads = max(1, min(n_threads, space.n_labels))
@@ -48,14 +48,14 @@ class LinearLoop(SpanLoop):
 
     @property
     def mistakes(self):
-        """Rows whose class was predicted wrongly just before they were learned from; None where
-        the labels are split over threads, none of which sees all outputs."""
+        """Number of rows whose class was predicted wrongly just before the row was used. None if
+        the vectors are split over threads, because then no thread sees all outputs."""
         counted = self.n_threads == 1 and self.task.positives is None
         return self.n_mistakes if counted else None
 
     def sum_repeats(self):
-        """See to it, before rows are measured that no trial has had to, that none has a column
-        twice; what has been learned of them stays."""
+        """Replace rows with duplicate columns by rows with summed entries, so that they can be
+        measured. The training state is kept."""
         rows = self.task.rows
         if not self.task.check or not any_repeats(rows):
             return
@@ -63,7 +63,7 @@ class LinearLoop(SpanLoop):
         self.job = None
 
     def certificate(self):
-        """Margins of the vectors as they are."""
+        """The certificate of the current vectors."""
         self.sum_repeats()
         return self.certificate_type(self.space, self.rule, self.task)
 
@@ -86,12 +86,12 @@ class LinearLoop(SpanLoop):
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices
         ]
-        # All labels have then made the same trials, which are counted.
+        # All vectors have then made the same number of trials, which is recorded.
         with uninterrupted():
             ends = run_together(calls, len(slices))
             self.space.count_trials(max(end.trials for end in ends))
         self.n_mistakes += ends[0].mistakes
-        # Of threads that stop at different rows, the one that stops first tells.
+        # If threads stop at different rows, the earliest error is reported.
         for end in sorted(ends, key=lambda end: end.trials):
             if end.status not in (OK, ALL_STOPPED):
                 raise BadRow(end.status, end.row)
@@ -100,8 +100,8 @@ class LinearLoop(SpanLoop):
 
 
 class JointLoop(LinearLoop):
-    """That of a joint machine, by one thread: every trial needs what the one before has left behind
-    in all classes."""
+    """The training loop of a joint model. It uses one thread, because every trial depends on the
+    previous trial's changes in all classes."""
 
     certificate_type = JointCertificate
 
@@ -113,8 +113,8 @@ class JointLoop(LinearLoop):
 
 
 def cut_labels(space, n_threads):
-    """Labels from and to, for each thread: whole vectors, and as much work for one as for another,
-    if labels go on being corrected as often as so far."""
+    """Split the vectors into ranges of about equal work, one for each thread, assuming that each
+    vector is corrected as often as so far. Ranges are multiples of the SIMD width."""
     least = 8 if space.n_labels > FEW_LABELS else 1
     corrected = space.per_label("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)

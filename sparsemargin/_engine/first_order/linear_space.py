@@ -1,4 +1,4 @@
-"""The linear spaces as models ask them: how they are learned in, and what they tell of rows."""
+"""The linear spaces with the interface that models use: training and outputs."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from sparsemargin._engine.replay.replay import LinearReplay
 from sparsemargin._engine.replay.replayed import Replayed, points_of
 from sparsemargin._engine.rows.csr import row_norms
 
-# Outputs that stay in a near cache until they have been looked at.
+# Outputs per part; a part stays in the CPU cache until it has been used.
 _OUTPUTS_PER_PART = 1 << 17
 
-# Coordinates whose weights are made at once, to be measured.
+# Coordinates whose weights are computed at once to find norms.
 _COORDINATES_PER_PART = 1 << 15
 
-# What a space keeps of each coordinate, and of each label.
+# Names of the arrays per coordinate, and of those per vector.
 _NUMBERS = "t", "g", "acc", "synced", "variances"
 _OF_LABELS = "labels", "sigma", "threshold", "pending"
 
 
 class LinearOutputs:
-    """Outputs of the last or averaged hypothesis for the rows at hand.
+    """Outputs of the last or averaged hypothesis for given rows.
 
     Parameters
     ----------
     space : LinearState
     rows : Csr
-        Checked.
+        The rows; they have been checked.
     """
 
     def __init__(self, space, rows):
@@ -45,13 +45,13 @@ class LinearOutputs:
         self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
 
     def part(self, start, stop):
-        """Those of the rows from start to before stop, shape (n_rows, n_labels)."""
+        """Outputs of the rows start..stop-1, shape (n_rows, n_labels)."""
         out = np.empty((stop - start, self.space.n_labels))
         self.hypothesis.fill(out, self.rows, start, stop)
         return out
 
     def all(self, n_threads):
-        """Those of all rows."""
+        """Outputs of all rows, shape (n_rows, n_labels)."""
         n_rows = self.rows.n_rows
         out = np.empty((n_rows, self.space.n_labels))
         n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_labels)
@@ -64,7 +64,7 @@ class LinearOutputs:
 
 
 class LinearSpace(LinearState, Replayed):
-    """Vectors of weights, feature by feature; made as `LinearState` is."""
+    """The weight vectors of the one-vs-rest linear models; see `LinearState` for the parameters."""
 
     takes_many_labels = True
 
@@ -72,7 +72,7 @@ class LinearSpace(LinearState, Replayed):
 
     @contextmanager
     def loop(self, task, rule=None, *, skips=False):
-        """Rows have their soft-margin coordinates meanwhile."""
+        """Open the training loop; the rows have soft-margin coordinates until it is closed."""
         self.resume(task.max_corrections)
         set_thresholds(self, rule)
         self.open_rows(len(task.codes), task.row_state, rule.keeps_multipliers)
@@ -82,7 +82,7 @@ class LinearSpace(LinearState, Replayed):
             task.row_state = self.close_rows()
 
     def opened_outputs(self, rows):
-        """What gives the outputs of checked rows, part by part or all."""
+        """An object that computes the outputs of checked rows, in parts or all at once."""
         return LinearOutputs(self, rows)
 
     def outputs(self, rows, n_threads):
@@ -114,8 +114,7 @@ class LinearSpace(LinearState, Replayed):
         return float(norms.max() if weights is None else norms[weights > 0].max())
 
     def summed(self):
-        """Sum of the hypotheses, each as often as it lasted, float64 of shape (n_coordinates,
-        n_vectors)."""
+        """Sum of the hypotheses over all trials, float64 of shape (n_coordinates, n_vectors)."""
         average, unit = self.labels["average"], self.sigma
         if self.normalized:
             norms = self.labels["norm"]
@@ -126,7 +125,7 @@ class LinearSpace(LinearState, Replayed):
         return times * self.of_labels(self.g) + self.of_labels(counted)
 
     def take_sums(self, sums, trials):
-        """Let the average have counted hypotheses that come to these sums in so many trials."""
+        """Set the sums of the average, of hypotheses over `trials` trials."""
         for name in ("average", "idle", "flushes"):
             self.labels[name] = 0
         self.labels["stopped"], self.labels["average"]["begin"] = -1, trials
@@ -137,7 +136,7 @@ class LinearSpace(LinearState, Replayed):
             self.pending[...] = 0.0
 
     def take_labels(self, other, of_other, own):
-        """Let these labels have what those of another space have learned, in the same trials."""
+        """Copy vectors `of_other` of a space with the same trials to the vectors `own`."""
         for name in _NUMBERS:
             if getattr(self, name).size:
                 getattr(self, name)[:, own] = getattr(other, name)[:, of_other]
@@ -146,12 +145,12 @@ class LinearSpace(LinearState, Replayed):
         self.trials = other.trials
 
     def spread(self, n_features, columns):
-        """A space of so many features, of which these columns are the features of this one."""
+        """A space of n_features features in which `columns` are the features of this space."""
         wide, at = deepcopy(self), np.append(columns, [n_features] if self.bias else [])
         for name in _NUMBERS:
             getattr(wide, name)[...] = 0
         wide.resize(n_features)
-        # A joint machine has a coordinate for each class.
+        # A joint model has one coordinate for each class and feature.
         n_each = len(self.t) // len(at)
         at = (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
         for name in _NUMBERS:
@@ -161,7 +160,7 @@ class LinearSpace(LinearState, Replayed):
 
 
 class JointSpace(LinearSpace, JointState):
-    """The vectors of a joint machine, which are one; made as `JointState` is."""
+    """The vector of a joint model; see `JointState` for the parameters."""
 
     takes_many_labels = False
 
@@ -169,8 +168,8 @@ class JointSpace(LinearSpace, JointState):
 
     @property
     def stretch(self):
-        """The p-norm of an instance over that of its row, which it has in one place and, negated,
-        in another."""
+        """Ratio of the p-norms of a joint instance and its row. The instance contains the row
+        twice, once negated."""
         return 2.0 ** (1.0 / self.p)
 
     def opened_outputs(self, rows):

@@ -1,20 +1,20 @@
-# Outputs of the last and of the averaged hypothesis; a part of `trials`.
+# Outputs of the last and of the averaged hypothesis; included by `trials`.
 
 cdef class Hypothesis:
-    """The hypothesis of a linear space, ready for rows.
+    """The hypothesis of a linear space, prepared for computing outputs of rows.
 
-    Averaged weights are made once for all rows, unless these have fewer entries than a label has
-    weights: then they are weighed entry by entry. The outputs are the same to the bit.
+    Averaged weights are computed once for all rows. If the rows have fewer entries than a vector
+    has weights, the weights are computed entry by entry instead. The outputs are bitwise equal.
 
     Parameters
     ----------
     space : LinearState
     n_entries : int
-        Of the rows to come.
+        Number of entries of all rows that outputs will be computed for.
     """
 
     cdef LinearState space
-    cdef object weights  # where they have been made
+    cdef object weights  # precomputed averaged weights, or None
     cdef const double[::1] a
     cdef const double[::1] b
 
@@ -25,7 +25,7 @@ cdef class Hypothesis:
             self.weights = space.weighed()
 
     def fill(self, double[:, ::1] out, Csr rows, Py_ssize_t start, Py_ssize_t stop):
-        """``w.x`` of the rows from start to before stop for every label, shape (n_rows, n_labels)."""
+        """``w.x`` of the rows start..stop-1 for every vector, shape (n_rows, n_labels)."""
         cdef float[:, ::1] singles
         cdef double[:, ::1] doubles
         cdef Coordinates[float] in_float = self.space.singles
@@ -66,7 +66,7 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
     cdef bint by_row = c.averaged and of.weights is None
     cdef const state_t* of_bias = at.g + (n - 1) * at.stride
     cdef vector[double] scores
-    cdef vector[double] made  # as wide as either type needs
+    cdef vector[double] made  # large enough for either type
     cdef vector[int64_t] places
     cdef Row[value_t, index_t] row
     scores.resize(of.space.width)
@@ -91,8 +91,8 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
 
 cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[state_t]& at,
                               const Row[value_t, index_t]& row) noexcept nogil:
-    """The weights of all labels for the entries of a row, entry by entry; the intercept's, where
-    they are given back, come last."""
+    """Compute the weights of all vectors for each entry of a row. Return a pointer to those of the
+    intercept, which come last."""
     cdef const Space* c = &of.space.c
     cdef Py_ssize_t j, i, K = c.n_labels
     for j in range(row.nnz + (1 if c.bias else 0)):
@@ -104,7 +104,7 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
 cdef int score_weighed(double* scores, const state_t* made, Py_ssize_t K,
                        const Row[value_t, index_t]& row,
                        vector[int64_t]& places) except -1 nogil:
-    """Scores of a row by the weights of its own entries."""
+    """Scores of a row with the weights of its own entries."""
     cdef Row[value_t, int64_t] own
     while <Py_ssize_t> places.size() < row.nnz:
         places.push_back(places.size())

@@ -1,4 +1,4 @@
-"""What is learned by first-order rules: the spaces as Python sees them."""
+"""The state of first-order models: the linear spaces as Python objects."""
 
 from sparsemargin._engine.core.labels cimport FirstOrderSpace
 from sparsemargin._engine.first_order.linear cimport Coordinates

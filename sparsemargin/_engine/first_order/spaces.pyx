@@ -1,7 +1,7 @@
-"""What is learned by first-order rules: the spaces as Python sees them.
+"""The state of first-order models: the linear spaces as Python objects.
 
-A space holds numbers and hands them out; how they change is told in `linear`, which trials they
-change by in `trials`.
+A space owns the arrays. How a correction changes them is in `linear`; which rows cause corrections
+is in `trials`.
 """
 
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
@@ -24,14 +24,15 @@ from sparsemargin._engine.state import (
     writable
 )
 
-#: Largest p: p > 2 ln n gains nothing (Gentile 2001, Remark 6), and powers beyond it leave the
-#: range of a double.
+#: Largest p. Values p > 2 ln n have no advantage (Gentile 2001, Remark 6), and larger powers would
+#: leave the range of a double.
 MAX_P = 64.0
 
-# In one array: their bytes can still be counted.
+# Largest number of elements of an array; its size in bytes must fit into an index.
 MOST_NUMBERS = sys.maxsize // 8
 
-# Bytes of a cache line; from so many labels on, those of a coordinate fill whole ones.
+# Bytes below which arrays are zeroed eagerly; bytes of a cache line; numbers in a padded unit; and
+# the number of vectors from which on the numbers of a coordinate are padded to whole cache lines.
 cdef enum:
     SOON_MET = 1 << 22
     LINE = 64
@@ -44,53 +45,53 @@ cdef void* address(array) except? NULL:
 
 
 def padded(n_labels):
-    """Numbers from a coordinate's first to the next one's."""
+    """Distance between the numbers of two consecutive coordinates."""
     if n_labels < FEWEST_PADDED:
-        return 4 if n_labels == 3 else n_labels  # a vector
+        return 4 if n_labels == 3 else n_labels  # the width of a SIMD register
     return -(-n_labels // LABELS_OF_A_LINE) * LABELS_OF_A_LINE
 
 
 def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
-    """Zeros that begin at a cache line, shape (n_coordinates, width)."""
+    """Zeros aligned to a cache line, shape (n_coordinates, width)."""
     dtype = np.dtype(dtype)
     raw = np.zeros(n_coordinates * width + LINE // dtype.itemsize, dtype)
     if raw.nbytes <= SOON_MET:
-        # Each page is met by a write at once, instead of by a read that a write comes after.
+        # Writing to each page at once avoids a first page fault by a read and a second by a write.
         raw.fill(0)
     start = -(raw.ctypes.data // dtype.itemsize) % (LINE // dtype.itemsize)
     return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
 
 
 def counted_of(g, acc, synced, labels, pending):
-    """acc, and what is pending of it; None: nothing is."""
+    """acc with the pending sums added; `pending` None: there are none."""
     return acc if pending is None else acc + pending[labels, synced] * g
 
 
 cdef class LinearState(FirstOrderSpace):
-    """The learned state of all labels, feature by feature.
+    """The state of all vectors, ordered by feature.
 
     Parameters
     ----------
     n_features : int
     n_labels : int
-        Vectors learned side by side: 1 for two classes.
+        Number of vectors: 1 for two classes.
     p : float
-        Norm of the instances, from 2 to `MAX_P`.
+        The p-norm of the instances, from 2 to `MAX_P`.
     dtype : {numpy.float32, numpy.float64}
-        Type of the coordinates; p > 2 always takes float64.
+        Dtype of the coordinates; for p > 2 always float64.
     bias, slack : float
-        Values of the intercept's and of the soft margin's coordinates; 0 for none.
+        Values of the intercept's and of the soft-margin coordinates; 0: none.
     averaged, normalized, adaptive : bool
-        Whether the sum of the hypotheses is kept; whether they count with norm 1; whether
-        coordinates have variances.
+        Whether the sum of the hypotheses is kept, whether hypotheses are counted with norm 1, and
+        whether coordinates have variances.
     log : CorrectionLog or None
-        Where the corrections are logged.
+        Log of the corrections, if they are logged.
 
     Attributes
     ----------
     t, g, acc, synced, variances : ndarray of shape (n_coordinates, width)
-        See `linear`; the labels come first, padding after them. Empty are acc and synced without an
-        average, variances where there are none; these are 0 where they are still 1.
+        See `linear`. The columns are the vectors, followed by padding. acc and synced are empty
+        without averaging, variances without variances. A variance of 0 stands for 1.
     pending : ndarray of shape (width, FLUSHES + 1)
     """
 
@@ -112,10 +113,10 @@ cdef class LinearState(FirstOrderSpace):
         self.open_labels(p)
 
     def fresh(self, n, p, dtype):
-        """Zeros for so many coordinates: t, g, acc, synced and the variances.
+        """Zeros for n coordinates: t, g, acc, synced and the variances.
 
-        Of a coordinate t, the variances and, where scores read few numbers at once, acc lie side by
-        side, as corrections need them all."""
+        For each coordinate, t, the variances and, if scores read few numbers at once, acc are
+        adjacent in memory, because corrections need all of them."""
         width, n_counted = padded(self.c.n_labels), n if self.c.averaged else 0
         beside = self.c.averaged and p == 2.0 and (self.c.n_labels == 1 or self.c.adaptive)
         beside = beside and not isinstance(self, JointState)
@@ -128,7 +129,7 @@ cdef class LinearState(FirstOrderSpace):
         return t, t if p == 2.0 else zeros(n, width, dtype), acc, synced, variances
 
     cdef take_coordinates(self, tuple arrays, pending):
-        """Take arrays such as `fresh` gives."""
+        """Use arrays like those made by `fresh`."""
         self.t, self.g, self.acc, self.synced, self.variances = arrays
         self.pending = pending
         self.c.pending = <double*> address(pending)
@@ -139,7 +140,7 @@ cdef class LinearState(FirstOrderSpace):
         self.point()
 
     cdef point(self):
-        """Point to the numbers."""
+        """Set the pointers to the arrays."""
         cdef void* t = address(self.t)
         cdef void* g = address(self.g)
         cdef void* acc = address(self.acc)
@@ -153,9 +154,9 @@ cdef class LinearState(FirstOrderSpace):
 
     @property
     def nbytes(self):
-        """Bytes that the coordinates take."""
+        """Bytes used by the coordinates."""
         numbers = self.t, self.acc, self.variances, *(() if self.g is self.t else (self.g,))
-        # Those of an average have what parts them counted in.
+        # For synced, the gaps between its rows are counted too.
         return sum(each.nbytes for each in numbers) + len(self.synced) * self.synced.strides[0]
 
     @property
@@ -164,12 +165,12 @@ cdef class LinearState(FirstOrderSpace):
 
     @property
     def gain(self):
-        """What the precision of each coordinate has gained since it was 1, float64."""
+        """Increase of the precision of each coordinate since it was 1, float64."""
         held = self.variances.astype(np.float64)
         return np.divide(1.0 - held, held, out=np.zeros_like(held), where=held > 0.0)
 
     def of_labels(self, numbers):
-        """The numbers without what is padding."""
+        """The numbers without the padding."""
         return numbers[:, :self.c.n_labels]
 
     # --------------------------------------------------------------------------------- the state
@@ -230,15 +231,16 @@ cdef class LinearState(FirstOrderSpace):
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """Keep the features from `first` on and let them be n_features; new ones weigh nothing.
+        """Keep the features from `first` on and change their number to n_features.
 
-        Those that go must weigh nothing either. -1: a new one comes before the others.
+        New features have weight 0, and so must removed ones. With `first` = -1, one new feature is
+        inserted before the others.
         """
         self.move_coordinates(n_features, self.n_features, first, 1 if self.c.bias else 0)
 
     def move_coordinates(self, n, n_before, first, n_last):
-        """Keep the coordinates from `first` on, of n_before, and let them be n, the n_last behind
-        them staying the last."""
+        """Keep the coordinates from `first` on, of n_before, and change their number to n. The
+        n_last coordinates after them stay the last ones."""
         start, first = max(-first, 0), max(first, 0)
         kept = min(n - start, n_before - first)
 
@@ -253,8 +255,8 @@ cdef class LinearState(FirstOrderSpace):
     # ------------------------------------------------------------------------------ the weights
 
     def like(self, Py_ssize_t n_labels, double bias, look):
-        """A space to read weights and outputs off: `look` makes its arrays of these, and each label
-        has its own scalars, or the lone label's where there is one."""
+        """A space for reading weights and outputs. `look` transforms the arrays. Each vector keeps
+        its numbers; a single vector's numbers are repeated for all new vectors."""
         cdef LinearState other = LinearState.__new__(LinearState)
         other.c = self.c
         other.c.n_labels, other.c.bias, other.trials = n_labels, bias, self.trials
@@ -269,15 +271,16 @@ cdef class LinearState(FirstOrderSpace):
         return other
 
     def over(self, columns):
-        """A space of these coordinates alone, to read weights off; in views where it is a slice."""
+        """A space with only these coordinates, for reading weights; it shares memory for a
+        slice."""
         def look(array):
             return array[columns] if len(array) else array
 
         return self.like(self.c.n_labels, self.c.bias, look)
 
     def weights(self, columns=None):
-        """The hypothesis, shape (n_labels, n_coordinates), the intercept's coordinate last; or
-        these coordinates of it."""
+        """The hypothesis, shape (n_labels, n_coordinates), with the intercept's coordinate last, or
+        only the given coordinates of it."""
         if columns is not None:
             return self.over(columns).weights()
         weights = self.weighed()
@@ -286,7 +289,8 @@ cdef class LinearState(FirstOrderSpace):
         return np.ascontiguousarray(self.of_labels(weights).T)
 
     def weighed(self):
-        """The same where the coordinates stand; infinite where they exceed their type."""
+        """The hypothesis in the memory layout of t; infinite where the weights overflow their
+        dtype."""
         weights = np.empty(self.t.shape, self.t.dtype)
         if self.is_single:
             weigh_all(self, self.singles, <float*> address(weights))
@@ -295,7 +299,7 @@ cdef class LinearState(FirstOrderSpace):
         return weights
 
     def factors(self):
-        """What makes weights of all labels' numbers, padding among them."""
+        """The factors a and b of the mixture with padding, and the pending sums or None."""
         a, b = (np.pad(each, (0, self.width - len(each))) for each in self.mixture())
         return a, b, self.pending if self.labels["flushes"].any() else None
 
@@ -304,8 +308,8 @@ cdef class LinearState(FirstOrderSpace):
         return np.ascontiguousarray((self.of_labels(self.t) * self.labels["scale"]).T)
 
     def set_dual(self, theta):
-        """Let the dual vectors be these, of the type of the coordinates; what has been counted
-        stays as it is, and must be nothing or the average's own."""
+        """Set the dual vectors, which must have the dtype of the coordinates. The space must have
+        no counts yet, except the average's own."""
         if self.is_single:
             set_theta[float](self, self.singles, theta)
         else:
@@ -314,8 +318,8 @@ cdef class LinearState(FirstOrderSpace):
     # ---------------------------------------------- coordinates and multipliers of the rows
 
     def open_rows(self, Py_ssize_t n_rows, kept, bint keeps_multipliers):
-        """Give each of the next n_rows rows a soft-margin coordinate and a multiplier of its own,
-        where there are such, or let the same rows have those again that `close_rows` gave."""
+        """Create a soft-margin coordinate and a multiplier for each of the next n_rows rows, if the
+        space has them. `kept` restores the result of `close_rows` for the same rows."""
         cdef double[:, ::1] numbers
         cdef unsigned char[::1] raw
         slack, multipliers = kept or (None, None)
@@ -326,12 +330,12 @@ cdef class LinearState(FirstOrderSpace):
             self.multipliers = numbers = self.one_a_row(n_rows, multipliers)
             self.scales = raw = np.zeros(max(n_rows, 1) * sizeof(RowScale), dtype=np.uint8)
             self.c.multipliers = &numbers[0, 0] if n_rows else NULL
-            # Labels that threads share would write it at once.
+            # Several vectors may be trained by threads, which would write to the same entry.
             self.c.scales = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
 
     def close_rows(self):
-        """Give the rows' coordinates and multipliers back, None where there are none; what they
-        have added to theta and its norm stays."""
+        """Remove and return the rows' coordinates and multipliers, None if there are none. Their
+        contributions to theta and its norm are kept."""
         kept = self.row_slack, self.multipliers
         self.c.n_slack = 0
         self.c.slack_t = self.c.multipliers = NULL
@@ -340,29 +344,29 @@ cdef class LinearState(FirstOrderSpace):
         return kept
 
     def one_a_row(self, Py_ssize_t n_rows, kept):
-        """A number for each row and label, 0 to begin with, or the kept ones."""
+        """One number for each row and vector: the kept ones, or 0."""
         shape = n_rows, self.c.n_labels
         if kept is None:
             return np.zeros(shape)
         return writable(array_of({"kept": kept}, "kept", np.float64, shape))
 
     def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
-        """What their soft-margin coordinates add to ``y w.x`` of the rows start..stop-1 of the
-        task at hand, shape (n_rows, n_labels); 0 without a soft margin."""
+        """The contribution of the soft-margin coordinates to ``y w.x`` of the rows start..stop-1 of
+        the current task, shape (n_rows, n_labels); 0 without a soft margin."""
         if not self.c.slack:
             return 0.0
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
                 * (self.sigma * self.c.slack))
 
     def clear(self, Py_ssize_t l):
-        """Let nothing be left of the vector of label l, whose scalars tell so already."""
+        """Set vector l to 0; its numbers have been reset already."""
         self.t[:, l] = self.g[:, l] = 0
         if self.row_slack is not None:
             self.row_slack[:, l] = 0.0
 
 
 cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
-    """Let the dual vectors be theta, to the bit: at scales that are powers of two."""
+    """Set the dual vectors to theta exactly, using scales that are powers of two."""
     cdef Space* c = &space.c
     cdef Label* label
     cdef Py_ssize_t i, j, l
@@ -384,7 +388,7 @@ cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[
 
 
 cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made):
-    """The weights of all coordinates, 0 where there is padding."""
+    """Compute the weights of all coordinates; padding gets 0."""
     cdef Py_ssize_t i, l, width = space.width, stride = at.stride
     a_array, b_array, pending = space.factors()
     cdef const double[::1] a = a_array, b = b_array

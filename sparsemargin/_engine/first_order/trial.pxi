@@ -1,7 +1,7 @@
-# The trial of one row, and the correction it may come to; a part of `trials`.
+# The trial of one row and its corrections; included by `trials`.
 
 cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& row) noexcept nogil:
-    """Not less than the norm that the row is measured by; known without a power."""
+    """An upper bound on the norm that measures the row; it takes no powers."""
     cdef double bound
     if not job.normed:
         return 1.0
@@ -11,20 +11,20 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
     if job.is_joint:
         bound *= job.stretch
     if job.repeats != NULL and read_shared(job.repeats + call.row) != NONE:
-        # Added up, entries come to their 1-norm at most.
+        # The norm of a row with summed duplicates is at most its 1-norm.
         bound *= sqrt(<double> (row.nnz + 2))
     return bound
 
 
 cdef inline bint is_kept(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """Whether the row's multiplier may fall, whatever its output."""
+    """Return whether the multiplier of the row may decrease, whatever its output is."""
     return (multipliers != NULL and multipliers[l] > 0.0
             and job.space.c.labels[l].stopped < 0)
 
 
 cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
                                    const double* multipliers, Py_ssize_t l) noexcept nogil:
-    """The next label from l to look at closely."""
+    """The next vector from l whose exact test must be made."""
     cdef const Space* c = &job.space.c
     if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
         return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
@@ -36,7 +36,7 @@ cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
 
 
 cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
-    """Of the labels of the row at hand."""
+    """Set the signs of the vectors that are positive for the current row."""
     cdef int64_t j, code
     if job.starts != NULL:
         for j in range(job.starts[call.row], job.starts[call.row + 1]):
@@ -48,7 +48,7 @@ cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
 
 
 cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
-    """Whether the last vectors, as they are before the trial, predict another class."""
+    """Return whether the last vectors, before the trial, predict another class."""
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef int64_t code = job.codes[call.row]
@@ -63,7 +63,7 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
 
 cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
                     const Row[value_t, index_t]& row) except -1 nogil:
-    """Test every label, correct those whose test fires."""
+    """Test every vector, and correct those whose test fires."""
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l
     cdef double* slack_t = NULL
@@ -82,8 +82,7 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
 
 cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
                         const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
-    """What a row comes to as a vector matters only where a test fires, and only then columns may
-    not stand twice."""
+    """The row is measured, and its duplicate columns are found, only if a test fires."""
     cdef Space* c = &job.space.c
     cdef Py_ssize_t l = call.first - 1
     cdef double* multipliers = NULL
@@ -113,14 +112,14 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
 
 
 cdef inline double share_of(Job job, Call call, Py_ssize_t l) noexcept nogil:
-    """The weight of the row for a label."""
+    """The weight of the row for a vector."""
     cdef double share = job.class_weight[
         (job.space.c.n_labels if call.signs[l] > 0.0 else 0) + l]
     return share if job.weights == NULL else share * job.weights[call.row]
 
 
 cdef inline Py_ssize_t strongest_rival(Job job, Call call, int64_t code) noexcept nogil:
-    """The class with the largest score but the true one."""
+    """The class with the largest score among all but the true class."""
     cdef Py_ssize_t k, rival = 1 if code == 0 else 0
     for k in range(job.n_scores):
         if call.scores[k] > call.scores[rival] and k != code:
@@ -130,7 +129,7 @@ cdef inline Py_ssize_t strongest_rival(Job job, Call call, int64_t code) noexcep
 
 cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
                      const Row[value_t, index_t]& row) except -1 nogil:
-    """The true class against its strongest rival."""
+    """Test the true class against the other class with the largest score."""
     cdef Space* c = &job.space.c
     cdef int64_t code = job.codes[call.row]
     cdef Py_ssize_t k, rival = strongest_rival(job, call, code)
@@ -149,7 +148,7 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     x.slack_t = NULL
     if share == 0.0 or not open_instance(job, call, row, &x):
         return OK
-    if x.scale.exponent < TINY:  # scores have lost terms; `correct` takes a lead of 0 again
+    if x.scale.exponent < TINY:  # scores have lost terms; with a lead of 0, `correct` recomputes it
         for k in range(job.n_scores):
             call.scores[k] = scaled_score(<const state_t*> at.g + k, job.n_scores, &x)
         rival, lead = strongest_rival(job, call, code), 0.0
@@ -158,11 +157,11 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
     return correct(job, call, at, 0, lead, 1.0, share, &x)
 
 
-# ---------------------------------------------------------------------- outputs that are kept
+# ------------------------------------------------------------- outputs for progressive validation
 
 cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at,
                               const Row[value_t, index_t]& row) noexcept nogil:
-    """Keep what the hypothesis says of the row, as it is before the trial."""
+    """Store the outputs of the hypothesis for the row, before the trial."""
     cdef int64_t j, place = place_of(&job.kept, call.trials)
     cdef Py_ssize_t l, first = call.first, last = job.n_scores if job.is_joint else call.last
     cdef double* outputs
@@ -190,7 +189,7 @@ cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at
 
 cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,
                                  const Row[value_t, index_t]& row, double* outputs) noexcept nogil:
-    """Let outputs be those of averages, weighed entry by entry."""
+    """Set the outputs to those of the averages; their weights are computed entry by entry."""
     cdef Py_ssize_t l, i, j, first = call.first, last = job.n_scores if job.is_joint else call.last
     cdef double value
     cdef state_t* made = <state_t*> call.made.data()
@@ -200,7 +199,7 @@ cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]&
         i, value = job.rows.n_features, job.bias
         if j < row.nnz:
             i, value = row.columns[j], row.values[j]
-        if job.is_joint:  # whose classes are coordinates of its one label
+        if job.is_joint:  # the classes are coordinates of the only vector
             for l in range(last):
                 weigh(made + l, &job.space.c, at, i * job.stride + l, 0, 1, call.a.data(),
                       call.b.data())
@@ -215,7 +214,7 @@ cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]&
 
 cdef inline bint find_repeats(Job job, Call call,
                               const Row[value_t, index_t]& row) except -1 nogil:
-    """See whether a column of the row stands twice, if that is not yet known."""
+    """Determine whether the row has duplicate columns; return False if it was known already."""
     if job.repeats == NULL or read_shared(job.repeats + call.row) != UNKNOWN:
         return False
     write_shared(job.repeats + call.row, SOME if has_repeats(row, job.rows.n_features,
@@ -225,7 +224,7 @@ cdef inline bint find_repeats(Job job, Call call,
 
 cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& row,
                                Instance* x) except -1 nogil:
-    """The row as a correction takes it; False where it is zero."""
+    """Prepare the row for a correction; False if it is zero."""
     cdef Space* c = &job.space.c
     cdef RowScale* known = &call.scale
     if c.scales != NULL:
@@ -238,7 +237,7 @@ cdef inline bint open_instance(Job job, Call call, const Row[value_t, index_t]& 
 
 cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
                       double y, const Instance* x) except -1 nogil:
-    """The first row that is not 0 gives the direction to start from, where the rule has one."""
+    """If the rule requires it, start from the direction of the first nonzero row."""
     cdef Space* c = &job.space.c
     cdef Step step
     cdef double norm
@@ -257,7 +256,7 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
 
 cdef inline double scaled_score(const state_t* g, Py_ssize_t stride,
                                 const Instance* x) noexcept nogil:
-    """The score of the row times its factor, its soft-margin coordinate left out."""
+    """The score of the row times its factor, without its soft-margin coordinate."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(x.n):
@@ -267,7 +266,8 @@ cdef inline double scaled_score(const state_t* g, Py_ssize_t stride,
 
 cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l, double score,
                  double y, double share, const Instance* x) except -1 nogil:
-    """The exact test, the rule's answer, and the step; `score` is ``w.x`` without sigma."""
+    """Make the exact test, and the step of the rule if it fires; `score` is ``w.x`` without
+    sigma."""
     cdef const Rule* rule = &job.rule
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
@@ -289,7 +289,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
         else:
             score = ldexp(score, x.scale.exponent)
     output = c.sigma[l] * y * score
-    # No output exceeds the product of the norms; where that leaves a double's range, none tells.
+    # An output is at most the product of the norms. If that overflows, the test is meaningless.
     largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
     if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
         return TOO_WIDE
@@ -312,7 +312,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
 
 cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
               const Instance* x, const Step* step, double mass) except -1 nogil:
-    """Let the space take the step, and log how it did."""
+    """Let the space take the step, and log the correction."""
     cdef const Space* c = &job.space.c
     cdef Correction entry
     cdef Move done

@@ -1,10 +1,11 @@
-"""The loop: trials over rows, for any rule, of labels side by side or of a joint machine.
+"""The training loop: trials over rows for any rule, with one-vs-rest vectors or a joint model.
 
-A trial knows no algorithm. It tests ``y w.x <= threshold`` (times ``||x||_p`` where instances are
-measured by their own norm), and speaks to the rule only where the test fires. Labels are tested
-each for itself. A joint machine is tested once a row, by the output of its class less that of the
-strongest other one: ``W.Phi``, Phi being the row in the place of its class and its opposite in
-that of the rival, so that ``||Phi||_p = 2**(1/p) ||x||_p`` and only these two classes move.
+A trial does not depend on the rule. It tests ``y w.x <= threshold`` (times ``||x||_p`` if instances
+are divided by their own norm), and calls the rule only if the test fires. One-vs-rest vectors are
+tested separately. A joint model is tested once per row, with the output of the true class minus the
+largest output of the other classes: ``W.Phi``. Phi contains the row at the true class and its
+negative at that other class, so ``||Phi||_p = 2**(1/p) ||x||_p``, and only these two classes
+change.
 """
 
 from libc.math cimport fabs, isfinite, ldexp, pow, sqrt
@@ -44,7 +45,7 @@ from sparsemargin._engine.rows.scores cimport (
 cdef extern from *:
     """
     #include <cstdint>
-    // Threads that learn other labels may find out the same of a row at once.
+    // Threads that train other vectors may determine the same property of a row at the same time.
     static inline uint8_t sm_read_shared(const uint8_t *of_row) {
         return __atomic_load_n(of_row, __ATOMIC_RELAXED);
     }
@@ -56,22 +57,22 @@ cdef extern from *:
     void write_shared "sm_write_shared"(uint8_t* of_row, uint8_t found) noexcept nogil
 
 cdef enum:
-    FEWEST_AT_ONCE = 16  # labels, for their tests to be made by vectors
-    TINY = -900  # exponent of rows, below which scores may lose terms
+    FEWEST_AT_ONCE = 16  # fewest vectors that are tested with SIMD instructions
+    TINY = -900  # exponent of rows below which scores may lose terms
 
-# The smallest size of outputs that are told from 0.
+# An output is rejected as TOO_WIDE unless the product of the norms is in (LEAST, 1 / LEAST).
 cdef double LEAST = ldexp(1.0, -900)
-# A smaller score may have lost terms to underflow.
+# Smaller scores may have lost terms to underflow, and are recomputed with the scaled row.
 cdef double LOSSY = 1e-270
 
-cdef enum Repeats:  # of columns in a row
+cdef enum Repeats:  # whether a row has duplicate columns
     UNKNOWN
     NONE
     SOME
 
 
 cdef class Job:
-    """What trials on the rows of a task need, as typed pointers.
+    """The data that trials on the rows of a task need, as typed pointers.
 
     Parameters
     ----------
@@ -79,33 +80,33 @@ cdef class Job:
     rule : FirstOrderRule
     rows : Csr
     task : Task
-        Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
-        `positives`: where it is among the row's. Its `weights` multiply the step. Its
-        `class_weight` multiplies the step of each label's negative and positive rows.
+        With `codes`, vector l is positive for rows of code l (of code 1, for a single vector). With
+        `positives`, it is positive for rows whose list has l. `weights` multiplies the steps, and
+        `class_weight` the steps of each vector's negative and positive rows.
     distinct : bool
-        Whether no row has a column twice.
+        Whether it is known that no row has duplicate columns.
     """
 
     cdef LinearState space
     cdef Rule rule
     cdef readonly Csr rows
-    cdef list arrays  # that pointers lead to
+    cdef list arrays  # owners of the memory behind the pointers
     cdef bint is_joint
-    cdef Py_ssize_t n_scores  # outputs of a row
-    cdef Py_ssize_t width  # those, and padding
-    cdef Py_ssize_t stride  # numbers from a coordinate's first to the next one's
+    cdef Py_ssize_t n_scores  # number of outputs per row
+    cdef Py_ssize_t width  # n_scores plus padding
+    cdef Py_ssize_t stride  # distance between the numbers of two consecutive coordinates
     cdef double bias
     cdef double stretch  # ||Phi||_p / ||x||_p
-    cdef bint normed  # instances are measured by their own norm
-    cdef bint squares  # which is found along with the score
+    cdef bint normed  # whether tests multiply the threshold by the norm of the row
+    cdef bint squares  # whether the norm is computed along with the score
     cdef const int64_t* codes
-    cdef const int64_t* starts  # NULL: rows have a class
+    cdef const int64_t* starts  # NULL: each row has one class
     cdef const int64_t* labels
-    cdef const double* weights  # NULL: all 1
+    cdef const double* weights  # NULL: all are 1
     cdef const double* class_weight
-    cdef uint8_t* repeats  # of each row; NULL: none, or they do no harm
+    cdef uint8_t* repeats  # of each row; NULL: no duplicate columns, or they do no harm
     cdef Kept kept
-    cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
+    cdef int64_t* logged  # index of each row in the log, -1: not stored; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
         cdef JointState joint
@@ -146,31 +147,31 @@ cdef class Job:
             self.arrays.append(logged)
 
     def run(self, order, seed, span, Py_ssize_t n_passes, labels, int64_t trials, bint check):
-        """Make some passes.
+        """Run some epochs.
 
         Parameters
         ----------
         order : ndarray of shape (n_trials,) or None
-            Row of each trial; None: as they come.
+            Row of each trial; None: the order of the rows.
         seed : int or None
-            Plus the number of passes before it, of the shuffling of the order before every pass
-            but the first; None: it stays.
+            The order is shuffled before every epoch except the first, with this seed plus the
+            number of epochs before; None: it is never shuffled.
         span : tuple of int
-            The first trial of a pass, and the first after its last.
+            The first trial of an epoch, and one past its last trial.
         n_passes : int
-            How many to make, unless one of them makes no correction.
+            Number of epochs, unless one of them makes no correction.
         labels : tuple of int
-            The first label that learns, and the first after the last. Calls for others may be
-            under way; the one for label 0 brings ``space.trials`` up to date.
+            The first vector to train, and one past the last. Calls for other vectors may run at the
+            same time; the call for vector 0 updates ``space.trials``.
         trials : int
             ``space.trials`` before the call.
         check : bool
-            Whether rows are checked before they are used.
+            Whether to check rows before they are used.
 
         Returns
         -------
         Call
-            How it ended.
+            How the call ended.
         """
         cdef Call call = Call(self, order, seed, span, n_passes, labels, trials, check)
         with nogil:
@@ -184,22 +185,22 @@ cdef class Job:
 
 
 cdef class Call:
-    """A call of the loop.
+    """One call of the training loop.
 
     Attributes
     ----------
     status : int
     row : int
-        The row that stopped it, where the status is an error.
+        The row at which training stopped, if the status is an error.
     trials : int
-        How many there were in all by then.
+        Number of trials in all by then.
     passes : int
-        Completed.
+        Number of completed epochs.
     converged : bool
-        Whether the last of them made no correction.
+        Whether the last epoch made no correction.
     mistakes : int
-        Rows whose class the vectors, as they were before the trial, predicted wrongly; counted
-        where all labels are learned in one call, and rows have a class.
+        Number of rows whose class was predicted wrongly before their trial. Counted only if one
+        call trains all vectors and each row has one class.
     """
 
     cdef readonly int status
@@ -213,10 +214,10 @@ cdef class Call:
     cdef int64_t[::1] by_trial
     cdef int64_t* order
     cdef uint64_t seed
-    # Of the row at hand.
+    # Buffers for the current row.
     cdef vector[double] scores, signs, units
     cdef RowScale scale  # norm 0: not measured yet
-    cdef vector[double] a, b, made  # the hypothesis, where its outputs are kept
+    cdef vector[double] a, b, made  # for stored outputs: factors and weights of the hypothesis
     cdef Workspace work
 
     def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
@@ -298,7 +299,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
 
 cdef inline void prefetch_labels(Job job, Py_ssize_t next_row,
                                  Py_ssize_t later_row) noexcept nogil:
-    """Prefetch the labels, weights and coordinates of rows still to come."""
+    """Prefetch the labels, weights and coordinates of later rows."""
     cdef const Space* c = &job.space.c
     if job.starts != NULL:
         prefetch(job.starts + later_row)
@@ -317,7 +318,7 @@ cdef inline void prefetch_labels(Job job, Py_ssize_t next_row,
 cdef inline int read_row(Job job, Call call, const Coordinates[state_t]& at,
                          const Row[value_t, index_t]& row, const Row[value_t, index_t]& next,
                          const Row[value_t, index_t]& later) noexcept nogil:
-    """Check the row and score it; prefetch a later one, and the weights of the next."""
+    """Check the row and score it; prefetch a later row, and the weights of the next one."""
     cdef Py_ssize_t l, n_features = job.rows.n_features
     cdef Py_ssize_t first = call.first, last = call.last
     cdef double* scores = call.scores.data()
@@ -373,8 +374,8 @@ include "trial.pxi"
 
 def add_rows(LinearState space, Csr rows, Py_ssize_t l, const double[::1] multipliers,
              double[::1] scores):
-    """t of label l gains the rows times their multipliers, for p = 2, S being summed afresh; and
-    the rows' scores by it, soft-margin coordinates included."""
+    """Add the rows times their multipliers to vector l, for p = 2, and recompute S. Fill `scores`
+    with the scores of the rows, including the soft-margin coordinates."""
     if space.is_single:
         add_rows_to(space, space.singles, rows, l, multipliers, scores)
     else:

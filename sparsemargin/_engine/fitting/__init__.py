@@ -1,1 +1,1 @@
-"""What a fit is: its task, epochs, stopping, threads and certificate."""
+"""Training: tasks, epochs, stopping rules, threads and certificates."""

@@ -1,4 +1,4 @@
-"""The margin reached, and what bounds the largest one there is."""
+"""The margin that was reached, and an upper bound on the largest margin."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ import numpy as np
 from sparsemargin._engine.rows.csr import row_norms
 from sparsemargin._engine.state import array_of
 
-# How far above 1 an output must be, relative to how far the worst is below, for its row to be
-# left out of the next passes.
+# Rows are left out of the next epochs if their output exceeds 1 by _REACH times the amount by which
+# the smallest output is below 1, and by at least _LEAST_REACH.
 _REACH = 2.0
 _LEAST_REACH = 0.02
 
-# Rows whose outputs are held at once.
+# Rows whose outputs are in memory at once.
 _ROWS_PER_CALL = 1 << 16
 
-# What rounding may lift a margin above its bound by: relative to the bound, and to the longest
-# row, whose outputs may cancel.
+# Tolerance for rounding errors when a margin exceeds its bound: relative to the bound, and relative
+# to the longest row, because its outputs may cancel.
 _OF_BOUND, _OF_ROWS = 1e-6, 1e-9
-# The same where products of rows may have been made in float32.
+# The second tolerance if products of rows may have been computed in float32.
 _OF_ROWS_32 = 1e-5
 
 
 @dataclass
 class SoftMargin:
-    """How near to optimal a soft margin is, Tsampouka & Shawe-Taylor (2006), section 4.
+    """Optimality measures of a soft margin, Tsampouka & Shawe-Taylor (2006), section 4.
 
     Attributes
     ----------
@@ -46,13 +46,14 @@ class SoftMargin:
 
 
 class Certificate:
-    """Margins of the last vectors over a task's rows; base of those of the spaces.
+    """Margins of the current vectors over the rows of a task; base class.
 
-    Theta is a sum of ``y x`` with nonnegative multipliers, so no vector has a margin larger
-    than ``||theta||_p`` over the sum L of the multipliers; the space keeps the least such bound.
+    Theta is a sum of ``y x`` with nonnegative multipliers. Therefore no vector has a margin larger
+    than ``||theta||_p / L``, where L is the sum of the multipliers. The space stores the smallest
+    bound so far.
     """
 
-    # Of all rows, where passes may leave some out.
+    # Outputs of all rows, shape (n_rows, n_labels), if epochs may leave some rows out.
     outputs = None
 
     def __init__(self, space, rule, task, norms):
@@ -61,15 +62,15 @@ class Certificate:
 
     @abstractmethod
     def _signed_outputs(self):
-        """Blocks of rows with ``y w.x`` of each label, in the instance space; infinite where a
-        row counts for nothing."""
+        """Yield blocks of rows with ``y w.x`` of each vector, without the soft-margin coordinates.
+        Values are infinite for rows of weight 0."""
 
     @abstractmethod
     def _slack_outputs(self, block):
-        """What their soft-margin coordinates add to them."""
+        """The contribution of the soft-margin coordinates to the signed outputs of a block."""
 
     def _signed(self, block, result):
-        """Outputs of the rows of a block times their labels."""
+        """The outputs of the rows of a block, multiplied by the signs of their labels."""
         task = self.task
         positive = task.is_positive(block, self.space.n_labels)
         result *= np.where(positive, 1.0, -1.0)
@@ -78,12 +79,12 @@ class Certificate:
         return result
 
     def _idle(self, block):
-        """Which rows of a block count for no label, shape (n_rows,)."""
+        """Return whether each row of a block is ignored for all vectors, shape (n_rows,)."""
         idle = self.norms[block] == 0
         return idle if self.task.weights is None else idle | (self.task.weights[block] == 0)
 
     def margin(self):
-        """The least ``y w.x / ||w||_q``, with the soft-margin coordinates.
+        """The smallest ``y w.x / ||w||_q``, including the soft-margin coordinates.
 
         Returns
         -------
@@ -93,7 +94,7 @@ class Certificate:
         Raises
         ------
         RuntimeError
-            If it exceeds what no margin can, so that one of the two is wrong.
+            If it exceeds the upper bound, so that one of the two is wrong.
         """
         norm = self.space.theta_norm()
         least = np.full_like(norm, np.inf)
@@ -111,12 +112,12 @@ class Certificate:
         return margin
 
     def _longest(self):
-        """The largest norm of a row, as margins measure it."""
+        """The largest norm of a row after the division by `measured`."""
         known = self.measured > 0
         return (self.norms[known] / self.measured[known]).max(initial=0.0)
 
     def _rounding(self, bound):
-        """By how much a margin may exceed such a bound of its label."""
+        """The amount by which a margin may exceed this bound because of rounding errors."""
         return _OF_BOUND * bound + _OF_ROWS * self._longest()
 
     def _refuse(self, margin, bound):
@@ -128,11 +129,11 @@ class Certificate:
 
     @np.errstate(all="ignore")
     def soft_margin(self, margin):
-        """How near to optimal the vector of that `margin` is, for p = 2.
+        """Optimality of the vectors with these margins, for p = 2.
 
-        Where rows are divided by their norms, so are their own coordinates Delta: the slack of a
-        row then counts times its norm. A vector without a positive margin is infinitely far, and
-        rows beyond 1e150 or so have squares that no float holds.
+        If rows are divided by their norms, so are their soft-margin coordinates Delta; the slack of
+        a row is then weighted by its norm. The measures are infinite for vectors without a positive
+        margin. The squares of rows longer than about 1e150 overflow.
         """
         space, norm = self.space, self.space.visible_norm()
         sound = (norm > 0) & (margin > 0)
@@ -158,10 +159,10 @@ class LinearCertificate(Certificate):
     Parameters
     ----------
     space : LinearSpace
-        Its soft-margin coordinates open.
+        A space whose soft-margin coordinates are open.
     rule : FirstOrderRule
     task : Task
-        Its rows have been checked.
+        The task; its rows have been checked.
     """
 
     def __init__(self, space, rule, task):
@@ -176,7 +177,7 @@ class LinearCertificate(Certificate):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
             result = outputs.part(block.start, block.stop)
             if self.space.normalized:
-                # Of hypotheses of norm 1, and margins are those of the vectors as they are.
+                # The outputs refer to hypotheses of norm 1, but margins to the vectors themselves.
                 result *= self.space.theta_norm()
             yield block, self._signed(block, result)
 
@@ -184,10 +185,11 @@ class LinearCertificate(Certificate):
         return self.space.slack_outputs(block.start, block.stop)
 
     def active_rows(self):
-        """Rows that a pass may yet correct, by the outputs that the last `margin` came to.
+        """Mask of the rows that an epoch may still correct, from the outputs of the last `margin`.
 
-        Those whose multiplier is not 0, and those whose output is not far above 1, for a label
-        that is still learning. Other rows' outputs will move as far as the worst is wrong now.
+        A row is active for a vector in training if its multiplier is not 0, or if its output is not
+        far above 1. The distance is derived from the smallest output, because outputs of other rows
+        change by similar amounts. None if all rows, or none, are active.
         """
         space = self.space
         learning = space.per_label("stopped") < 0
@@ -199,7 +201,7 @@ class LinearCertificate(Certificate):
 
 
 class JointCertificate(LinearCertificate):
-    """Margins of a joint space: the output of the true class less the largest other one."""
+    """Margins of a joint space: output of the true class minus the largest other output."""
 
     def __init__(self, space, rule, task):
         super().__init__(space, rule, task)
@@ -221,12 +223,12 @@ class KernelCertificate(Certificate):
     Parameters
     ----------
     loop : KernelLoop
-        Keeps the scores of the task's rows.
+        The loop; it keeps the scores of the rows of the task.
     """
 
     def __init__(self, loop):
         self.loop = loop
-        loop.all_scores()  # the lengths are known once all rows have been scored
+        loop.all_scores()  # the lengths are known only after all rows have been scored
         norms = np.hypot(loop.lengths, loop.space.slack)
         super().__init__(loop.space, loop.rule, loop.task, norms)
 
@@ -234,7 +236,7 @@ class KernelCertificate(Certificate):
     def _rounding(self, bound):
         kernel, longest = self.loop.kernel, self._longest()
         single = kernel.is_given or self.task.rows.data.dtype == np.float32
-        # Rounded are products of rows, of which both the outputs and the norm are made.
+        # Products of rows have rounding errors, which affect both the outputs and the norm.
         products = (_OF_ROWS_32 if single else _OF_ROWS) * longest**2
         relative = np.divide(products, bound, out=np.full_like(bound, np.inf), where=bound > 0)
         return _OF_BOUND * bound + relative

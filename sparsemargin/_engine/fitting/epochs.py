@@ -1,4 +1,4 @@
-"""Epochs: order, stopping, progress and interruption, over the compiled loops."""
+"""Epochs over the compiled loops: order of rows, stopping rules, progress and interruption."""
 
 from __future__ import annotations
 
@@ -24,28 +24,30 @@ from sparsemargin._engine.state import (
     real,
 )
 
-# Seconds between two lines: of a fit asked to speak, and of one that nothing but its own
-# convergence ends, which speaks unasked.
+# Seconds between two progress lines: of a verbose fit, and of a fit without an epoch limit, which
+# reports its progress even if it is not verbose.
 _OFTEN = 0.5
 _SELDOM = 10.0
 
-# Once the plain loop has cost each label so many times what the matrix of dot products would, it
-# is made: at the same epoch however many labels are learned together, and for one label the two
-# never cost more than twice what the better one would have alone.
+# The matrix of dot products is computed after the plain loop has cost PATIENCE times as much per
+# vector. The epoch does not depend on the number of vectors trained together. For one vector, the
+# total cost is at most twice the cost of the better method alone.
 PATIENCE = 1
 
-# A certificate takes a pass over the rows; towards `tol` one is made when the passes since the
-# last are this share of all, so that none of them can cost more than a part of the fit.
+# A certificate takes one pass over the rows. With `tol`, the next one follows when the number of
+# epochs has grown by this share, so certificates take a limited share of the time.
 PASSES_BETWEEN_CERTIFICATES = 0.1
 
 
 def learn_once(opened, order=None):
-    """One pass over checked rows, by the `Loop` that the context opens; order None: as they come.
+    """Run one epoch over checked rows with the `Loop` that the context opens.
+
+    `order` has the row of each trial; None: the order of the rows.
 
     Returns
     -------
     int or None
-        Rows whose class was predicted wrongly just before they were learned from, where known.
+        Number of rows whose class was predicted wrongly before their trial, or None if unknown.
     """
     with opened as loop:
         if loop.task.n_trials:
@@ -59,20 +61,20 @@ def learn_once(opened, order=None):
 
 @dataclass
 class StoppingRule:
-    """When a fit is done, and what it then tells.
+    """When a fit stops, and what it reports.
 
     Attributes
     ----------
     max_iter : float or None
-        Epochs, fractions included; None: until a pass makes no correction.
+        Epochs, possibly fractional; None: until an epoch makes no correction.
     tol : float or None
-        Stop where the margin is proven to be at least 1 - tol of the largest.
+        Stop if the margin is proven to be at least 1 - tol of the largest margin.
     certified : bool
-        Whether the margin is taken at the end.
+        Whether the margin is computed at the end.
     history : bool
-        Whether it is taken after every epoch.
+        Whether the margin is computed after every epoch.
     patience : Patience or None
-        Stop where that is over; None: don't.
+        Stop when it is exhausted; None: no such rule.
     """
 
     max_iter: float | None
@@ -84,14 +86,16 @@ class StoppingRule:
 
 @dataclass
 class Patience:
-    """How long to wait for a pass with fewer corrections, those being errors one step ahead.
+    """Early stopping if no epoch has fewer corrections than the best one so far.
+
+    In the first epoch, corrections estimate the error on new rows (progressive validation).
 
     Attributes
     ----------
     passes, corrections : int, float
-        That many passes, and as many as make that many corrections.
+        Stop after at least this many epochs with at least this many corrections in all.
     fewest : float
-        Corrections of the best pass so far.
+        Number of corrections in the best epoch so far.
     """
 
     passes: int
@@ -101,7 +105,7 @@ class Patience:
     made: int = 0
 
     def is_over(self, corrections):
-        """Whether it is, after a pass with so many corrections."""
+        """Count an epoch with so many corrections, and return whether to stop."""
         if corrections < self.fewest:
             self.fewest, self.waited, self.made = corrections, 0, 0
         else:
@@ -109,7 +113,7 @@ class Patience:
         return self.waited >= self.passes and self.made >= self.corrections
 
 
-# What is told of every epoch.
+# The numbers recorded for every epoch.
 _HISTORY = {
     "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
 }  # fmt: skip
@@ -117,23 +121,23 @@ _HISTORY = {
 
 @dataclass
 class FitResult:
-    """What came of a fit.
+    """The result of a fit.
 
     Attributes
     ----------
     n_iter : float
-        Epochs made. Epochs after a pass without a correction would change nothing; they are
-        counted in the averages, not made.
+        Number of epochs. Epochs after one without a correction would change nothing; they are
+        counted in the averages but not run.
     converged : bool
-        Whether a pass made no correction, and would have made none with more of them allowed.
+        Whether an epoch made no correction although more corrections were allowed.
     proven : bool
-        Whether all labels came within `tol`.
+        Whether all vectors are proven to be within `tol`.
     interrupted : bool
-        By Ctrl-C.
+        Whether the fit was stopped by Ctrl-C.
     margin : ndarray of shape (n_labels,) or None
     soft_margin : SoftMargin or None
     history : list of tuple
-        Epochs, and of each label the corrections, the margin and its bound, by then.
+        Per epoch: number of epochs, and corrections, margin and bound of each vector.
     """
 
     n_iter: float = 0.0
@@ -145,7 +149,7 @@ class FitResult:
     history: list = field(default_factory=list)
 
     def __getstate__(self):
-        # One array of each of the numbers.
+        # One array for each of the numbers.
         columns = zip(*self.history, strict=True) if self.history else ([],) * len(_HISTORY)
         history = {
             name: np.array(column, dtype)
@@ -168,7 +172,7 @@ class FitResult:
 
 
 def learn(opened, stopping, *, seed=None, verbose=0):
-    """Learn until the stopping rule ends the fit, or Ctrl-C.
+    """Train until the stopping rule ends the fit, or until Ctrl-C.
 
     Parameters
     ----------
@@ -176,9 +180,9 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         Opens a `Loop`.
     stopping : StoppingRule
     seed : int or None
-        Of the shuffling; None: rows come in the given order.
+        Seed of the shuffling; None: the order of the rows.
     verbose : int
-        Whether lines are printed on the way.
+        Whether progress is printed.
 
     Returns
     -------
@@ -187,7 +191,7 @@ def learn(opened, stopping, *, seed=None, verbose=0):
     Raises
     ------
     BadRow
-        The state is then of no use if rows were learned from before.
+        If a row is invalid. The state must not be used if rows had been trained on before.
     """
     with opened as loop:
         fit = _Fit(loop, stopping, seed, verbose)
@@ -200,7 +204,7 @@ def learn(opened, stopping, *, seed=None, verbose=0):
         fit.result.n_iter = fit.epochs
         if fit.settled and stopping.max_iter is not None:
             fit.space.count_trials(fit.space.trials + fit.trials_left)
-        # Interrupted in the first epoch, some rows have not even been checked.
+        # If the first epoch was interrupted, some rows have not been checked.
         if stopping.certified and not (loop.task.check and fit.epochs < 1):
             try:
                 with interruptible():
@@ -211,23 +215,23 @@ def learn(opened, stopping, *, seed=None, verbose=0):
 
 
 class _Fit:
-    """One fit under way."""
+    """The state of a fit in progress."""
 
     def __init__(self, loop, stopping, seed, verbose):
         self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
-        self.n_trials = self.n_active = self.task.n_trials  # of a pass over all rows
+        self.n_trials = self.n_active = self.task.n_trials  # of an epoch over all rows
         self.max_trials = count_trials(stopping.max_iter, self.n_trials)
         self.order = self.task.order(shuffled=seed is not None)
         self.first_corrections = loop.corrections
         self.trials_before = self.space.trials_per_label
-        self.trials = self.passes = 0  # made
-        self.settled = False  # whether all trials left would make no correction
-        self.gram = None  # the loop by dot products, while it makes the passes
+        self.trials = self.passes = 0  # made so far
+        self.settled = False  # whether the remaining trials would make no correction
+        self.gram = None  # the loop with dot products, while it is in use
         self.next_choice = np.inf
         self.certificate = None
-        self.margin = None  # as last taken
-        self.margin_after = -1  # corrections
+        self.margin = None  # the last result
+        self.margin_after = -1  # number of corrections at that time
         self.next_certificate = 1
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None
@@ -235,32 +239,32 @@ class _Fit:
 
     @property
     def epochs(self):
-        """Made, those over some rows in part."""
+        """Number of epochs made; epochs over some of the rows count as fractions."""
         return self.trials / self.n_trials
 
     @property
     def trials_left(self):
-        """Of those that there may be."""
+        """Number of trials that are still allowed."""
         return self.max_trials - self.trials
 
     def count(self):
-        """Take note of the trials made: those of the label that has learned longest."""
+        """Update the number of trials from the vector that was trained longest."""
         self.trials = int((self.space.trials_per_label - self.trials_before).max())
 
     def end_here(self, when):
-        """Take note of Ctrl-C, and say so."""
+        """Record the interruption, and warn."""
         self.result.interrupted = True
         warn_user(f"Interrupted {when}: the model keeps what it had learned.")
 
     @property
     def rate(self):
-        """Corrections per pass so far."""
+        """Corrections per epoch so far."""
         return (self.loop.corrections - self.first_corrections) / self.epochs
 
     def run(self):
         learning = True
-        # The choice between the loops is made by counts alone, at epochs that depend on nothing
-        # else: the two round differently.
+        # The loops have different rounding errors. Therefore the choice depends only on counts and
+        # is made at epochs that are reproducible.
         if self.loop.by_products is not None:
             cost = self.loop.by_products.cost_of_matrix(self.task)
             patience = PATIENCE * self.space.n_labels * cost
@@ -276,14 +280,14 @@ class _Fit:
             if learning and converged:
                 self.settled = True
                 self.result.converged = not self.space.exhausted().any()
-            # Not all rows make a pass while some are left out.
+            # An epoch does not count for patience while some rows are left out.
             whole = self.n_active == self.n_trials
             patience, made = self.stopping.patience, self.loop.corrections - before
             if converged or proven or (patience and whole and patience.is_over(made)):
                 break
 
     def _take_rows(self, active):
-        """Make passes over the rows that the boolean array holds for; None: over all."""
+        """Use the rows selected by the boolean array in the next epochs; None: all rows."""
         if active is not None:
             self.order = np.flatnonzero(active)
         elif self.n_active < self.n_trials:
@@ -291,8 +295,8 @@ class _Fit:
         self.n_active = self.n_trials if active is None else len(self.order)
 
     def _advance(self):
-        """Some passes; whether any label is learning, and whether the last, over all rows, made
-        no correction."""
+        """Run some epochs. Return whether any vector is still in training, and whether the last
+        epoch covered all rows and made no correction."""
         stop = min(self.n_active, self.trials_left)
         several = self.loop.repeats or self.gram is not None
         n_passes = self._passes_per_call() if several else 1
@@ -308,7 +312,8 @@ class _Fit:
         return learning, converged and stop == self.n_trials
 
     def _shuffle(self):
-        """Bring the rows into the order of the next pass; its seed, None where they keep theirs."""
+        """Shuffle the rows for the next epoch and return the seed; None if they are not
+        shuffled."""
         if self.seed is None:
             return None
         seed = (self.seed + self.passes) % 2**64
@@ -316,7 +321,7 @@ class _Fit:
         return seed
 
     def _passes_per_call(self):
-        """How many passes to make before Python has anything to do."""
+        """Number of epochs until Python code must run again."""
         told = self.stopping.history or (self.verbose and self.epochs < 10)
         if self.epochs == 0 or self.stopping.patience is not None or told:
             return 1
@@ -332,7 +337,8 @@ class _Fit:
         return max(1, int(epochs * self.n_trials / self.n_active))
 
     def _choose_loop(self):
-        """Take the loop that costs less at this rate of corrections, for as long again."""
+        """Select the cheaper loop for this rate of corrections; reconsider after twice the
+        epochs."""
         rate = self.rate / self.space.n_labels
         plain = self.loop.products * (1 + 2 * rate / self.n_trials)
         by_products = self.loop.by_products
@@ -346,8 +352,8 @@ class _Fit:
         self.next_choice = self.epochs + max(self.first_choice, self.epochs)
 
     def _certify_on_the_way(self):
-        """Whether all labels have come within `tol`."""
-        # What history asks for beside that must leave no trace in the model.
+        """Return whether all vectors are proven to be within `tol`."""
+        # Margins computed only for the history must not change the training.
         due = self.stopping.tol is not None and self.epochs >= self.next_certificate
         if not (due or self.stopping.history):
             return False
@@ -366,7 +372,7 @@ class _Fit:
         return bool((per_label("stopped") >= 0).all())
 
     def _is_proven(self, margin):
-        """Of each label, whether its margin is within `tol` of the largest."""
+        """Return whether the margin of each vector is within `tol` of the largest."""
         return margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound")
 
     def _margin(self):
@@ -377,7 +383,7 @@ class _Fit:
         return self.margin
 
     def certify(self):
-        """Take the margin at the end."""
+        """Compute the margin at the end of the fit."""
         result = self.result
         result.margin = self._margin()
         if self.stopping.tol is not None:
@@ -387,8 +393,8 @@ class _Fit:
 
 
 class _Progress:
-    """Lines on how far a fit has come: if verbose, one for every epoch of the first ten, then one
-    every half second; of a fit that may go on for ever, one every ten seconds on standard error.
+    """Progress lines. A verbose fit prints one for each of the first ten epochs, and then one every
+    half second. A fit without a limit prints one every ten seconds to standard error.
     """
 
     def __init__(self, verbose):
@@ -397,7 +403,7 @@ class _Progress:
         self.corrections = 0
 
     def tell(self, epochs, corrections):
-        """Say, if it is time, how many corrections there were since the last line."""
+        """Print the number of corrections since the last line, if a line is due."""
         now = time.perf_counter()
         if self.verbose:
             if epochs > 10 and now - self.spoke < _OFTEN:
@@ -413,7 +419,7 @@ class _Progress:
 
 
 def count_trials(max_iter, n_rows):
-    """Trials in so many epochs; infinitely many for None."""
+    """Number of trials in so many epochs; infinite for None."""
     if max_iter is None:
         return np.inf
     if max_iter * n_rows > MAX_TRIALS:

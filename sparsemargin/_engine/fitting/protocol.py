@@ -1,4 +1,4 @@
-"""What a space owes to models, and a loop to the driver of its passes."""
+"""The interfaces of spaces, used by models, and of loops, used by the epoch driver."""
 
 from __future__ import annotations
 
@@ -13,120 +13,121 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
 from sparsemargin._engine.rows.parts import part_of
 
-# Between two calls of a compiled loop, some 20 ms apart, Python can hear Ctrl-C.
+# Multiplications in one call of a compiled loop: about 20 ms, after which Ctrl-C is handled.
 PRODUCTS_PER_CALL = 1 << 23
 
 
 class Space(ABC):
-    """What is learned, in whatever form; models ask all spaces alike.
+    """The trained state, in any representation; models use all spaces through this interface.
 
-    A space is also saved, pickled and copied by its `__getstate__` and `__setstate__`. Those with
-    vectors of weights have `weights`, those with a support set (`has_support`) what `SupportSpace`
-    tells. The methods of compiled states come first in the order of the bases: what they have is
-    not abstract.
+    A space is saved, pickled and copied by its `__getstate__` and `__setstate__`. Spaces with
+    weight vectors have `weights`; spaces with a support set (`has_support`) derive from
+    `SupportSpace`. In the order of base classes, compiled states come first, so their methods
+    replace abstract ones.
 
     Attributes
     ----------
     n_labels, n_features : int
     p : float
-        Of the norm of the instances.
+        The instances are measured by their p-norm.
     """
 
     n_labels: int
     n_features: int
     p: float
 
-    #: Whether rows may have any number of labels.
+    #: True if rows may have any number of labels.
     takes_many_labels = False
-    #: Whether the vectors are combinations of a support set's rows, not vectors of weights.
+    #: True if the vectors are combinations of the rows of a support set.
     has_support = False
-    #: Whether the weights are held sparsely, labels block by block.
+    #: True if the weights are stored sparsely and trained in blocks of vectors.
     in_blocks = False
-    #: Whether corrections are logged, for hypotheses that are replayed.
+    #: True if corrections are logged, as voted and random hypotheses require.
     logged: Any = False
-    # How many are held at once.
+    # Number of outputs in memory at once.
     outputs_per_part = 1 << 21
-    #: Whether the lengths of rows to predict can be told, as margins need.
+    #: True if the lengths of test rows can be computed, as margins require.
     tells_lengths: Any = True
-    #: What corrections make larger, in words, and the parameter that bounds it; None: nothing that
-    #: need be watched.
+    #: For memory warnings: the growing part in words, and the parameter that limits it. None: the
+    #: size is fixed.
     growth: Any = None
-    #: Whether a bound on memory has kept any correction, or the matrix, from being made.
+    #: True if a memory limit has prevented corrections, or the use of the matrix.
     full: Any = False
-    #: A number from which on no row has been learned from.
+    #: Row numbers from this one on have not been used.
     first_new_row: Any = 0
 
     @abstractmethod
     def loop(
         self, task: Task, rule: Any = None, *, skips: bool = False
     ) -> AbstractContextManager[Loop]:
-        """A context that opens the loop over a task: every label learns.
+        """A context that opens the training loop over a task, with all vectors in training.
 
-        rule: FirstOrderRule, of a first-order space; skips: whether trials are passed over that a
-        support set has no room for.
+        rule: FirstOrderRule, for first-order spaces; skips: whether trials are skipped if the
+        support set has no room for their row.
         """
 
     @abstractmethod
     def resume(self, max_corrections: int | None = None) -> None:
-        """Let labels learn on, up to that many corrections since their first."""
+        """Reactivate the vectors; each stops after `max_corrections` corrections in all."""
 
     @abstractmethod
     def exhausted(self) -> np.ndarray:
-        """Whether each label has made all the corrections it was allowed, shape (n_labels,)."""
+        """Return whether each vector has made all the corrections it is allowed, shape
+        (n_labels,)."""
 
     @abstractmethod
     def count_trials(self, trials: int) -> None:
-        """Let the trials go up to `trials` without a correction, for labels still learning."""
+        """Record that `trials` trials have been made, the last ones without a correction."""
 
     @property
     @abstractmethod
     def bias(self) -> float:
-        """Value of the intercept's coordinate; 0 for none."""
+        """Value of the intercept's coordinate; 0: none."""
 
     @property
     @abstractmethod
     def trials(self) -> int:
-        """Trials counted by now."""
+        """Number of trials so far."""
 
     @property
     @abstractmethod
     def trials_per_label(self) -> np.ndarray:
-        """Trials that count in each label's average, shape (n_labels,)."""
+        """Number of trials in the average of each vector, shape (n_labels,)."""
 
     @abstractmethod
     def per_label(self, name: str) -> np.ndarray:
-        """The labels' numbers of that name, among them "corrections", shape (n_labels,)."""
+        """The numbers called `name`, such as "corrections", of all vectors, shape (n_labels,)."""
 
     @abstractmethod
     def outputs(self, rows: Csr, n_threads: int) -> np.ndarray:
-        """Outputs of checked rows by the last or averaged hypothesis, shape (n_rows, n_labels)."""
+        """Outputs of the last or averaged hypothesis for checked rows, shape (n_rows, n_labels)."""
 
     @abstractmethod
     def norms(self, n_threads: int) -> np.ndarray:
-        """Dual norm of each label's hypothesis, shape (n_labels,)."""
+        """Dual norm of each vector's hypothesis, shape (n_labels,)."""
 
     def resize(self, n_features: int, first: int = 0) -> None:
-        """Keep the features from `first` on and let them be n_features, in a stream."""
+        """Keep the features from `first` on and change their number to n_features, in a stream."""
         raise NotImplementedError
 
     @property
     def q(self) -> float:
-        """Of the dual norm."""
+        """The exponent of the dual norm."""
         return self.p / (self.p - 1.0)
 
     def row_lengths(self, rows: Csr) -> np.ndarray:
-        """Norm of checked rows, the intercept's coordinate included, shape (n_rows,)."""
+        """Norms of checked rows, including the intercept's coordinate, shape (n_rows,)."""
         return row_norms(rows, self.p, self.bias)
 
     def outputs_by(self, hypothesis: str, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
-        """Outputs of checked rows by a hypothesis of that name, shape (n_rows, n_labels)."""
+        """Outputs of a hypothesis, by name, for checked rows, shape (n_rows, n_labels)."""
         return self.outputs(rows, n_threads)
 
     def outputs_in_parts(
         self, hypothesis: str, rows: Csr, seed: int, n_threads: int
     ) -> tuple[Callable[[int, int], np.ndarray], int]:
-        """What gives the outputs of the rows from one to before another, and how many rows to ask
-        for at once."""
+        """A function that computes the outputs of the rows start..stop-1, and the recommended
+        number of rows per call."""
 
         def of_part(start: int, stop: int) -> np.ndarray:
             try:
@@ -137,14 +138,14 @@ class Space(ABC):
         return of_part, max(1, self.outputs_per_part // self.n_labels)
 
     def number(self, task: Task, same: bool) -> None:  # noqa: B027
-        """Number the rows of a fit; same: they are those of the last one."""
+        """Number the rows of a fit; same: they are the rows of the last fit."""
 
     def number_on(self, task: Task) -> None:  # noqa: B027
-        """Number the next rows on from the task's."""
+        """Continue the row numbers after the rows of the task."""
 
 
 class NumberedRows(Space):
-    """Base of the spaces that keep numbers of rows, of which they have taken `rows_taken`."""
+    """Base class of the spaces that store row numbers; `rows_taken` numbers have been used."""
 
     rows_taken: int
 
@@ -153,7 +154,7 @@ class NumberedRows(Space):
         return self.rows_taken
 
     def first_row_of(self, task: Task) -> int:
-        """Number of the task's first row."""
+        """Number of the first row of the task."""
         return self.rows_taken if task.first_row is None else task.first_row
 
     def number(self, task: Task, same: bool) -> None:
@@ -174,13 +175,13 @@ class Loop(ABC):
     Attributes
     ----------
     mistakes : int or None
-        Rows whose class was predicted wrongly just before they were learned from, where known.
+        Number of rows whose class was predicted wrongly before their trial, or None if unknown.
     """
 
     mistakes: Any
 
-    # The loop that may make whole passes in place of this one, by the rows' dot products; whether
-    # one call can make several.
+    # The loop with dot products that can replace this one for whole epochs, and whether one call
+    # can run several epochs.
     by_products: Any = None
     repeats = False
 
@@ -189,38 +190,38 @@ class Loop(ABC):
 
     @property
     def products(self) -> int:
-        """Multiplications in a pass without a correction."""
+        """Number of multiplications in an epoch without a correction."""
         return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
 
     @property
     def corrections(self) -> int:
-        """Those of all labels so far."""
+        """Number of corrections of all vectors so far."""
         return int(self.space.per_label("corrections").sum())
 
     @abstractmethod
     def run(
         self, order: np.ndarray | None, seed: int | None, stop: int, n_passes: int, check: bool
     ) -> tuple[bool, int, bool]:
-        """Make passes over the first `stop` rows of the order, which has been shuffled.
+        """Run epochs over the first `stop` rows of the order, which is already shuffled.
 
         Returns
         -------
         learning : bool
-            Whether any label has not used up its corrections.
+            Whether any vector may make further corrections.
         passes : int
-            Those begun.
+            Number of epochs started.
         converged : bool
-            Whether the last made no correction.
+            Whether the last epoch made no correction.
         """
 
 
 class SpanLoop(Loop):
-    """A loop whose passes are made in spans, between two of which Ctrl-C is heard.
+    """A loop that splits an epoch into spans; Ctrl-C is handled between two spans.
 
     Attributes
     ----------
     span : int
-        Trials of one.
+        Number of trials in a span.
     """
 
     def __init__(self, space: Any, task: Task) -> None:
@@ -230,7 +231,7 @@ class SpanLoop(Loop):
     def run(
         self, order: np.ndarray | None, seed: int | None, stop: int, n_passes: int, check: bool
     ) -> tuple[bool, int, bool]:
-        """As that of `Loop`, for one pass."""
+        """Like `Loop.run`, for one epoch."""
         before, done, learning = self.corrections, 0, True
         while done < stop and learning:
             start, done = done, min(done + self.span, stop)
@@ -241,5 +242,5 @@ class SpanLoop(Loop):
     def run_span(
         self, order: np.ndarray | None, start: int, stop: int, end: int, check: bool
     ) -> bool:
-        """Make the trials of a pass from start to before stop, those before `end` being all of it;
-        whether any label is learning."""
+        """Make the trials start..stop-1 of an epoch of `end` trials; return whether any vector is
+        still in training."""

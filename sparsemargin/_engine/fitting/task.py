@@ -1,4 +1,4 @@
-"""What a loop over rows learns from."""
+"""The training data and settings of a loop over rows."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from sparsemargin._engine.state import array_of, received, writable
 
 
 class Positives(NamedTuple):
-    """The labels of each row, where a row may have any number of them.
+    """The labels of each row in multilabel problems.
 
     Attributes
     ----------
     starts : ndarray of shape (n_rows + 1,), int64
     labels : ndarray of shape (n_positives,), int64
-        Those of row r are ``labels[starts[r]:starts[r + 1]]``, without repeats; sorted, but
-        where a choice has ranked them.
+        Those of row r are ``labels[starts[r]:starts[r + 1]]``. They are unique, and sorted unless
+        they have been ranked.
     """
 
     starts: np.ndarray
@@ -28,7 +28,7 @@ class Positives(NamedTuple):
         return received, (Positives, *self)
 
     def indicator(self, rows, n_labels):
-        """Which labels a slice of rows has, shape (n_rows, n_labels), bool."""
+        """Return whether each row of a slice has each label, shape (n_rows, n_labels), bool."""
         starts = self.starts[rows.start : rows.stop + 1]
         result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
         row = np.repeat(np.arange(len(result)), np.diff(starts))
@@ -38,30 +38,30 @@ class Positives(NamedTuple):
 
 @dataclass
 class Task:
-    """What the loop learns from, and how.
+    """The training data and settings of a loop over rows.
 
     Attributes
     ----------
     rows : Rows
     codes : ndarray of shape (n_rows,), int64
-        The class of each row; zeros where rows have `positives`.
+        The class of each row; zeros if `positives` is used.
     weights : ndarray of shape (n_rows,) or None
     class_weight : ndarray of shape (2, n_labels)
     check : bool
-        Whether rows are still to be checked, as they are first used.
+        Whether rows must be checked when they are first used.
     max_corrections : int or None
     n_threads : int
-        Labels are split over that many threads; the result is the same for any number.
+        Number of threads, among which the vectors are split; the result does not depend on it.
     first_row : int or None
-        Number of the first row, in a stream that may come to the same rows again; None: they are
-        counted on from those before.
+        Number of the first row, in a stream that may repeat the same rows; None: row numbers
+        continue those before.
     row_state : tuple or None
-        What the rows have besides: their soft-margin coordinates and their multipliers, or None
-        for either. Left behind by one fit, they let another go on with the same rows.
+        Soft-margin coordinates and multipliers of the rows, or None for either. They let another
+        fit resume with the same rows.
     positives : Positives or None
-        The labels of each row, each a problem of its own; None: rows have a class.
+        The labels of each row in a multilabel problem; None: each row has one class.
     kept : ProgressiveOutputs or None
-        Where outputs are kept of rows not yet learned from.
+        Buffer for outputs of rows before their first trial (progressive validation).
     """
 
     rows: Any
@@ -78,18 +78,19 @@ class Task:
 
     @property
     def n_trials(self) -> int:
-        """Trials in a pass over the rows: those of weight 0 are none."""
+        """Number of trials in an epoch; rows of weight 0 have none."""
         return len(self.codes) if self.weights is None else int(np.count_nonzero(self.weights))
 
     def order(self, *, shuffled=False):
-        """The rows of a pass, to be shuffled perhaps; None: all, as they come."""
+        """The rows of an epoch, in an array if they are to be shuffled or selected; None: all rows
+        in their order."""
         if self.weights is not None and self.n_trials < len(self.codes):
             return np.flatnonzero(self.weights)
         return np.arange(len(self.codes)) if shuffled else None
 
     def slots(self, n_support):
-        """The rows' slots in the support set, -1 for none: those of the last fit, which may come
-        from a file."""
+        """The rows' slots in the support set after the last fit, -1: none. They are checked because
+        they may come from a file."""
         n_rows = len(self.codes)
         if self.row_state is None:
             return np.full(n_rows, -1, dtype=np.int64)
@@ -97,14 +98,15 @@ class Task:
         return writable(array_of(state, "slots", np.int64, (n_rows,), -1, n_support - 1))
 
     def is_positive(self, rows, n_labels):
-        """Which rows of a slice are positive for which label, shape (n_rows, n_labels), bool."""
+        """Return whether each row of a slice is positive for each vector, shape (n_rows, n_labels),
+        bool."""
         if self.positives is not None:
             return self.positives.indicator(rows, n_labels)
         first = 1 if n_labels == 1 else 0
         return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
 
     def shares(self, label, n_labels, rows=slice(None)):
-        """Which of the rows are positive for the label, and what multiplies their steps."""
+        """Return whether each of the rows is positive for a vector, and the weight of its steps."""
         if self.positives is not None:
             positive = np.zeros(len(self.codes), dtype=bool)
             at = np.flatnonzero(self.positives.labels == label)
@@ -116,6 +118,6 @@ class Task:
         return positive, shares if self.weights is None else shares * self.weights[rows]
 
     def steps(self, label, n_labels, rows):
-        """What a mistake on each of the rows makes, with the sign of its label for this one."""
+        """The signed weight of a mistake on each of the rows, for one vector."""
         positive, shares = self.shares(label, n_labels, rows)
         return np.where(positive, shares, -shares)

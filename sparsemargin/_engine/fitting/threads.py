@@ -1,4 +1,4 @@
-"""Calls side by side in threads."""
+"""Parallel calls in threads, and the handling of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Condition, current_thread, main_thread
 
-# To start a thread takes some 50 us.
+# Multiplications that justify a thread; starting one takes about 50 us.
 PRODUCTS_PER_THREAD = 1 << 15
 
 
 def threads_worth(n_threads, products):
-    """How many of the threads are worth their start for so many multiplications."""
+    """Number of threads that are worth starting for so many multiplications."""
     return max(1, min(n_threads, products // PRODUCTS_PER_THREAD))
 
 
 def run_together(calls, n_threads):
-    """Results of the calls, made by so many threads.
+    """Results of the calls, made by n_threads threads.
 
-    An error, or Ctrl-C, leaves only when no call runs any more: what they write to may be gone
-    thereafter.
+    An error or Ctrl-C is raised only after all running calls have ended, because the memory they
+    write to may be freed afterwards.
     """
     if min(n_threads, len(calls)) <= 1:
         return [call() for call in calls]
@@ -35,10 +35,10 @@ def run_together(calls, n_threads):
 
 @contextmanager
 def uninterrupted():
-    """Let Ctrl-C wait until the end: what happens here happens as a whole. Yields the list of calls
-    that wait; whoever empties it has dealt with them.
+    """Delay Ctrl-C until the end of the block, so that the block runs as a whole.
 
-    Only the main thread hears Ctrl-C; in others there is nothing to wait for.
+    Yields the list of delayed calls of the handler; a caller that empties it suppresses them. Only
+    the main thread handles Ctrl-C; other threads are not affected.
     """
     before = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not callable(before):
@@ -56,8 +56,8 @@ def uninterrupted():
 
 @contextmanager
 def interruptible():
-    """Within `uninterrupted`: the first Ctrl-C gets through at once, later ones wait, so that
-    nothing breaks the tidying up."""
+    """Inside `uninterrupted`, let the first Ctrl-C through at once. Later ones are delayed, so that
+    cleanup is not interrupted."""
     ears = signal.getsignal(signal.SIGINT)
     if current_thread() is not main_thread() or not isinstance(ears, _Ears):
         yield
@@ -71,7 +71,8 @@ def interruptible():
 
 
 class _Ears:
-    """A handler of Ctrl-C that passes it on to the one before while open, and else keeps it."""
+    """A handler of Ctrl-C that calls the previous handler while open, and stores calls
+    otherwise."""
 
     def __init__(self, handler):
         self.handler, self.are_open, self.held = handler, True, []
@@ -85,7 +86,7 @@ class _Ears:
         self.are_open = True
 
     def turn(self, are_open):
-        """Open them, for what was kept as well, or close them."""
+        """Open the handler, which handles a stored call, or close it."""
         self.are_open = are_open
         if are_open and self.held:
             call = self.held[0]
@@ -94,9 +95,9 @@ class _Ears:
 
 
 class _Gate:
-    """Counts the calls under way, and lets no more begin once it is closed.
+    """Counts the running calls, and prevents new ones after it is closed.
 
-    A pool does not know of a thread whose start Ctrl-C interrupted, and waits for it in vain.
+    It is needed because a thread pool loses track of a thread if Ctrl-C interrupts its start.
     """
 
     def __init__(self):
@@ -122,7 +123,7 @@ class _Gate:
 
 
 def _in_any_case(*steps):
-    """Take all steps, however often Ctrl-C comes between, and only then let it out."""
+    """Run all steps despite repeated Ctrl-C, and raise KeyboardInterrupt only afterwards."""
     interrupt = None
     for step in steps:
         while True:

@@ -1,7 +1,7 @@
-"""Kernels, of rows divided by their own length in feature space.
+"""Kernels of rows that are divided by their length in feature space.
 
-``K(x, z) / (length(x) length(z))`` never exceeds 1 in magnitude, so that float32 holds it whatever
-the degree; the lengths are kept apart, in float64.
+``K(x, z) / (length(x) length(z))`` is at most 1 in magnitude, so float32 can represent it for any
+degree; the lengths are stored separately, in float64.
 """
 
 from __future__ import annotations
@@ -31,40 +31,39 @@ from sparsemargin._engine.state import (
 
 KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
-# Rows so long, or so short, that sums of their products would leave the range of a double.
+# Limits of row lengths, so that sums of products stay within the range of a double.
 _LONGEST, _SHORTEST = 1e140, 1e-140
 
-# The range of numbers above 0.
+# The smallest and largest positive double.
 _LEAST, _LARGEST = 5e-324, sys.float_info.max
 
-# Beyond it `raise_powers` would not count.
+# Largest degree that fits into the C int of `raise_powers`.
 _LARGEST_DEGREE = 2**31 - 1
 
-# Exponents of the Gaussian are differences of squared lengths; of larger ones float32 would lose
-# too many digits, and they are computed in float64.
+# The exponent of the Gaussian is a difference of squared lengths. If these are larger than this,
+# float32 would lose too many digits, and the exponent is computed in float64.
 _LARGEST_SQUARE_32 = 64.0
 
-# Rows with fewer nonzeros than this share of their features, and more features than that, are kept
-# as CSR: on MNIST, a fifth of whose entries are not 0, products of CSR rows take a third of the
-# time that the BLAS takes.
+# Rows are stored as CSR if they have more than _FEW_FEATURES features, of which less than this
+# share is nonzero. On MNIST (19 % nonzero), products of CSR rows are 3 times faster than BLAS.
 _DENSE_SHARE = 0.25
 _FEW_FEATURES = 64
 
-# How far a kernel's values may be from symmetric, relative to the largest.
+# Largest asymmetry of kernel values, relative to the largest value.
 _ASYMMETRY = 1e-5
 
 
 class Kernel:
-    """Base of the kernels. The square of `bias`, the intercept's coordinate in feature space, joins
-    every product; `dense`: rows are held with all their zeros."""
+    """Base class of the kernels. The square of `bias`, the intercept's coordinate in feature space,
+    is added to every product; `dense`: rows are stored with all their zeros."""
 
-    #: Whether working it out may end in an error, of what is not ours.
+    #: True if the kernel calls user code, which may raise an error.
     may_fail = False
-    #: Whether its values are the user's, who answers for their being a kernel's.
+    #: True if the user supplies the values, which may not form a kernel.
     is_given = False
-    #: The parameters that it is saved as, each with what `state.fields` checks of it.
+    #: The parameters that are saved, each with its check for `state.fields`.
     schema: ClassVar[dict[str, Any]] = {}
-    #: Columns that dense rows have beyond the features.
+    #: Number of columns of dense rows in addition to the features.
     n_extra_columns = 0
 
     def __init__(self, bias: float, *, dense: bool):
@@ -72,27 +71,27 @@ class Kernel:
 
     @abstractmethod
     def _points_without_bias(self, rows: Any, which: np.ndarray, *, test: bool) -> Points:
-        """The rows of these numbers, with their lengths without the intercept's part."""
+        """The rows at these indices; their lengths do not include the intercept."""
 
     @abstractmethod
     def _products_without_bias(self, a: Points, b: Points) -> np.ndarray:
-        """Kernel of rows divided by their lengths, the intercept's part left out."""
+        """Kernel values of rows divided by their lengths, without the intercept."""
 
     def saved(self) -> dict[str, Any]:
-        """All but the intercept's value and the rows that are learned from."""
+        """The saved state, without the intercept's value and the training rows."""
         parameters = {name: getattr(self, name) for name in self.schema}
         return {"kind": type(self).__name__, **parameters}
 
     def forget_rows(self) -> None:
-        """Let go of what is needed only while learning."""
+        """Free data that is needed only in training."""
 
     def restored_support(self, state: Any, n_features: int) -> SupportSet:
-        """The support set that `SupportSet.filled` was saved of.
+        """The support set from the saved result of `SupportSet.filled`.
 
         Raises
         ------
         ValueError
-            If it is damaged.
+            If the state is damaged.
         """
         if state == {}:
             return SupportSet()
@@ -107,7 +106,7 @@ class Kernel:
         return SupportSet(columns, n_features, is_sparse=not self.dense)
 
     def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
-        """The columns that the n rows themselves are in."""
+        """The columns that store the n rows themselves."""
         if self.dense:
             return fields(state, {"matrix": (_values, (n, n_features + self.n_extra_columns))})
         n_entries = len(array_of(state, "indices", np.int64, (None,)))
@@ -119,19 +118,19 @@ class Kernel:
         return fields(state, schema)
 
     def points(self, rows: Any, which: np.ndarray, *, test: bool = False) -> Points:
-        """The rows of these numbers; test: to predict, not to learn from.
+        """The rows at these indices; test: they are predicted, not trained on.
 
         Raises
         ------
         BadRow
-            If a row is too long, or too short to learn from without being 0.
+            If a row is too long; in training, also if a nonzero row is too short.
         """
         with np.errstate(over="ignore", invalid="ignore"):
             points = self._points_without_bias(rows, which, test=test)
             lengths = points.lengths
             if self.bias and points.measured:
                 lengths = np.hypot(lengths, self.bias)
-        # inf and NaN are not below either.
+        # This is also true for inf and NaN.
         bad = ~(lengths < _LONGEST)
         if not test:
             bad |= (lengths > 0) & (lengths < _SHORTEST)
@@ -140,7 +139,7 @@ class Kernel:
         return points._replace(lengths=lengths)
 
     def _shares(self, points: Points) -> tuple[np.ndarray, np.ndarray]:
-        """What of a unit vector is the kernel's, and what the intercept's."""
+        """The kernel's and the intercept's part of each point as a unit vector."""
         if not points.measured:
             return np.ones(points.n), np.full(points.n, self.bias)
         bias = np.minimum(self.bias / points.lengths, 1.0)
@@ -157,8 +156,8 @@ class Kernel:
         return out
 
     def square(self, points: Points) -> tuple[np.ndarray, float]:
-        """`products` of the points with each other, in float64: 1 on the diagonal where a row is
-        not 0; and what rounding may have left of any."""
+        """`products` of the points with each other, in float64, and a bound on their rounding
+        error. The diagonal is 1 for rows that are not 0."""
         out = self.products(points, points)
         exact = (points.lengths > 0).astype(np.float64)
         error = np.abs(out.diagonal() - exact).max(initial=np.finfo(out.dtype).eps)
@@ -168,7 +167,7 @@ class Kernel:
 
 
 def _values(state: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
-    """The array called `name`, of that shape and of a type that rows have."""
+    """The array called `name`, of that shape and of a dtype that rows can have."""
     dtype: Any = getattr(part(state, name), "dtype", None)
     require(dtype in VALUE_TYPES, f"{name!r} is not of a type that rows have")
     return np.asarray(array_of(state, name, dtype, shape))
@@ -182,7 +181,7 @@ def _dot(a: Any, b: Any) -> np.ndarray:
 
 
 def _sparse_dot(a: Csr, b: Csr, constants: np.ndarray, other_constants: np.ndarray) -> np.ndarray:
-    """Those of rows that have one more entry each, a constant."""
+    """Dot products of all pairs of rows, each of which has one more entry, a constant."""
     if a.data.dtype != b.data.dtype:
         a, b = _widened(a), _widened(b)
     dtype = a.data.dtype
@@ -203,7 +202,7 @@ def _inverse(values: np.ndarray) -> np.ndarray:
 
 
 def _underflowed(rows: Any, which: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Which rows have lost their length, but are not 0."""
+    """Indices of the nonzero rows whose length has underflowed to 0."""
     lost = np.flatnonzero(lengths == 0)
     spans = [slice(rows.indptr[row], rows.indptr[row + 1]) for row in which[lost]]
     return lost[[bool(rows.data[span].any()) for span in spans]] if len(lost) else lost
@@ -288,19 +287,19 @@ class RBFKernel(Kernel):
 
 
 class PrecomputedKernel(Kernel):
-    """Columns of a matrix of kernel values: points are row numbers, or, to predict, rows of it."""
+    """A matrix of kernel values. Points are row numbers, or rows of the matrix in prediction."""
 
     is_given = True
 
     def __init__(self, bias: float):
         super().__init__(bias, dense=True)
-        self.rows: Any = None  # of the matrix that is learned from
+        self.rows: Any = None  # the matrix, in training
 
     def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
         return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
 
     def check(self, rows: Any) -> None:
-        """Refuse a matrix that is no kernel's, by a ValueError that says where, and why."""
+        """Raise a ValueError with the place and the reason if the matrix is not a kernel's."""
         from scipy.sparse import csr_array
 
         n = len(rows.indptr) - 1
@@ -343,7 +342,7 @@ class PrecomputedKernel(Kernel):
 
 
 def _over_lengths(values: np.ndarray, a: Points, b: Points, bias: float) -> np.ndarray:
-    """Kernel values divided by the lengths of their rows, the intercept's part left out."""
+    """Kernel values divided by the lengths of their rows, without the intercept."""
     out = values * _inverse(_lengths_without_bias(b, bias))
     if a.measured:
         out *= _inverse(_lengths_without_bias(a, bias))[:, np.newaxis]
@@ -362,7 +361,7 @@ def _function(state: Any, name: str) -> Any:
 
 
 class CallableKernel(Kernel):
-    """A function of two matrices of rows, which it gets as they were given: arrays, or CSR."""
+    """A function of two matrices of rows, passed in their original form: arrays or CSR."""
 
     may_fail = True
     is_given = True
@@ -380,7 +379,7 @@ class CallableKernel(Kernel):
         return Points(matrix, np.sqrt(self._checked_square(matrix, which)), zeros)
 
     def _checked_square(self, matrix: Any, which: np.ndarray) -> np.ndarray:
-        """Kernel of each row with itself, once the values are known to be a kernel's."""
+        """Kernel of each row with itself, after the values have passed the checks of a kernel."""
         values = self._call(matrix, matrix)
         difference = np.abs(values - values.T)
         magnitudes = np.abs(values).max(axis=1, initial=0.0)
@@ -397,7 +396,7 @@ class CallableKernel(Kernel):
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
         shape = tuple(m.n_rows if isinstance(m, Csr) else len(m) for m in (a, b))
-        # Functions may look whether they get one matrix twice.
+        # Functions may test whether both arguments are the same matrix.
         left = _given(a)
         right = left if a is b else _given(b)
         values = self.function(left, right)
@@ -427,13 +426,13 @@ class CallableKernel(Kernel):
 
 
 def _given(matrix: Any) -> Any:
-    """A copy, which a function may do with as it likes: the matrix may be the support set's."""
+    """A copy that the function may modify; the matrix may belong to the support set."""
     if not isinstance(matrix, Csr):
         return matrix.copy()
     from scipy.sparse import csr_array
 
     first, last = matrix.indptr[0], matrix.indptr[-1]
-    # Where they fit, indices are int32 as scipy's are, which is all that some functions take.
+    # Indices are int32 if possible, as in scipy; some functions accept nothing else.
     fits = max(last - first, matrix.n_features) <= np.iinfo(np.int32).max
     index = np.int32 if fits else np.int64
     indices, indptr = matrix.indices[first:last], matrix.indptr - first
@@ -444,7 +443,8 @@ def _given(matrix: Any) -> Any:
 def _check_diagonal(
     diagonal: np.ndarray, magnitudes: np.ndarray, rows: np.ndarray, what: str
 ) -> None:
-    """Refuse negative values, and a 0 beside values that are none, as distances have it."""
+    """Raise a ValueError for negative values, and for a 0 in a row with nonzero values. Distance
+    matrices, for example, have such a diagonal."""
     room = _ASYMMETRY * magnitudes.max(initial=0.0)
     bad = (diagonal < 0) | ((diagonal == 0) & (magnitudes > room))
     if bad.any():
@@ -462,13 +462,13 @@ _KERNELS: dict[Any, type[Kernel]] = {
 
 
 def restored_kernel(state: Any, bias: float) -> Kernel:
-    """The kernel that `Kernel.saved` gave, or a ValueError."""
+    """The kernel from the result of `Kernel.saved`; ValueError if the state is damaged."""
     kind = part(state, "kind")
     require(kind in _KERNELS, f"there is no kernel {kind!r}")
     return _KERNELS[kind](bias, **fields(state, _KERNELS[kind].schema))
 
 
 def keeps_zeros(rows: Any) -> bool:
-    """Whether rows like these are held dense."""
+    """Return whether rows like these are stored as dense arrays."""
     share = len(rows.data) / max(1, (len(rows.indptr) - 1) * rows.n_features)
     return rows.n_features <= _FEW_FEATURES or share >= _DENSE_SHARE

@@ -1,4 +1,4 @@
-"""Passes over rows for the kernel space, and that space as models ask it."""
+"""Epochs over rows for the kernel space, and the kernel space with the interface of models."""
 
 from __future__ import annotations
 
@@ -26,28 +26,28 @@ from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.replay.replay import KernelReplay
 from sparsemargin._engine.replay.replayed import Replayed, points_of
 
-#: Rows whose scores are worked out at once.
+#: Number of rows whose scores are computed at once.
 BLOCK = 256
 
-# A vector's square beyond these, in units of t, has t rescaled.
+# If the squared norm of a vector, in units of t, leaves this range or its inverse, t is rescaled.
 _LEAST_SQUARE = 2.0**-500
 
 
 class KernelLoop(Loop):
-    """The loop of the first-order rules, which a kernel space learns by.
+    """The training loop of the first-order rules in a kernel space.
 
-    The scores of a fit's rows are kept from pass to pass: what a row's score lacks when it is
-    met again is the part of those rows that have moved since, and the kernel is not worked out
-    for any other. Few rows make one block, whose passes need no kernel at all.
+    The scores of the training rows are kept between epochs. When a row is used again, only the
+    contributions of rows whose coefficients have changed since are added, so the kernel is computed
+    only for these. A small training set is one block, whose epochs need no kernel evaluations.
 
     Parameters
     ----------
     space : KernelSpace
     rule : FirstOrderRule
     task : Task
-        Its rows have been checked; `row_state` has their slots.
+        The task; its rows have been checked, and `row_state` has their slots.
     skips : bool
-        Whether trials are passed over that the support set has no room for.
+        Whether trials are skipped if the support set has no room for their row.
     """
 
     def __init__(self, space, rule, task, *, skips):
@@ -57,9 +57,9 @@ class KernelLoop(Loop):
         self.slots = task.slots(space.n_support)
         self.scores = np.zeros((space.n_labels, m))
         self.moves = _Moves(space)
-        self.visited = []  # rows of a block, and the moves their scores know of
+        self.visited = []  # rows of each block, and how many moves their scores include
         self.lengths = np.full(m, np.nan)
-        self.mistakes = 0  # rows predicted wrongly just before they were learned from
+        self.mistakes = 0  # rows predicted wrongly before their trial
         self.repeats = bool(8 * m * m <= MEMORY and space.free >= m)
         self.n_threads = 1 if space.log is not None else task.n_threads
         self.only_block = KernelBlock(self, np.arange(m)) if self.repeats else None
@@ -67,7 +67,7 @@ class KernelLoop(Loop):
             self._start_from_support()
 
     def _start_from_support(self) -> None:
-        """Scores by what was learned before."""
+        """Compute the scores from the result of earlier training."""
         space = self.space
         coefficients = space.t[:, : space.n_support]
         for rows in _blocks(np.arange(len(self.task.codes))):
@@ -80,7 +80,7 @@ class KernelLoop(Loop):
         self.scores[:, known] += space.slack**2 * space.t[:, self.slots[known]]
 
     def points(self, rows: np.ndarray) -> Points:
-        """The rows of these numbers; their lengths are noted."""
+        """The rows at these indices; their lengths are recorded."""
         points = self.kernel.points(self.task.rows, rows)
         self.lengths[rows] = points.lengths
         return points
@@ -93,10 +93,10 @@ class KernelLoop(Loop):
 
     @property
     def products(self) -> int:
-        """What a pass costs where it takes no kernel."""
+        """Cost of an epoch without kernel evaluations."""
         return max(1, len(self.task.codes) * self.space.n_labels)
 
-    # ----------------------------------------------------------------------------------- passes
+    # ----------------------------------------------------------------------------------- epochs
 
     def run(self, order, seed, stop, n_passes, check):
         with single_blas():
@@ -114,10 +114,10 @@ class KernelLoop(Loop):
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, self._is_learning()
         while done < stop and learning:
-            # So few that all of them find room, as long as there is any.
+            # As long as there is room, all rows of the block must fit into the support set.
             room = self.space.free if self.space.free > 0 else BLOCK
             n = int(min(BLOCK, room, stop - done))
-            rows = order[done : done + n].copy()  # the order is shuffled where it lies
+            rows = order[done : done + n].copy()  # copied, because the order is shuffled in place
             with uninterrupted():
                 self._learn(KernelBlock(self, rows), None, None, 1)
             done += n
@@ -129,7 +129,7 @@ class KernelLoop(Loop):
         return bool((self.space.per_label("stopped") < 0).any())
 
     def _learn(self, block, order, seed, n_passes):
-        """Passes over a block."""
+        """Run epochs over a block."""
         space = self.space
         block.open(self)
         saved = space.save() if self.kernel.may_fail else None
@@ -151,10 +151,10 @@ class KernelLoop(Loop):
             space.passed_over[label] += end.passed_over
         return result
 
-    # ----------------------------------------------------------------------- from pass to pass
+    # --------------------------------------------------------------------------- between epochs
 
     def catch_up(self) -> None:
-        """Bring the scores of all rows up to date with the moves of the pass under way."""
+        """Add the moves of the current epoch to the scores of all rows."""
         if not self.visited:
             return
         moved, deltas = self.moves.all()
@@ -174,7 +174,7 @@ class KernelLoop(Loop):
             self.moves = _Moves(self.space)
 
     def all_scores(self) -> np.ndarray:
-        """``sum_i t_i K(x_i, x)`` of all rows, the soft margin's part included, shape (n_labels,
+        """``sum_i t_i K(x_i, x)`` of all rows, including the soft margin, shape (n_labels,
         n_rows)."""
         with single_blas():
             self.catch_up()
@@ -187,11 +187,11 @@ class KernelLoop(Loop):
 
 
 class _Moves:
-    """Rows that have moved in the pass under way, and by how much."""
+    """Rows whose coefficients have changed in the current epoch, and the changes."""
 
     def __init__(self, space):
         self.space = space
-        # All that a support set holds that was empty has moved since.
+        # If the support set was empty at the start, all of its coefficients are changes.
         self.from_nothing = space.n_support == 0
         self.rows = SupportSet()
         self.deltas = [np.zeros((space.n_labels, 0))]
@@ -224,7 +224,7 @@ class _Moves:
 
 
 class KernelBlock(StoredProducts):
-    """A block of a task's rows, their products, and their part of the state."""
+    """A block of the rows of a task, with their products and their part of the state."""
 
     def __init__(self, loop, rows):
         space = loop.space
@@ -239,7 +239,7 @@ class KernelBlock(StoredProducts):
         self.outputs = np.zeros((space.n_labels, len(rows)))
 
     def open(self, loop):
-        """Get the scores, and slots for coefficients."""
+        """Fetch the scores, and reserve slots for coefficients."""
         space = loop.space
         self.loop = loop
         self.n_before = space.n_support
@@ -264,7 +264,7 @@ class KernelBlock(StoredProducts):
         return np.where(self.slots >= 0, self.space.t[:, self.slots], 0.0)
 
     def close(self, loop):
-        """Let the rows that moved into the support set, and keep the scores."""
+        """Add the corrected rows to the support set, and store the scores."""
         space = loop.space
         self.loop = None
         loop.scores[:, self.rows] = self.scores
@@ -284,7 +284,7 @@ class KernelBlock(StoredProducts):
             loop.visited.append((self.rows, loop.moves.n))
 
     def refresh(self, label):
-        """Work S and the label's scores out afresh, and keep t in its range."""
+        """Recompute S and the scores of one vector, and keep t within its range."""
         space, loop = self.space, self.loop
         others = space.t[label, : self.n_before].copy()
         others[self.slots[(self.slots >= 0) & (self.slots < self.n_before)]] = 0.0
@@ -303,7 +303,7 @@ class KernelBlock(StoredProducts):
                 square += by_part @ weights[: part.n]
             scores += by_others
         self.scores[label] = scores
-        # What rounding could have left of nothing is nothing.
+        # A square below the rounding error is 0.
         square = square if square > self.error * size * size else 0.0
         if square > 0.0 and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
             shift = -(frexp(square)[1] // 2)
@@ -316,7 +316,7 @@ class KernelBlock(StoredProducts):
 
 
 def _count_mistakes(outputs, codes):
-    """Rows whose class the outputs before their trials predict wrongly."""
+    """Number of rows whose class the outputs before their trials predict wrongly."""
     if len(outputs) == 1:
         return int(np.count_nonzero((outputs[0] >= 0.0) != (codes == 1)))
     return int(np.count_nonzero(outputs.argmax(axis=0) != codes))
@@ -328,7 +328,7 @@ def _blocks(rows) -> Iterator[np.ndarray]:
 
 
 class KernelSpace(KernelState, SupportSpace, Replayed):
-    """Vectors over a support set; made as `KernelState` is."""
+    """Vectors over a support set; see `KernelState` for the parameters."""
 
     @contextmanager
     def loop(self, task: Any, rule: Any = None, *, skips: bool = False) -> Iterator[KernelLoop]:
@@ -349,7 +349,7 @@ class KernelSpace(KernelState, SupportSpace, Replayed):
         return bool(self.passed_over.any())
 
     def _slots(self, task: Any) -> np.ndarray:
-        """Where in the support set the rows of these numbers are, -1 for those that are not."""
+        """Slots of the task's rows in the support set, found by their numbers; -1: none."""
         slots = np.full(len(task.codes), -1, dtype=np.int64)
         rows = self.origin - task.first_row
         which = np.flatnonzero((rows >= 0) & (rows < len(slots)))

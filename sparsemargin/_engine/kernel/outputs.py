@@ -1,4 +1,4 @@
-"""Outputs of vectors in feature space: kernel rows times coefficients, tile by tile."""
+"""Outputs of vectors in feature space: kernel rows times coefficients, computed in tiles."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
 from sparsemargin._engine.kernel.support import Points
 
-# Support rows of a tile: with a block of rows their products stay in a core's cache.
+# Support rows in a tile; its products with a block of rows fit into the cache of a core.
 _TILE = 1024
 
-# Points predicted at once.
+# Number of points predicted at once.
 _POINTS = 512
 
 
 class _SingleBLAS:
-    """How many calls need the BLAS kept to their own threads: the first sees to it, the last lets
-    it have the threads it had."""
+    """A context that limits BLAS to one thread; nested and concurrent uses are counted, and the
+    last one restores the previous limits."""
 
     def __init__(self) -> None:
         self.lock, self.calls = Lock(), 0
-        self.controller: Any = None  # looking for the libraries takes a while
+        self.controller: Any = None  # created once, because finding the libraries is slow
         self.limit: Any = None
 
     def __enter__(self) -> None:
@@ -50,8 +50,8 @@ class _SingleBLAS:
                 self.limit.restore_original_limits()
 
     def _take_control(self) -> None:
-        """Let the calling thread set what the last that did so has set: else, by newer
-        threadpoolctl, it silently sets nothing."""
+        """Allow the calling thread to change limits that another thread has set. Otherwise, newer
+        versions of threadpoolctl ignore the call without an error."""
         for library in self.controller.lib_controllers:
             if hasattr(library, "clear_controlling_thread"):
                 library.clear_controlling_thread(force=True)
@@ -61,8 +61,8 @@ _single_blas = _SingleBLAS()
 
 
 def single_blas() -> _SingleBLAS:
-    """Keep the BLAS to the calling thread: what it sums in which order must not depend on how many
-    cores there are."""
+    """Limit BLAS to the calling thread, so that the order of its sums does not depend on the number
+    of cores."""
     return _single_blas
 
 
@@ -75,11 +75,12 @@ def outputs(
 ) -> np.ndarray:
     """``sum_i c_i K(x_i, x) / length(x)`` of all points, shape (n_labels, points.n).
 
-    Tiles of the support are shared among the threads, and added in the same order for any number.
+    Tiles of the support are distributed to threads; the order of the sums does not depend on the
+    number of threads.
     """
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite shows in the outputs
+    with np.errstate(over="ignore", invalid="ignore"):  # the outputs show overflow
         scaled = coefficients * support.lengths
-        # So that float32 holds them.
+        # Divide by the largest size, so that float32 can represent the coefficients.
         peaks = np.abs(scaled).max(axis=1, initial=0.0)
         scaled *= np.divide(1.0, peaks, out=np.zeros_like(peaks), where=peaks > 0)[:, np.newaxis]
 
@@ -100,15 +101,15 @@ def outputs(
 def unit_products(
     kernel: Kernel, points: Points, support: Points, n_threads: int = 1
 ) -> np.ndarray:
-    """`Kernel.products` of points and support rows, shape (points.n, support.n), by the same tiles
-    for any number of threads."""
+    """`Kernel.products` of points and support rows, shape (points.n, support.n). The tiles do not
+    depend on the number of threads."""
     calls = [partial(kernel.products, points, tile) for tile in _parts(support, _TILE)]
     parts = run_together(calls, n_threads) or [np.empty((points.n, 0))]
     return np.ascontiguousarray(np.concatenate(parts, axis=1))
 
 
 def _test_points(kernel: Kernel, rows: Any) -> Iterator[tuple[np.ndarray, Points]]:
-    """Numbers of some rows at a time, and these rows."""
+    """Yield blocks of row numbers and the rows as points."""
     for start in range(0, rows.n_rows, _POINTS):
         which = np.arange(start, min(start + _POINTS, rows.n_rows))
         yield which, kernel.points(rows, which, test=True)
@@ -117,12 +118,12 @@ def _test_points(kernel: Kernel, rows: Any) -> Iterator[tuple[np.ndarray, Points
 def support_products(
     space: Any, rows: Any, n_threads: int
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Kernel of a space's support set and of checked rows, some of these at a time.
+    """Yield the kernel of a space's support set and of checked rows, in blocks of rows.
 
     Yields
     ------
     which : ndarray of shape (n_points,)
-        Numbers of the rows.
+        Indices of the rows.
     products : ndarray of shape (n_support, n_points), float64
     """
     support = space.support.points
@@ -135,7 +136,7 @@ def support_products(
 
 
 class SupportSpace(NumberedRows):
-    """Base of the spaces whose vectors are combinations of a support set.
+    """Base class of the spaces whose vectors are combinations of a support set.
 
     Attributes
     ----------
@@ -154,15 +155,15 @@ class SupportSpace(NumberedRows):
     @property
     @abstractmethod
     def n_support(self) -> int:
-        """Rows of the support set."""
+        """Number of rows in the support set."""
 
     @abstractmethod
     def coefficients(self) -> np.ndarray:
-        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
+        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
 
     @abstractmethod
     def count_support(self) -> np.ndarray:
-        """Rows of the support set that each label's hypothesis is made of, shape (n_labels,)."""
+        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
 
     @property
     def tells_lengths(self) -> bool:  # type: ignore[override]

@@ -1,10 +1,10 @@
-"""Products of rows, and trials by stored ones.
+"""Dot products of rows, and trials with stored products.
 
-Where the products of a block of rows are stored, a trial is a comparison: a correction by row j
-changes the scores of all its rows by the step times their products with row j. The trials are
-those of the one-by-one algorithm, but for rounding. So the kernel space learns a block, and so a
-linear space makes passes over few rows, whatever the number of features; there the coefficients
-are those of rows not yet added to the vector.
+If the products of a block of rows are stored, a trial is only a comparison: a correction with row j
+changes the scores of all rows by the step times their products with row j. The trials are those of
+the one-by-one algorithm up to rounding errors. The kernel space trains each block this way. A
+linear space trains a small training set this way, for any number of features; its coefficients
+are those of rows that have not been added to the vector yet.
 """
 
 from libc.math cimport ilogb, isfinite, ldexp
@@ -34,8 +34,8 @@ cdef extern from *:
     """
     #include <vector>
     #include "numerics/widths.hpp"
-    // Columns numbered from 1 on: in a table by feature where features are few, else in a hash table
-    // with many free slots.
+    // Columns numbered from 1: in a table indexed by feature if there are few features, else in a
+    // sparsely filled hash table.
     struct sm_columns {
         std::vector<int32_t> number;
         std::vector<int64_t> numbered;
@@ -52,7 +52,7 @@ cdef extern from *:
             }
             numbered.assign(1, -1);
         }
-        // Where the number of a column stands, or would stand: 0, where it has none.
+        // The index where the number of a column is, or would be, stored; 0 there: it has none.
         size_t slot(int64_t column) const {
             if (for_every) return column;
             const uint64_t mask = (uint64_t{1} << bits) - 1, c = column;
@@ -85,8 +85,8 @@ cdef extern from *:
             for (Py_ssize_t j = 0; j < m; ++j) x[i + j] = power[j];                             \
         }                                                                                       \
     }                                                                                           \
-    /* Products of one row with the rows whose entries lie side by side in `panel`, the first of \
-       which are what the row's constant is multiplied by. The sums stay in registers. */       \
+    /* Products of one row with the rows whose entries are interleaved in `panel`. The first\
+       entries are the factors of the row's constant. The sums stay in registers. */        \
     SM_ALL_WIDTHS static void sm_times_panel(type *out, type constant, const type *values,          \
                                          const int64_t *columns, Py_ssize_t n,                  \
                                          const sm_columns &numbers, const type *panel) {        \
@@ -126,7 +126,7 @@ cdef extern from *:
         double* out, double constant, const double* values, const int64_t* columns, Py_ssize_t n,
         const Columns& numbers, const double* panel) noexcept nogil
 
-# Rows of the second matrix whose products are held before they are written, row by row.
+# Rows of the second matrix whose products are buffered before they are written row by row.
 cdef enum:
     HELD = 16
 
@@ -140,7 +140,7 @@ def raise_powers(value_t[::1] x, int degree):
 
 def fill_dense(value_t[:, ::1] out, const value_t[::1] data, const index_t[::1] indices,
                const index_t[::1] indptr, const int64_t[::1] which, const double[::1] scale):
-    """Write the rows called `which`, times their scale, into a matrix of zeros."""
+    """Write the selected rows, times their scale, into a matrix of zeros."""
     cdef Py_ssize_t i, j
     with nogil:
         for i in range(which.shape[0]):
@@ -149,7 +149,7 @@ def fill_dense(value_t[:, ::1] out, const value_t[::1] data, const index_t[::1] 
 
 
 def square_sums(const value_t[::1] data, const index_t[::1] indptr, const int64_t[::1] which):
-    """``|x|^2`` of the rows called `which`, float64."""
+    """``|x|^2`` of the selected rows, float64."""
     cdef Py_ssize_t i, j
     cdef double total
     result = np.empty(which.shape[0])
@@ -167,8 +167,8 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
                     const value_t[::1] other_constants, value_t[:, ::1] out):
     """Dot products of all pairs of rows with int64 indices, shape (n_rows, n_other_rows).
 
-    Some of the rows are laid side by side, feature by feature; another row then meets all of them
-    at once. Each row has one more entry, its constant.
+    A panel of rows is interleaved by feature, so that another row is multiplied with all of them at
+    once. Each row has one more entry, its constant.
     """
     cdef Types types
     cdef Columns numbers
@@ -199,7 +199,7 @@ def sparse_products(Csr rows, Csr others, const value_t[::1] constants,
 cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize_t stop,
                         const Columns& numbers, const Rows[value_t, int64_t]& others,
                         const value_t[::1] constants, value_t[:, ::1] out) noexcept nogil:
-    """Products of all other rows with those from start to stop, whose entries lie in `panel`."""
+    """Products of all other rows with the rows start..stop-1, whose entries are in `panel`."""
     cdef value_t held[HELD * PANEL]
     cdef Py_ssize_t block, first, last, i, j, a
     for block in range((others.n + HELD - 1) // HELD):
@@ -215,8 +215,8 @@ cdef void fill_products(const vector[value_t]& panel, Py_ssize_t start, Py_ssize
 
 
 def fill_gram(double[:, ::1] gram, Csr rows, Py_ssize_t start, Py_ssize_t stop, double bias):
-    """Products of rows ``start`` to ``stop - 1`` and those before them, and their mirror image; of
-    rows of any type, as they lie."""
+    """Fill in the products of the rows start..stop-1 with the rows before them, and the symmetric
+    entries; rows may be of any type."""
     cdef vector[double] dense
     dense.resize(rows.n_features)
     with nogil:
@@ -249,21 +249,21 @@ cdef void fill_rows(double[:, ::1] gram, const Rows[value_t, index_t]& rows, Py_
             dense[row.columns[j]] = 0.0
 
 
-# ---------------------------------------------------------------------- trials by stored products
+# --------------------------------------------------------------------- trials with stored products
 
 cdef enum:
     CORRECTIONS_PER_REFRESH = 1 << 16
 
 
 cdef struct Block:
-    # Rows, and what the trials of one label on them change: see `StoredProducts`.
+    # Rows and the part of the state that trials of one vector change: see `StoredProducts`.
     Py_ssize_t n_rows
     Py_ssize_t n_slots
     Py_ssize_t n_outside
     Py_ssize_t label
     Py_ssize_t n_labels
     double slack
-    double error  # of a bound
+    double error  # of the bound on the margin
     const double* products
     const double* norms
     const double* measured
@@ -284,12 +284,12 @@ cdef const double* numbers(const double[::1] array):
 
 
 cdef double* line(double[:, ::1] array, Py_ssize_t i):
-    """A label's row of an array, which lives on; NULL where there is none."""
+    """A pointer to row i of an array; NULL if there is none."""
     return &array[i, 0] if array is not None and array.shape[1] else NULL
 
 
 cdef Block bind(stored, Py_ssize_t label, const double[::1] signs, const double[::1] shares):
-    """The block of a label out of `StoredProducts`, whose arrays stay where they are."""
+    """The block of one vector as pointers into the arrays of `StoredProducts`."""
     cdef const double[:, ::1] products = stored.products
     cdef const int64_t[::1] slots = stored.slots
     cdef int64_t[:, ::1] joined = stored.joined
@@ -318,7 +318,7 @@ cdef void flush(const Block* block, Label* label) noexcept nogil:
 
 
 cdef void forget(const Block* block, Label* label) noexcept nogil:
-    """theta <- 0; what the average has counted stays."""
+    """theta <- 0; the sums of the average are kept."""
     cdef Py_ssize_t i
     if block.acc != NULL:
         flush(block, label)
@@ -334,7 +334,7 @@ cdef void forget(const Block* block, Label* label) noexcept nogil:
 
 
 cdef double open_scale(const Block* block, Label* label, const Step* step) noexcept nogil:
-    """theta <- keep * theta; the step's size at the scale of t, which may be out of range."""
+    """theta <- keep * theta, and the step in units of t, which may be out of range."""
     cdef bint restarts = step.keep == 0.0 and label.started
     if restarts:
         forget(block, label)
@@ -346,7 +346,7 @@ cdef double open_scale(const Block* block, Label* label, const Step* step) noexc
 
 
 cdef void add_square(const Block* block, Label* label, Py_ssize_t j, double size) noexcept nogil:
-    """S once t has taken a step of that size."""
+    """Update S for a step of this size along row j."""
     cdef double norm2 = block.products[j * block.n_rows + j]
     cdef double total = size * (2.0 * block.scores[j] + size * norm2)
     cdef double slack_part = (block.slack * block.slack) * size * (
@@ -359,7 +359,7 @@ cdef void add_square(const Block* block, Label* label, Py_ssize_t j, double size
 
 cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double mass,
               int64_t trials, CorrectionLog log) except -1 nogil:
-    """Let the vector take the step by row j, the old vector counted first."""
+    """Count the old vector, and take the step along row j."""
     cdef Py_ssize_t l = block.label, slot = block.slots[j]
     cdef Label* label = space.labels + l
     cdef int32_t forgot = FORGET if step.keep == 0.0 and label.started else 0
@@ -388,7 +388,7 @@ cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double
 
 cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* order, Py_ssize_t n,
                int64_t trials, CorrectionLog log) except -1 nogil:
-    """The first row that is not 0 gives the direction to start from, where the rule has one."""
+    """If the rule requires it, start from the direction of the first nonzero row."""
     cdef Py_ssize_t i, j
     cdef Step step
     if not starts_from_first_row(rule) or space.labels[block.label].started:
@@ -403,7 +403,7 @@ cdef int start(Block* block, const Rule* rule, Space* space, const int64_t* orde
 
 cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int64_t trials,
                  CorrectionLog log) except -1 nogil:
-    """The rule's answer to a trial of row j that fired; `trials` were made before it."""
+    """Make the step of the rule for a trial of row j whose test fired; `trials` came before it."""
     cdef Py_ssize_t l = block.label
     cdef RowScale row = RowScale(0, 1.0, block.norms[j], 0.0)
     cdef double y = block.signs[j], mass
@@ -424,8 +424,8 @@ cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int
 
 cdef inline Py_ssize_t next_due(const Block* block, const Space* space, const int64_t* order,
                                 Py_ssize_t i, Py_ssize_t n) noexcept nogil:
-    """The next position from i whose row's test fires; n if there is none. Outputs are noted on
-    the way."""
+    """The next position from i whose test fires; n if there is none. The outputs on the way are
+    stored."""
     cdef Py_ssize_t j, due
     cdef double sigma = space.sigma[block.label], threshold = space.threshold[block.label]
     cdef double counted = unit(space, block.label)
@@ -455,24 +455,24 @@ cdef inline bint must_refresh(const Space* space, Py_ssize_t l, int64_t since) n
 
 
 def learn_label(stored, Py_ssize_t label, int64_t[::1] order, seed, Py_ssize_t n_passes):
-    """Passes over the rows of a block for one label, until one makes no correction.
+    """Run epochs over the rows of a block for one vector, until one makes no correction.
 
     Parameters
     ----------
     stored : StoredProducts
-        Counts no trials: ``stored.space.trials`` are those before the call.
+        The block. It does not count trials: ``stored.space.trials`` are those before the call.
     label : int
     order : ndarray of shape (n_trials,) or None
-        Row of each trial; None: as they come.
+        Row of each trial; None: the order of the rows.
     seed : int or None
-        Plus the number of passes before it, of the shuffling of the order before every pass but
-        the first; None: it stays.
+        The order is shuffled before every epoch except the first, with this seed plus the number of
+        epochs before; None: it is never shuffled.
     n_passes : int
 
     Returns
     -------
     tuple
-        As `End` has it.
+        The fields of `End` except `order`.
     """
     cdef FirstOrderSpace space = stored.space
     cdef FirstOrderRule rule = stored.rule

@@ -1,9 +1,10 @@
 """The kernel space: vectors as combinations of a support set, for p = 2.
 
-The vector of a label is ``theta = scale * sum_i t_i phi(x_i)`` over the rows that have corrected
-some label, which all labels share. A correction changes one t_i and the label's few numbers;
-``S = |sum_i t_i phi(x_i)|^2`` follows from the row's score. The average of the hypotheses is kept
-like the linear space's, ``Z t + acc``, an entry a row.
+A dual vector is ``theta = scale * sum_i t_i phi(x_i)``. The sum runs over the support set, which
+all vectors share and which has the rows that have corrected at least one vector. A correction
+changes one t_i and the vector's few numbers; ``S = |sum_i t_i phi(x_i)|^2`` follows from the score
+of the row. The sum of the hypotheses is ``Z t + acc`` as in the linear space, with one entry per
+support row.
 """
 
 from libc.math cimport INFINITY
@@ -25,13 +26,13 @@ from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
 )
 
-# In one array: their bytes can still be counted.
+# Largest number of elements of an array; its size in bytes must fit into an index.
 MOST_NUMBERS = sys.maxsize // 8
 
 cdef enum:
     WINDOW = 600  # 2**-WINDOW < S < 2**WINDOW
 
-# What a space is made with, and has counted.
+# Parameters and counters of a space, with the checks for a saved state.
 SCHEMA = {
     "n_labels": (integer, 1, MOST_NUMBERS),
     "n_features": (integer, 1, MOST_NUMBERS),
@@ -46,15 +47,15 @@ SCHEMA = {
 
 
 cdef class KernelState(FirstOrderSpace):
-    """The learned state of all labels, over one support set.
+    """The state of all vectors over one support set.
 
     Parameters
     ----------
     kernel : Kernel
     n_features, n_labels, bias, slack, averaged, normalized, log
-        As those of `LinearState`.
+        See `LinearState`.
     max_support : int or None
-        Rows that the support set may hold.
+        Largest number of rows in the support set; None: no limit.
     """
 
     cdef readonly object kernel, support, t, acc, origin, passed_over, max_support
@@ -112,7 +113,7 @@ cdef class KernelState(FirstOrderSpace):
 
     @property
     def multipliers(self):
-        """No rule with a kernel keeps any."""
+        """None: no rule that keeps multipliers is used with kernels."""
         return None
 
     @property
@@ -121,16 +122,16 @@ cdef class KernelState(FirstOrderSpace):
 
     @property
     def nbytes(self):
-        """Of the support set and its coefficients."""
+        """Bytes of the support set and its coefficients."""
         return self.support.nbytes + self.t.nbytes + self.acc.nbytes
 
     @property
     def free(self):
-        """Rows that there is still room for; infinity where they are not bounded."""
+        """Number of rows that the support set still has room for; infinity without a limit."""
         return INFINITY if self.max_support is None else self.max_support - len(self.support)
 
     def reserve(self, Py_ssize_t n_new):
-        """Have room for the coefficients of so many more rows, all 0."""
+        """Make room for the coefficients of n_new more rows, all 0."""
         cdef Py_ssize_t n = self.t.shape[1], needed = len(self.support) + n_new
         if needed <= n:
             return
@@ -140,19 +141,19 @@ cdef class KernelState(FirstOrderSpace):
             self.acc = np.concatenate([self.acc, more], axis=1)
 
     def adopt(self, points, rows, Py_ssize_t n_new, which, Py_ssize_t log_start):
-        """Let those of the n_new reserved rows into the support set that made corrections.
+        """Add those of the n_new reserved rows that made corrections to the support set.
 
         Parameters
         ----------
         points : Points
-            These rows, in the order of joining.
+            These rows, in the order in which they were first used.
         rows : ndarray of shape (n_joined,)
-            What they are called in `origin`.
+            Their numbers for `origin`.
         n_new : int
         which : ndarray of shape (n_joined,)
-            Which of the reserved ones they are.
+            Their indices among the reserved rows.
         log_start : int
-            Corrections logged before.
+            Number of corrections logged before the block.
         """
         cdef Py_ssize_t e, k = len(self.support), n_joined = len(which)
         cdef int64_t[::1] slots
@@ -170,22 +171,21 @@ cdef class KernelState(FirstOrderSpace):
             self.origin = np.concatenate([self.origin, rows])
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
-        """Keep the features from `first` on and let them be n_features; new ones are 0 in all
-        rows.
+        """Keep the features from `first` on and change their number to n_features.
 
-        Those that go must be 0 too.
+        New features are 0 in all rows, and removed features must be 0 too.
         """
         self.support.resize(self.n_features, n_features, first)
         self.n_features = n_features
 
     def save(self):
-        """What a block changes of the labels, for `restore`."""
+        """A copy of the state that a block changes, for `restore`."""
         n_logged = 0 if self.log is None else self.log.corrections.size()
         arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
         return n_logged, [array.copy() for array in arrays]
 
     def restore(self, saved):
-        """Take back what has happened since `save`."""
+        """Undo all changes since `save`."""
         n_logged, copies = saved
         arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
         for array, copied in zip(arrays, copies, strict=True):
@@ -194,7 +194,7 @@ cdef class KernelState(FirstOrderSpace):
             self.log.corrections.resize(<size_t> n_logged)
 
     def set_square(self, Py_ssize_t label, double square):
-        """Take ``|sum_i t_i phi(x_i)|^2``, worked out afresh."""
+        """Set the recomputed value of ``|sum_i t_i phi(x_i)|^2``."""
         self.labels["S"][label] = square, 0.0, 0.0
         self.per_label("S_peak")[label] = square
         squares = self.t[label] @ self.t[label]
@@ -202,7 +202,7 @@ cdef class KernelState(FirstOrderSpace):
         refit(&self.c, label, FREE)
 
     def rescale(self, Py_ssize_t label, int shift):
-        """``t <- 2**shift t``, theta unchanged."""
+        """``t <- 2**shift t``; theta does not change."""
         cdef Py_ssize_t e
         factor = 2.0 ** shift
         if self.c.averaged:
@@ -218,7 +218,7 @@ cdef class KernelState(FirstOrderSpace):
                     break
 
     def coefficients(self):
-        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
+        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
         n = self.n_support
         a, b = self.mixture()
         result = self.t[:, :n] * a[:, np.newaxis]
@@ -227,7 +227,7 @@ cdef class KernelState(FirstOrderSpace):
         return result
 
     def count_support(self):
-        """Rows that each label's hypothesis is made of, shape (n_labels,)."""
+        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
         if self.log is None:
             return np.count_nonzero(self.coefficients(), axis=1)
         entries = self.log.entries()

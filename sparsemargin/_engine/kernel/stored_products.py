@@ -1,4 +1,4 @@
-"""Trials by the stored products of rows with each other."""
+"""Trials with stored products of the rows."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.kernel.products import learn_label
 from sparsemargin._engine.rows.csr import OK, BadRow
 
-#: Bytes the matrix of dot products may take: up to 2,896 rows.
+#: Largest size of the matrix of dot products in bytes: 64 MiB, or 2,896 rows.
 MEMORY = 1 << 26
 
 
 class End(NamedTuple):
-    """What came of a label's passes."""
+    """The result of the epochs of one vector."""
 
     status: int
-    row: int  # of the block, that stopped them; -1: none did
+    row: int  # row of the block at which training stopped; -1: none
     passes: int
     converged: bool
-    passed_over: int  # trials that would have corrected had there been room for the row
-    order: np.ndarray | None  # of the last
+    passed_over: int  # trials skipped because the support set had no room
+    order: np.ndarray | None  # order of the last epoch
 
 
 class StoredProducts:
-    """Rows whose products with each other are stored, and what trials on them change.
+    """Rows whose products are stored, and the state that trials on them change.
 
     Parameters
     ----------
@@ -36,39 +36,39 @@ class StoredProducts:
     rule : FirstOrderRule
     task : Task
     products : ndarray of shape (n_rows, n_rows)
-        The soft margin's coordinates included.
+        The products, including those of the soft-margin coordinates.
     norms : ndarray of shape (n_rows,)
-        Their square roots on the diagonal.
+        Square roots of the diagonal.
     rows : slice or ndarray
-        Numbers of the rows in the task.
+        Indices of the rows in the task.
 
     Attributes
     ----------
     measured : ndarray of shape (n_rows,)
-        The norms where instances are divided by them, else ones.
+        The norms if instances are divided by them, else ones.
     slots : ndarray of shape (n_rows,), int64
-        Where the rows' coefficients are; -1: there is no room for the row.
+        Indices of the rows' coefficients; -1: there is no room for the row.
     n_slots : int
     t : ndarray of shape (n_labels, n_slots) or more
         Coefficients of the rows.
     acc : ndarray like it, or None
-        What the averages have besides.
+        Second part of the sums of the averages.
     scores : ndarray of shape (n_labels, n_rows)
-        ``sum_i t_i K(x_i, x)``, the soft margin's part included.
+        ``sum_i t_i K(x_i, x)``, including the soft margin.
     slack : float
-        The soft margin's coordinate, where S is kept without it.
+        Value of the soft-margin coordinate, if S does not include it.
     error : float
-        What rounding may have left of products of rows of norm 1.
+        Relative rounding error of products of rows of norm 1.
     error_of_bound : float
-        What it may take from the bound on margins, as norms are made of products.
+        Error of the bound on margins, because norms are computed from products.
     outputs : ndarray of shape (n_labels, n_rows) or None
-        Those before each row's trial.
+        Outputs before the trial of each row.
     joined : ndarray of shape (n_labels, n_rows), int64, or None
-        Trials before a row first moved; -1: it has not.
+        Number of trials before the first correction with a row; -1: there was none.
     outside : ndarray of shape (n_labels, any) or None
-        Scores of other rows, which a restart makes 0.
+        Scores of other rows, which a restart sets to 0.
     multipliers : ndarray of shape (n_rows, n_labels) or None
-        Where the rule keeps them.
+        The multipliers, if the rule keeps them.
     """
 
     acc = outputs = joined = outside = multipliers = None
@@ -83,29 +83,29 @@ class StoredProducts:
         self.error_of_bound = np.sqrt(self.error) * longest
 
     def signs_and_shares(self, label):
-        """Of each row for the label: -1.0 or 1.0, and what multiplies its steps."""
+        """Arrays of the sign of each row for one vector, and of the weight of its steps."""
         positive, shares = self.task.shares(label, self.space.n_labels, self.rows)
         # A zero row never corrects.
         return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
     @abstractmethod
     def refresh(self, label):
-        """Bring S, the scores and the scale of t of the label up to date."""
+        """Update S, the scores and the scale of t of one vector."""
 
     def learn(self, label, order, seed, n_passes):
-        """Passes for one label."""
+        """Run epochs for one vector."""
         order = None if order is None else order.copy()
         return End(*learn_label(self, label, order, seed, n_passes), order)
 
     def make_passes(self, order, seed, n_passes, n_threads):
-        """Passes for all labels that are learning; an `End` of each."""
+        """Run epochs for all active vectors; returns a dict from each to its `End`."""
         labels = np.flatnonzero(self.space.per_label("stopped") < 0)
         calls = [partial(self.learn, label, order, seed, n_passes) for label in labels]
         return dict(zip(labels, run_together(calls, n_threads), strict=True))
 
     def conclude(self, ends, order, n_trials):
-        """Count the trials, so many in a pass, and bring the order to that of the last; what
-        `Loop.run` returns."""
+        """Count n_trials trials per epoch, and copy the last order to `order`. Returns the result
+        of `Loop.run`."""
         if not ends:
             return False, 0, False
         longest = max(ends.values(), key=lambda end: end.passes)

@@ -1,4 +1,4 @@
-"""Rows as a kernel takes them, and the set of those that have made corrections."""
+"""Rows prepared for a kernel, and the support set of rows that made corrections."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from sparsemargin._engine.kernel.products import fill_dense
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered
 
-# Entries a growing column has room for at first.
+# Initial capacity of a growing column.
 _ROOM = 256
 
 
 class Points(NamedTuple):
-    """Rows made ready for a kernel.
+    """Rows prepared for a kernel.
 
     Attributes
     ----------
     matrix : ndarray of shape (n_points, n_columns), or Csr, or ndarray of shape (n_points,)
-        What the kernel computes with.
+        The data that the kernel is computed from.
     lengths : ndarray of shape (n_points,)
-        ``sqrt(K(x, x))``, the intercept's part included; 1 where it is not known.
+        ``sqrt(K(x, x))``, including the intercept; 1 if it is unknown.
     squares : ndarray of shape (n_points,)
-        What the kernel needs beside: ``gamma |x|^2``, say.
+        Additional numbers that depend on the kernel, such as ``gamma |x|^2``.
     measured : bool
         Whether the lengths are known.
     """
@@ -39,20 +39,20 @@ class Points(NamedTuple):
         return len(self.lengths)
 
     def part(self, start: int, stop: int) -> Points:
-        """Points start..stop-1, where they lie."""
+        """Points start..stop-1 as views."""
         is_sparse = isinstance(self.matrix, Csr)
         matrix = self.matrix.part(start, stop) if is_sparse else self.matrix[start:stop]
         return Points(matrix, self.lengths[start:stop], self.squares[start:stop], self.measured)
 
     def take(self, which: np.ndarray) -> Points:
-        """The points of these numbers."""
+        """The points at these indices."""
         is_sparse = isinstance(self.matrix, Csr)
         matrix = take_rows(self.matrix, which) if is_sparse else self.matrix[which]
         return Points(matrix, self.lengths[which], self.squares[which], self.measured)
 
 
 def take_rows(rows: Csr, which: np.ndarray) -> Csr:
-    """The rows of these numbers, with int64 indices."""
+    """The rows at these indices, with int64 column indices."""
     indptr, entries = gathered(rows.indptr, which, np.int64)
     indices = rows.indices[entries].astype(np.int64)
     return Csr(rows.data[entries], indices, indptr, rows.n_features)
@@ -61,7 +61,7 @@ def take_rows(rows: Csr, which: np.ndarray) -> Csr:
 def scaled_rows(
     rows: Csr, which: np.ndarray, scale: np.ndarray, n_columns: int, *, dense: bool
 ) -> Any:
-    """The rows of these numbers times their scale: in so many columns if dense, else as Csr."""
+    """The rows at these indices times their scale: an array of n_columns if dense, else a Csr."""
     if dense:
         out = np.zeros((len(which), n_columns), dtype=rows.data.dtype)
         fill_dense(out, rows.data, rows.indices, rows.indptr, which, scale)
@@ -72,13 +72,13 @@ def scaled_rows(
 
 
 class SupportSet:
-    """Points that have made corrections, in columns that grow at their end."""
+    """Points that have made corrections, stored in columns that grow."""
 
     def __init__(
         self, columns: dict[str, np.ndarray] | None = None, n_features: int = 0, *,
         is_sparse: bool = False,
     ) -> None:  # fmt: skip
-        self.columns = columns or {}  # with room for more
+        self.columns = columns or {}  # with spare capacity
         self.sizes = {name: len(column) for name, column in self.columns.items()}
         self.n_features, self.is_sparse = n_features, is_sparse
 
@@ -87,7 +87,7 @@ class SupportSet:
 
     @property
     def filled(self) -> dict[str, np.ndarray]:
-        """The columns without their room for more."""
+        """The columns without their spare capacity."""
         return {name: column[: self.sizes[name]] for name, column in self.columns.items()}
 
     @property
@@ -95,7 +95,7 @@ class SupportSet:
         return sum(column.nbytes for column in self.filled.values())
 
     def extend(self, points: Points) -> None:
-        """Take these points in, at the end."""
+        """Append these points."""
         matrix = points.matrix
         arrays = {"lengths": points.lengths, "squares": points.squares}
         if isinstance(matrix, Csr):
@@ -119,10 +119,10 @@ class SupportSet:
         self.columns[name], self.sizes[name] = column, size
 
     def resize(self, n_before: int, n_features: int, first: int) -> None:
-        """Keep the features from `first` on, of n_before, and let them be n_features; those before
-        feature 0 are new.
+        """Keep the features from `first` on, of n_before, and change their number to n_features;
+        with a negative `first`, new features are inserted in front.
 
-        Columns of a dense matrix beyond the features stay its last.
+        Columns of a dense matrix after the features stay its last ones.
         """
         self.n_features = n_features
         if self.is_sparse:
@@ -138,7 +138,7 @@ class SupportSet:
 
     @property
     def points(self) -> Points:
-        """All of them, where they lie: valid until more are taken in."""
+        """All points as views, which are valid until the set is extended."""
         if not self.columns:
             return Points(np.empty((0, 0)), np.empty(0), np.empty(0))
         filled = self.filled

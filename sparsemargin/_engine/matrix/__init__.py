@@ -1,1 +1,1 @@
-"""Perceptrons with a matrix of their mistakes: Higher-order and Second-order."""
+"""The Higher-order and Second-order Perceptrons, which keep a matrix built from mistakes."""

@@ -1,4 +1,4 @@
-"""What matrix Perceptrons share: a vector over a basis, its averages, counts and log."""
+"""Code shared by the matrix Perceptrons: vectors over a basis, averages, counts and mistakes."""
 
 from libc.stdint cimport int32_t, int64_t
 from libcpp.vector cimport vector
@@ -38,8 +38,8 @@ cdef extern from "matrix/sparse_products.hpp" namespace "sparsemargin" nogil:
         void combine(double* z, const double* factors) noexcept
 
 
-# A nonzero of a stored row is reached through its column: it costs about twice what an entry of
-# a contiguous matrix does.
+# Cost of a nonzero of a stored row, which is accessed through its column index, relative to an
+# entry of a contiguous matrix.
 cdef enum:
     COST_OF_COLUMN = 2
 
@@ -57,25 +57,25 @@ cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
     cdef double margin
-    cdef double share  # (1 - alpha) B of the thresholds' gamma_k = B / sqrt(k)
-    cdef double threshold  # of y w.x at the next trial, x of unit norm
-    cdef readonly int64_t most_updates  # after which the matrix changes no more; -1: any number
-    cdef int64_t room  # bytes the matrix may take
-    cdef readonly bint full  # whether the matrix would have changed, had there been room
+    cdef double share  # (1 - alpha) B, with thresholds gamma_k = B / sqrt(k)
+    cdef double threshold  # upper limit of y w.x at which the next trial corrects; x has norm 1
+    cdef readonly int64_t most_updates  # updates after which the matrix is fixed; -1: no limit
+    cdef int64_t room  # largest size of the matrix in bytes
+    cdef readonly bint full  # whether an update of the matrix was skipped for lack of room
     cdef readonly int64_t trials
     cdef readonly int64_t corrections
-    cdef readonly int64_t mistaken  # corrections, since it was made or read, of predictions
+    cdef readonly int64_t mistaken  # corrections of wrong predictions since the creation or loading
     cdef readonly int64_t updates  # corrections that changed the matrix
-    cdef readonly int64_t limit  # corrections after which learning stops; -1: none
-    cdef Average average  # Z: of the outer w, see `FeatureSpace`
-    cdef double common  # factor of w, whose entries are held without
-    cdef int64_t nonzero  # entries of v that are not 0
-    cdef tuple predictor  # what `hypothesis` gave, and when
+    cdef readonly int64_t limit  # corrections after which training stops; -1: no limit
+    cdef Average average  # Z: sum for the outer part of w, see `FeatureSpace`
+    cdef double common  # common factor of w, which its stored entries do not include
+    cdef int64_t nonzero  # number of nonzero entries of v
+    cdef tuple predictor  # cached result of `hypothesis`, with its trials and corrections
     cdef vector[int64_t] mistakes
-    # Over the basis.
+    # Vectors over the basis.
     cdef vector[double] w
     cdef vector[double] v
-    cdef vector[double] total  # sum of c_k unit_k w_k before the current vector
+    cdef vector[double] total  # sum of c_k unit_k w_k without the current vector
     cdef vector[double] matrix
     cdef vector[double] z  # scratch
     cdef int correct(self, double step, int64_t number) except -1 nogil
@@ -96,27 +96,27 @@ cdef class FeatureSpace(MatrixSpace):
     cdef readonly double p
     cdef Power power  # p
     cdef readonly Py_ssize_t n_coordinates
-    cdef readonly double bias  # value of the intercept's coordinate, the last one; 0: none
-    cdef int64_t primal_room  # bytes the n x n form may take, where that is not asked for
+    cdef readonly double bias  # value of the intercept's coordinate, which is the last one; 0: none
+    cdef int64_t primal_room  # largest size of the n x n form in bytes, unless the user requests it
     cdef bint automatic
     cdef readonly bint primal
-    cdef readonly object met  # of each coordinate its number among those met; 0: not met
-    cdef int32_t* numbers  # these
-    cdef readonly int32_t n_met  # numbers there are, the 0 among them
-    cdef StoredRows rows  # those the matrix is made of, while it is not n x n
-    cdef double diagonal  # what its diagonal begins with
-    # The row of the correction under way, of unit norm.
+    cdef readonly object met  # number of each coordinate among those seen; 0: not seen
+    cdef int32_t* numbers  # pointer to `met`
+    cdef readonly int32_t n_met  # count of the numbers in use, including 0
+    cdef StoredRows rows  # rows that the matrix is built from, until it is n x n
+    cdef double diagonal  # initial value of the matrix's diagonal
+    # The row of the current correction, with norm 1.
     cdef vector[double] x
     cdef vector[int32_t] columns
-    # Once the matrix changes no more, it is the identity for features that came later, those with
-    # numbers from `n_inner` on, the outer ones.
+    # After the matrix is fixed, it is the identity for features that are seen later. These outer
+    # features have the numbers from `n_inner` on.
     cdef bint settled
     cdef int32_t n_inner
     cdef Power minus_one  # p - 1
-    cdef double scale  # of v over the outer features
-    cdef Sum powers  # of |v / scale|**p over these
-    cdef double most_powers  # they have been since they were summed
-    # The outer part of the row; w there before.
+    cdef double scale  # scale of v over the outer features
+    cdef Sum powers  # sum of |v / scale|**p over the outer features
+    cdef double most_powers  # largest value of `powers` since it was last computed
+    # The outer part of the row, and the previous values of w there.
     cdef vector[double] outer_x
     cdef vector[int32_t] outer
     cdef vector[double] outer_w
@@ -147,14 +147,14 @@ cdef class FeatureSpace(MatrixSpace):
 
 cdef class DualSpace(MatrixSpace):
     cdef double length  # w.v
-    cdef vector[int64_t] slot_of  # the rows mistaken so far, in the support set
-    # The matrix is its lower triangle, row after row. Which of the rows its columns are:
+    cdef vector[int64_t] slot_of  # slots of the rows mistaken so far, in the support set
+    # The matrix is stored as its lower triangle, row by row. Its columns belong to these rows:
     cdef vector[int64_t] columns
-    # Of the correction under way: the row, its products with all of these, and w's with it.
+    # State of the current correction: the row, its products with all of these, and with w.
     cdef int64_t row
     cdef const double* products
     cdef double output
-    cdef vector[double] x  # those with the columns
+    cdef vector[double] x  # products with the columns
     cdef int64_t add_row(self, int64_t slot) except -1 nogil
     cdef int look_up(self) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil

@@ -1,9 +1,9 @@
-"""What matrix Perceptrons share: a vector over a basis, its averages and counts.
+"""Code shared by the matrix Perceptrons: vectors over a basis, averages and counts.
 
-The basis is made of what mistakes have brought. `FeatureSpace` numbers features in the order in
-which mistaken rows bring them: what a mistake works on is then short and contiguous, however many
-columns X has. In `DualSpace` all vectors are combinations of the rows mistaken, each divided by its
-length in feature space: what is needed of a row is its products with these.
+The basis depends on the mistakes. `FeatureSpace` numbers the features in the order in which
+mistaken rows contain them, so that the data of a mistake is short and contiguous for any number of
+columns of X. In `DualSpace` all vectors are combinations of the mistaken rows, each divided by its
+length in feature space; only the products of a row with these are needed.
 """
 
 from libc.math cimport INFINITY, copysign, fabs, ilogb, ldexp, sqrt
@@ -33,14 +33,14 @@ from sparsemargin._engine.state import (
 
 
 cdef class Record:
-    """A state that is written, or read: what a field is called and must be is said once."""
+    """A state that is written or read, so that the name and check of each field occur only once."""
 
     def __init__(self, state=None):
         self.writing = state is None
         self.fields = {} if state is None else state
 
     def field(self, name, value, check, *limits):
-        """The value, that is written; or the one read, which `check` of state.py looks at."""
+        """Write the value and return it, or read a value with a check of state.py."""
         if not self.writing:
             return check(self.fields, name, *limits)
         self.fields[name] = value
@@ -48,7 +48,7 @@ cdef class Record:
 
 
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1:
-    """Of that length; None: of any."""
+    """Write or read a vector of that length; None: of any length."""
     if record.writing:
         record.fields[name] = copied(values)
         return OK
@@ -62,7 +62,7 @@ cdef int values_field(Record record, name, Values& values, length) except -1:
 
 
 cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
-    """Of rows over the features met, numbered from 1 to n_columns - 1."""
+    """Write or read rows over the features seen, which are numbered from 1 to n_columns - 1."""
     if record.writing:
         record.fields[name] = {}
     cdef Record inner = Record(part(record.fields, name))
@@ -76,19 +76,19 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1:
 
 
 cdef class MatrixSpace:
-    """One label's vector over a basis, and what a matrix Perceptron keeps beside it.
+    """One vector over a basis, and the state that every matrix Perceptron keeps with it.
 
     Parameters
     ----------
     averaged : bool
         Whether the sum of the hypotheses is kept.
     share, margin : float
-        A trial corrects where ``y w.x`` is at most ``share / sqrt(k) * sqrt(w.v)``, k - 1
-        corrections having been made, or at most the margin.
+        A trial corrects if ``y w.x`` is at most the margin, or at most
+        ``share / sqrt(k) * sqrt(w.v)`` after k - 1 corrections.
     most_updates : int or None
-        Corrections that may change the matrix; None: any number.
+        Number of corrections that may change the matrix; None: no limit.
     room : int
-        Bytes the matrix may take.
+        Largest size of the matrix in bytes.
     """
 
     def __init__(self, **settings):
@@ -106,19 +106,19 @@ cdef class MatrixSpace:
         self.set_threshold()
         self.predictor = None
 
-    # -------------------------------------------------------------------------------- learning
+    # -------------------------------------------------------------------------------- training
 
     cdef int move(self, double step) except -1 nogil:
-        """v <- v + step * x, the matrix with it, and w as it then is."""
+        """v <- v + step * x, with the matrix and w updated."""
 
     cdef int correct(self, double step, int64_t number) except -1 nogil:
-        """A correction on the row at hand, called by that number."""
+        """Make a correction with the current row, whose number is `number`."""
         cdef double before = self.common
         self.count_current()
         self.average.begin = self.trials
         self.move(step)
         if self.nonzero == 0:
-            # Rounding has left something of w, whose direction would tell.
+            # The rest of w is a rounding error, whose direction is meaningless.
             fill(self.w.begin(), self.w.end(), 0.0)
         self.count_move(before)
         self.corrections += 1
@@ -134,24 +134,24 @@ cdef class MatrixSpace:
         self.threshold = max(self.margin, self.share / sqrt(self.corrections + 1.0) * length)
 
     cdef bint meet(self, double signed_output) noexcept nogil:
-        """Whether a trial corrects whose ``y w.x`` that is."""
+        """Return whether a trial with this ``y w.x`` is corrected."""
         if signed_output > self.threshold:
             return False
         self.mistaken += not signed_output > 0.0
         return True
 
     cdef void count_current(self) noexcept nogil:
-        """Let the total take in the current vector for the trials it has lasted."""
+        """Add the current vector to the total, for the trials it has been used."""
         if self.averaged and self.trials > self.average.begin:
             add_multiple(self.total.data(), self.w.data(),
                          (self.trials - self.average.begin) * self.common, self.total.size())
 
     cdef void count_move(self, double before) noexcept nogil:
-        """Let the total know what has moved of vectors that it has not taken in; `common`
-        was `before`."""
+        """Correct the total for the changed part of vectors that it does not include yet. The
+        previous value of `common` was `before`."""
 
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil:
-        """Whether a correction may make the matrix as large as that."""
+        """Return whether a correction may extend the matrix to this size."""
         if 0 <= self.most_updates <= self.updates:
             return False
         self.full = self.full or n_bytes > self.room
@@ -160,40 +160,40 @@ cdef class MatrixSpace:
     # ----------------------------------------------------------------------------- for Python
 
     def resume(self, max_corrections=None):
-        """Learn on, up to that many corrections since the first."""
+        """Continue training, up to `max_corrections` corrections in all."""
         self.limit = -1 if max_corrections is None else max_corrections
         self.bound_mistakes()
 
     cdef int bound_mistakes(self) except -1:
-        """Where the matrix is bounded, keep as few of the mistakes."""
+        """If updates of the matrix are limited, drop the mistakes beyond that number."""
         self.mistakes.resize(self.n_mistakes_kept())
         return OK
 
     cdef int64_t n_mistakes_kept(self) noexcept:
-        """Mistakes whose rows stay known."""
+        """Number of mistakes whose rows are kept."""
         return self.corrections if self.most_updates < 0 else min(self.corrections, self.most_updates)
 
     def count_trials(self, int64_t n):
-        """Count n more trials that made no correction."""
+        """Count n more trials without a correction."""
         self.trials += n
 
     @property
     def mistaken_rows(self):
-        """Number of each mistake's row, of the first `most_updates` where these are bounded."""
+        """Row number of each mistake, up to the limit of `most_updates`."""
         return copied(self.mistakes)[:self.n_mistakes_kept()]
 
     def mistaken_since(self, int64_t corrections):
-        """Those of the call under way, or of the last, so many corrections having been made
-        before."""
+        """Row numbers of the mistakes in the last call, before which there had been `corrections`
+        corrections."""
         return copied(self.mistakes)[self.mistakes.size() - (self.corrections - corrections):]
 
     def sum_of_hypotheses(self):
-        """Each as often as it lasted, over the basis."""
+        """Sum of the hypotheses over all trials, over the basis."""
         times = (self.trials - self.average.begin) * self.common
         return copied(self.total) + times * copied(self.w)
 
     def hypothesis(self):
-        """The vector that predicts, over the basis; the same array until the next trial."""
+        """The vector used for prediction, over the basis; the same array until the next trial."""
         made = self.trials, self.corrections
         if self.predictor is None or self.predictor[0] != made:
             vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
@@ -231,8 +231,8 @@ cdef class MatrixSpace:
         self.average.begin = record.field("begin", self.average.begin, integer, 0, self.trials)
 
     cdef record_vectors(self, Record record, n, n_total):
-        """Those over a basis of n, the total being of n_total where nothing is averaged; and what
-        there is of each correction."""
+        """Write or read the vectors over a basis of size n, and the mistakes. Without averaging,
+        `total` has the size n_total."""
         vector_field(record, "w", self.w, n)
         vector_field(record, "v", self.v, n)
         vector_field(record, "total", self.total, n if self.averaged else n_total)
@@ -247,7 +247,7 @@ include "features.pxi"
 
 cdef void multiply_symmetric(const double* triangle, const double* x, double* out,
                              Py_ssize_t n) noexcept nogil:
-    """out <- M x, M being symmetric, its lower triangle row after row."""
+    """out <- M x for a symmetric M, given by its lower triangle row by row."""
     cdef Py_ssize_t i
     cdef const double* row = triangle
     for i in range(n):
@@ -257,10 +257,10 @@ cdef void multiply_symmetric(const double* triangle, const double* x, double* ou
 
 
 cdef class DualSpace(MatrixSpace):
-    """A space over the rows mistaken: in dual variables, which any kernel will do for."""
+    """A space over the mistaken rows in dual variables, which works with any kernel."""
 
     cdef int64_t add_row(self, int64_t slot) except -1 nogil:
-        """Let the row of a slot be one of the label's; which it is."""
+        """Add the row of a slot to the rows of this vector, and return its index."""
         self.slot_of.push_back(slot)
         self.w.push_back(0.0)
         self.v.push_back(0.0)
@@ -269,7 +269,7 @@ cdef class DualSpace(MatrixSpace):
         return self.slot_of.size() - 1
 
     cdef int look_up(self) except -1 nogil:
-        """x <- products of the row at hand with the columns."""
+        """x <- products of the current row with the columns."""
         cdef size_t j, k = self.columns.size()
         self.x.resize(k)
         self.z.resize(k)
@@ -293,12 +293,12 @@ cdef class DualSpace(MatrixSpace):
         self.w[self.row] += size
 
     cdef bint may_grow(self) noexcept nogil:
-        """Whether a correction may make the matrix larger by a column."""
+        """Return whether a correction may add a column to the matrix."""
         cdef size_t k = self.columns.size() + 1
         return self.may_update(4 * k * (k + 1))
 
     cdef int take_column(self) except -1 nogil:
-        """Let the row at hand be the next column, the matrix having its entries."""
+        """Make the current row the next column; the matrix already has its entries."""
         self.updates += 1
         self.columns.push_back(self.row)
         return OK
@@ -309,7 +309,7 @@ cdef class DualSpace(MatrixSpace):
     # ----------------------------------------------------------------------------- for Python
 
     def renumber(self, int64_t base, const int64_t[::1] slots):
-        """Give rows that were at base + i their slots in the support set."""
+        """Replace the provisional slots base + i of new rows by their slots in the support set."""
         cdef Py_ssize_t j = self.slot_of.size()
         while j > 0 and self.slot_of[j - 1] >= base:
             j -= 1
@@ -317,12 +317,12 @@ cdef class DualSpace(MatrixSpace):
 
     @property
     def slots(self):
-        """Of the rows mistaken so far, in the support set."""
+        """Slots of the mistaken rows in the support set."""
         return copied(self.slot_of)
 
     @property
     def n_support(self):
-        """Rows that the hypothesis is made of."""
+        """Number of rows with nonzero coefficients in the hypothesis."""
         return int(np.count_nonzero(self.hypothesis()))
 
     @property
@@ -347,25 +347,25 @@ cdef class DualSpace(MatrixSpace):
 def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1] square,
                    const double[::1] steps, int64_t[::1] which, const int64_t[::1] numbers,
                    int64_t base):
-    """Trials of a block of rows, known by their products.
+    """Make trials on a block of rows, given their products.
 
     Parameters
     ----------
     products : ndarray of shape (n_rows, n_support + n_rows)
-        With the label's n_support rows; filled up as more rows become the label's.
+        Products with the vector's n_support rows, with room for new rows of the vector.
     square : ndarray of shape (n_rows, n_rows)
-        Products with each other.
+        Products of the rows of the block.
     steps, numbers : ndarray of shape (n_rows,)
-        As those of `learn_rows`.
+        See `learn_rows`.
     which : ndarray of shape (n_rows,)
-        Which of the label's rows each is, -1 for none; brought up to date.
+        Index of each row among the vector's rows, -1: none; updated.
     base : int
-        Row i of the block, where it is a new one of the label's, gets slot base + i.
+        Row i of the block gets the slot base + i if it is new.
 
     Returns
     -------
     products : float
-        About how many multiplications they took.
+        Approximate number of multiplications.
     """
     cdef Py_ssize_t i, e, n_rows = square.shape[0]
     cdef double cost = 0.0

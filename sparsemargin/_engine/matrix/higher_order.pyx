@@ -1,18 +1,17 @@
-"""The Higher-order Perceptron's updates.
+"""The updates of the Higher-order Perceptron.
 
-Over the features met, ``w_k = B_k^T link_p(u_k)`` with ``u_k = B_k v_k`` and B a product of
-``I - rho_i x_i G_i^T``, one factor a mistake, ``G = link_p(x)``. Since
+Over the features seen, ``w_k = B_k^T link_p(u_k)`` with ``u_k = B_k v_k``. B is a product of
+``I - rho_i x_i G_i^T``, one factor per mistake, with ``G = link_p(x)``. Since
 ``B_k = B_{k-1} (I - rho x G^T)``,
 
-    u_k = u_{k-1} + r B_{k-1} x,    r = step (1 - rho) - rho G.v_{k-1},
+    u_k = u_{k-1} + r B_{k-1} x,    r = step (1 - rho) - rho G.v_{k-1}.
 
-and products with B and B^T run through the factors, each of which touches the features of one
-row. Where the factors have come to hold more than a matrix over the features would, B itself is
-kept.
+Products with B and B^T apply the factors one by one, each of which affects the features of one
+row. When the factors have more entries than a matrix over the features, B itself is computed.
 
-In dual variables, with ``A = B^T B = I + sum_ij D_ij x_i x_j^T``, a mistake on x of unit length
-makes of ``w = A v`` ``(I - rho x x^T) (w + r A x)``, and of D a matrix larger by the row
-``-rho D X^T x`` and the number ``rho^2 x.A x - 2 rho`` on the diagonal.
+In dual variables, with ``A = B^T B = I + sum_ij D_ij x_i x_j^T``, a mistake on an x of length 1
+changes ``w = A v`` to ``(I - rho x x^T) (w + r A x)``. D gets another row, ``-rho D X^T x``, with
+``rho^2 x.A x - 2 rho`` on the diagonal.
 """
 
 from libc.math cimport copysign, fabs, pow
@@ -41,7 +40,8 @@ cdef double peak_of(const vector[double]& u) noexcept nogil:
 
 cdef double raise_all(const Power* power, const vector[double]& u, double scale,
                       vector[double]& w) noexcept nogil:
-    """w <- sign(u) |u / scale|**(p - 1), `power` being p - 1; the sum of |u / scale|**p."""
+    """w <- sign(u) |u / scale|**(p - 1), with p - 1 in `power`; returns the sum of |u /
+    scale|**p."""
     cdef double block[BLOCK]
     cdef const double* part
     cdef double total = 0.0
@@ -59,7 +59,7 @@ cdef double raise_all(const Power* power, const vector[double]& u, double scale,
 
 
 cdef void apply_link(const Power* power, const vector[double]& u, vector[double]& w) noexcept nogil:
-    """w <- link_p(u), `power` being p - 1; 0 where u is 0."""
+    """w <- link_p(u), with p - 1 in `power`; 0 where u is 0."""
     cdef double peak, total, factor, p = power.exponent + 1.0
     cdef Py_ssize_t j, size = u.size()
     if p == 2.0:
@@ -83,16 +83,16 @@ cdef class HigherOrderSpace(FeatureSpace):
     c : float
         ``rho_k = c / k``.
     sparse_updates : bool
-        Whether rho is 0 where ``y G.v < 0``.
+        Whether rho is 0 if ``y G.v < 0``.
     **settings
-        Those of `FeatureSpace`.
+        Parameters of `FeatureSpace`.
     """
 
     cdef double c
     cdef bint sparse_updates
     cdef vector[double] rates
-    cdef Values links  # G of the stored rows; for p = 2 these themselves do
-    cdef vector[double] u  # B v; for p = 2 only where B is laid out
+    cdef Values links  # G of the stored rows; empty for p = 2, where G is the row
+    cdef vector[double] u  # B v; for p = 2 only after `lay_out`
     cdef vector[double] g
 
     def open(self, *, double c, bint sparse_updates, **settings):
@@ -138,7 +138,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         return OK
 
     cdef double rate(self, double agreement) noexcept nogil:
-        """rho of this mistake; `agreement` has the sign of ``y G.v``."""
+        """rho of the current mistake; `agreement` has the sign of ``y G.v``."""
         cdef int64_t grown = 0
         if not self.primal:
             grown = (self.rows.values.n_bytes() + self.links.n_bytes()
@@ -148,7 +148,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         return self.c / (self.corrections + 1) if self.may_update(grown) else 0.0
 
     cdef int take_factor(self, double rate) except -1 nogil:
-        """B <- B (I - rate x G^T), z being B x."""
+        """B <- B (I - rate x G^T); z has B x."""
         cdef size_t j
         self.updates += 1
         if self.primal:
@@ -175,7 +175,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         return OK
 
     cdef void apply_link(self, vector[double]& g) noexcept nogil:
-        """g <- link_p(u), as w is held."""
+        """g <- link_p(u), without the factor `common`."""
         cdef double total
         if not self.settled or self.p == 2.0:
             apply_link(&self.minus_one, self.u, g)
@@ -194,7 +194,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         return &self.rows.values if self.p == 2.0 else &self.links
 
     cdef void apply_factors(self) noexcept nogil:
-        """z <- B x; for p = 2, where w can do without u, B^T B x."""
+        """z <- B x; for p = 2, where w does not need u, z <- B^T B x."""
         fill(self.z.begin(), self.z.end(), 0.0)
         add_sparse(self.z.data(), 1.0, self.x.data(), self.columns.data(), self.columns.size())
         self.rows.apply(self.z.data(), self.stored_links()[0], self.rates)
@@ -206,7 +206,7 @@ cdef class HigherOrderSpace(FeatureSpace):
             return <double> self.n_inner * (self.n_inner + 2 * self.columns.size())
         return 4.0 * (self.rows.n_entries() + self.n_inner)
 
-    # ----------------------------------------------------------------------- B column by column
+    # ----------------------------------------------------------------------- B stored by columns
 
     cdef void multiply(self, const vector[double]& x, const vector[int32_t]& columns) noexcept nogil:
         """z <- B x."""
@@ -251,9 +251,9 @@ cdef class HigherOrderDual(DualSpace):
     Parameters
     ----------
     c, sparse_updates
-        As those of `HigherOrderSpace`.
+        See `HigherOrderSpace`.
     **settings
-        Those of `DualSpace`.
+        Parameters of `DualSpace`.
     """
 
     cdef double c
@@ -287,7 +287,7 @@ cdef class HigherOrderDual(DualSpace):
         return OK
 
     cdef double rate(self, double agreement) noexcept nogil:
-        """rho of this mistake; `agreement` has the sign of ``y x.v``."""
+        """rho of the current mistake; `agreement` has the sign of ``y x.v``."""
         if self.c == 0.0 or (self.sparse_updates and agreement < 0.0) or not self.may_grow():
             return 0.0
         return self.c / (self.corrections + 1)

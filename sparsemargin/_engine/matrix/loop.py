@@ -1,4 +1,4 @@
-"""Passes over rows for the spaces of matrix Perceptrons."""
+"""Epochs over rows for the matrix Perceptrons."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from sparsemargin._engine.kernel.outputs import unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
 from sparsemargin._engine.messages import warn_user
 
-# Seconds that a pass must be expected to take for a warning, and after which that is first asked.
+# Predicted seconds of an epoch that justify a warning, and seconds before the first prediction.
 _LONG = 90.0
 _SOON = 3.0
 
 
 class Forecast:
-    """A warning, once, that a pass will take minutes as its mistakes get dearer.
+    """Warns once if an epoch is expected to take minutes.
 
-    A mistake of a matrix Perceptron costs at least in proportion to those that changed the matrix
-    before, so that k of them take time in proportion to their square.
+    The cost of a mistake grows at least in proportion to the number of earlier updates of the
+    matrix. Therefore k mistakes take time in proportion to k**2.
     """
 
     def __init__(self, space: Any):
         self.space, self.told = space, False
 
     def begin(self) -> None:
-        """A pass begins."""
+        """Start measuring an epoch."""
         self.started, self.first = time.perf_counter(), self._updates()
 
     def tell(self, part: float) -> None:
-        """Warn, if there is reason to, once that part of the pass has been made."""
+        """Warn if necessary, after this part of the epoch."""
         took = time.perf_counter() - self.started
         if self.told or took < _SOON:
             return
@@ -56,7 +56,8 @@ class Forecast:
             )
 
     def _updates(self) -> np.ndarray:
-        """Of each label; none where an n x n matrix makes all mistakes cost the same."""
+        """Updates of each vector's matrix; 0 for an n x n matrix, where all mistakes cost the
+        same."""
         return np.array(
             [0.0 if getattr(space, "primal", False) else space.updates
              for space in self.space.spaces]
@@ -64,7 +65,7 @@ class Forecast:
 
 
 class MatrixLoop(SpanLoop):
-    """Base of the loops, over checked rows; every label makes its trials one by one.
+    """Base class of the loops over checked rows; every vector makes its trials one by one.
 
     Parameters
     ----------
@@ -72,7 +73,7 @@ class MatrixLoop(SpanLoop):
     task : Task
     """
 
-    # Trials of the first span; those of a span at most; multiplications in one.
+    # Number of trials in the first span; limits of the trials and multiplications in a span.
     first_span: int
     longest_span: int
     products_per_span: int
@@ -81,20 +82,20 @@ class MatrixLoop(SpanLoop):
         super().__init__(space, task)
         self.span = self.first_span
         self.first_mistaken = int(space.per_label("mistaken")[0])
-        # Bounded matrices do not grow.
+        # A forecast is not needed if the number of updates is limited.
         self.forecast = Forecast(space) if space.spaces[0].most_updates < 0 else None
 
     @property
     def mistakes(self) -> int | None:
-        """As that of `LinearLoop`; of a lone label only."""
+        """See `LinearLoop`; None for more than one vector."""
         if self.space.n_labels > 1:
             return None
         return int(self.space.per_label("mistaken")[0]) - self.first_mistaken
 
     @abstractmethod
     def _learn(self, which: np.ndarray) -> float:
-        """Let all labels make trials on these rows, or none of them; about how many multiplications
-        they took."""
+        """Make trials of all vectors on these rows, and return the approximate number of
+        multiplications. Ctrl-C cannot leave the vectors with different numbers of trials."""
 
     def run_span(self, order, start, stop, end, check):
         if self.forecast is not None and start == 0:
@@ -103,15 +104,15 @@ class MatrixLoop(SpanLoop):
         products = self._learn(which)
         if self.forecast is not None:
             self.forecast.tell(stop / end)
-        # Mistakes get dearer as they get more, but not by more than the rows double. By counts
-        # alone, so that a fit can be repeated to the bit.
+        # Mistakes become more expensive, so the next span at most doubles. Its length depends only
+        # on counts, so that a fit is reproducible.
         fitting = int((stop - start) * self.products_per_span / max(products, 1.0))
         self.span = max(1, min(fitting, 2 * (stop - start), self.longest_span))
         return not self.space.exhausted().all()
 
 
 class FeatureLoop(MatrixLoop):
-    """The loop over the features met."""
+    """The training loop over the features seen."""
 
     first_span = 64
     longest_span = 1 << 62
@@ -128,21 +129,21 @@ class FeatureLoop(MatrixLoop):
             return learn_rows(space, self.task.rows, which, steps, numbers, of_label)
 
         if self.space.n_labels == 1:
-            return learn_label(0)  # Ctrl-C is heard within
+            return learn_label(0)  # Ctrl-C is handled inside
         calls = [partial(learn_label, label) for label in range(self.space.n_labels)]
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))
 
 
 class DualLoop(MatrixLoop):
-    """The loop in dual variables.
+    """The training loop in dual variables.
 
-    The kernel of a block of rows with the support set and with each other is worked out once for
-    all labels. The task's `row_state` has the slots of its rows in that set.
+    The kernel of a block of rows with the support set and with each other is computed once for all
+    vectors. `row_state` of the task has the slots of its rows in the support set.
     """
 
     first_span = longest_span = BLOCK
-    products_per_span = 1 << 29  # some 0.3 s
+    products_per_span = 1 << 29  # about 0.3 s
 
     def __init__(self, space: Any, task: Task):
         super().__init__(space, task)
@@ -158,13 +159,13 @@ class DualLoop(MatrixLoop):
 
 
 class _Block:
-    """A block of rows, and their products with all that may matter to them."""
+    """A block of rows with their products, from which all vectors are trained."""
 
     def __init__(self, loop: DualLoop, rows: np.ndarray):
         task, space = loop.task, loop.space
         self.spaces, self.base = space.spaces, space.n_support
         self.rows, self.numbers = rows, rows + space.first_row_of(task)
-        # In a fit, mistakes are told as rows of its X.
+        # In a fit, mistakes are reported as row numbers of its X.
         self.mistakes = self.numbers if task.first_row is None else rows
         self.points = space.kernel.points(task.rows, rows)
         self.square, _ = space.kernel.square(self.points)
@@ -180,14 +181,14 @@ class _Block:
         self.which = [self._which(label) for label in range(space.n_labels)]
 
     def _which(self, label: int) -> np.ndarray:
-        """Which of the label's rows each is; -1 for none."""
+        """Index of each row among the rows of one vector; -1: none."""
         slots = self.spaces[label].slots
         which = np.full(self.base + 1, -1, dtype=np.int64)
         which[slots] = np.arange(len(slots))
         return which[self.slots]
 
     def learn(self, label: int) -> float:
-        """Let a label make its trials; about how many multiplications they took."""
+        """Make the trials of one vector; return the approximate number of multiplications."""
         space, n = self.spaces[label], len(self.rows)
         slots = space.slots
         products = np.empty((n, len(slots) + n))
@@ -198,7 +199,7 @@ class _Block:
         )  # fmt: skip
 
     def close(self, loop: DualLoop) -> None:
-        """Let the new rows that labels have taken into the support set."""
+        """Add the rows that vectors have newly used to the support set."""
         joining = np.flatnonzero((self.slots < 0) & (np.max(self.which, axis=0) >= 0))
         self.slots[joining] = self.base + np.arange(len(joining))
         loop.slots[self.rows] = self.slots

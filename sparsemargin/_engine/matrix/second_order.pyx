@@ -1,9 +1,9 @@
-"""The Second-order Perceptron's updates.
+"""The updates of the Second-order Perceptron.
 
-With ``v = S beta``, ``w = (a I + S S^T)^-1 v`` is ``S alpha``, ``alpha = (a I + S^T S)^-1 beta``.
-The Cholesky factor L of that k x k matrix grows by a row a mistake. Over the features met, where L
-and S have come to cost more than an n x n matrix would, the factor of ``a I + S S^T`` is kept, and
-updated by one row a mistake.
+With ``v = S beta``, ``w = (a I + S S^T)^-1 v`` equals ``S alpha`` with
+``alpha = (a I + S^T S)^-1 beta``. The Cholesky factor L of that k x k matrix grows by one row per
+mistake. Over the features seen, when L and S cost more than an n x n matrix, the factor of
+``a I + S S^T`` is computed instead, and updated with one row per mistake.
 """
 
 from libc.math cimport hypot, sqrt
@@ -21,7 +21,7 @@ from sparsemargin._engine.state import require
 
 
 cdef void solve_forward(const double* factor, double* z, Py_ssize_t k) noexcept nogil:
-    """z <- L^-1 z, L being a lower triangle, row after row."""
+    """z <- L^-1 z; L is given as a lower triangle, row by row."""
     cdef Py_ssize_t i
     cdef const double* row = factor
     for i in range(k):
@@ -41,11 +41,10 @@ cdef void solve_backward(const double* factor, double* z, Py_ssize_t k) noexcept
 
 cdef int grow(vector[double]& factor, vector[double]& forward, vector[double]& z, double a,
               double square, double step) except -1 nogil:
-    """Let S take in a row and v move by step times it, z being L^-1 S^T x, and x.x given; z becomes
-    alpha."""
+    """Add a row to S, and step times it to v, given x.x and z = L^-1 S^T x. z becomes alpha."""
     cdef Py_ssize_t k = forward.size()
     cdef double along = dot(z.data(), forward.data(), k)
-    # Of rows that depend on each other rounding may leave less than nothing.
+    # For linearly dependent rows, rounding errors may make the difference negative.
     cdef double pivot = sqrt(a + max(square - dot(z.data(), z.data(), k), 0.0))
     factor.insert(factor.end(), z.begin(), z.begin() + k)
     factor.push_back(pivot)
@@ -56,17 +55,17 @@ cdef int grow(vector[double]& factor, vector[double]& forward, vector[double]& z
 
 
 cdef class SecondOrderSpace(FeatureSpace):
-    """SO(a): Cesa-Bianchi, Conconi & Gentile (2005), Figure 3.1, the instance at hand left out.
+    """SO(a): Cesa-Bianchi, Conconi & Gentile (2005), Figure 3.1, without the current instance.
 
     Parameters
     ----------
     a : float
     **settings
-        Those of `FeatureSpace`, p being 2.
+        Parameters of `FeatureSpace`; p is 2.
     """
 
     cdef double a
-    cdef vector[double] factor  # L, row after row
+    cdef vector[double] factor  # L, row by row
     cdef vector[double] forward  # L^-1 beta
     cdef vector[double] solved
 
@@ -106,7 +105,7 @@ cdef class SecondOrderSpace(FeatureSpace):
             fill(self.w.begin(), self.w.end(), 0.0)
             self.rows.combine(self.w.data(), self.solved.data())
             return OK
-        # S stays: w moves by step times (a I + S S^T)^-1 x.
+        # S is fixed: w changes by step times (a I + S S^T)^-1 x.
         solve_backward(self.factor.data(), self.solved.data(), k)
         for i in range(k):
             self.solved[i] = -self.solved[i]
@@ -122,11 +121,11 @@ cdef class SecondOrderSpace(FeatureSpace):
     # -------------------------------------------------------------------------- the n x n form
 
     cdef double* from_diagonal(self, int32_t number) noexcept nogil:
-        """Row of the upper triangular R, ``R^T R = a I + S S^T``, from its diagonal on."""
+        """Row of the upper triangular R, ``R^T R = a I + S S^T``, starting at its diagonal."""
         return self.column(number) + number
 
     cdef void rotate_in(self, double* x) noexcept nogil:
-        """R^T R <- R^T R + x x^T by plane rotations; x is used up."""
+        """R^T R <- R^T R + x x^T by plane rotations; x is overwritten."""
         cdef int32_t i
         cdef double length
         cdef double* row
@@ -178,11 +177,11 @@ cdef class SecondOrderDual(DualSpace):
     ----------
     a : float
     **settings
-        Those of `DualSpace`.
+        Parameters of `DualSpace`.
     """
 
     cdef double a
-    cdef vector[double] forward  # L^-1 beta, v being S beta
+    cdef vector[double] forward  # L^-1 beta, with v = S beta
 
     def open(self, *, double a, **settings):
         super().open(**settings)
@@ -196,7 +195,7 @@ cdef class SecondOrderDual(DualSpace):
         self.look_up()
         self.z.assign(self.x.begin(), self.x.end())
         solve_forward(self.matrix.data(), self.z.data(), k)
-        # x.(a I + S S^T)^-1 x, and what w.x becomes.
+        # x.(a I + S S^T)^-1 x, and the new w.x.
         curve = max(1.0 - dot(self.z.data(), self.z.data(), k), 0.0) / self.a
         moved = self.output + step * curve
         self.length += step * (self.output + moved) - (moved * moved / (1.0 + curve) if grows
@@ -208,7 +207,7 @@ cdef class SecondOrderDual(DualSpace):
             fill(self.w.begin(), self.w.end(), 0.0)
             self.shift(0.0)
             return OK
-        # S stays: w moves by step / a times x - S (a I + S^T S)^-1 S^T x.
+        # S is fixed: w changes by step / a times x - S (a I + S^T S)^-1 S^T x.
         solve_backward(self.matrix.data(), self.z.data(), k)
         for j in range(k):
             self.z[j] *= -step / self.a

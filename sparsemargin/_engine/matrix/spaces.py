@@ -1,4 +1,4 @@
-"""Spaces of matrix Perceptrons side by side, one a label."""
+"""Collections of matrix Perceptrons, one for each vector."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ from sparsemargin._engine.state import (
     require_within,
 )
 
-#: Bytes the matrices of a model may take. There they stop growing, and learning goes on.
+#: Largest size of all matrices of a model in bytes. Beyond it, they are fixed; training continues.
 MATRIX_MEMORY = 1 << 30
 
 
 def _common(name: str) -> Any:
-    """What the spaces of all labels have alike."""
+    """An attribute that all spaces have in common."""
     return property(lambda self: getattr(self.spaces[0], name))
 
 
 class SpacePerLabel(NumberedRows):
-    """Spaces, all alike, that know nothing of each other."""
+    """Independent spaces with the same settings, one for each vector."""
 
-    #: Names of the classes that the spaces may be of.
+    #: The possible classes of the spaces, by name.
     kinds: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, spaces: Sequence[Any]):
@@ -71,7 +71,7 @@ class SpacePerLabel(NumberedRows):
         self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
 
     def per_label(self, name: str) -> np.ndarray:
-        """The scalars called `name`, shape (n_labels,)."""
+        """The numbers called `name`, shape (n_labels,)."""
         return np.array([getattr(space, name) for space in self.spaces])
 
     @property
@@ -87,25 +87,25 @@ class SpacePerLabel(NumberedRows):
         return int(self.trials_per_label.max())
 
     def count_trials(self, trials: int) -> None:
-        """Let the trials go up to `trials` without a correction, for labels still learning."""
+        """Record that `trials` trials have been made, the last ones without a correction."""
         more = trials - self.trials
         for space, done in zip(self.spaces, self.exhausted(), strict=True):
             if not done:
                 space.count_trials(more)
 
     def resume(self, max_corrections: int | None = None) -> None:
-        """Let labels learn on, up to that many corrections since their first."""
+        """Continue training; each vector stops after `max_corrections` corrections in all."""
         for space in self.spaces:
             space.resume(max_corrections)
 
     def exhausted(self) -> np.ndarray:
-        """Whether each label has made all the corrections it was allowed."""
+        """Return whether each vector has made all the corrections it is allowed."""
         limit = self.per_label("limit")
         return (limit >= 0) & (self.per_label("corrections") >= limit)
 
 
 class LabelSpaces(SpacePerLabel):
-    """The spaces of all labels, over the features that each has met.
+    """The spaces of all vectors, each over the features that its mistakes contain.
 
     Parameters
     ----------
@@ -126,13 +126,13 @@ class LabelSpaces(SpacePerLabel):
         task.first_row = 0
 
     def resize(self, n_features: int, first: int = 0) -> None:
-        """As `LinearSpace.resize`."""
+        """See `LinearSpace.resize`."""
         for space in self.spaces:
             space.resize(n_features, first)
 
     def weights(self, columns: Any = slice(None)) -> np.ndarray:
-        """Weights of the hypothesis, shape (n_labels, n_coordinates), or these coordinates of
-        it."""
+        """Weights of the hypothesis, shape (n_labels, n_coordinates), or only the given coordinates
+        of it."""
         return np.vstack([space.weights(columns) for space in self.spaces])
 
     def norms(self, n_threads: int) -> np.ndarray:
@@ -140,7 +140,7 @@ class LabelSpaces(SpacePerLabel):
 
     @property
     def solvers(self) -> list[str]:
-        """The form that each label's matrix has come to."""
+        """The current form of each vector's matrix."""
         return ["primal" if primal else "implicit" for primal in self.per_label("primal")]
 
     def outputs(self, rows: Csr, n_threads: int = 1) -> np.ndarray:
@@ -152,22 +152,21 @@ class LabelSpaces(SpacePerLabel):
     def absorb(
         self, label: int, rows: Csr, which: np.ndarray, steps: np.ndarray, numbers: np.ndarray
     ) -> None:
-        """Let a label take in mistakes that were made elsewhere, on which of the checked rows."""
+        """Apply mistakes that another process made on the rows `which` to one vector."""
         learn_rows(self.spaces[label], rows, which, steps, numbers, mistaken=True)
 
     def summed(self) -> np.ndarray:
-        """Sum of each label's hypotheses, each as often as it lasted, shape (n_labels,
-        n_coordinates)."""
+        """Sum of each vector's hypotheses over all trials, shape (n_labels, n_coordinates)."""
         return np.vstack([space.summed() for space in self.spaces])
 
     def take_sums(self, sums: np.ndarray, trials: int) -> None:
-        """Let the averages have counted hypotheses that come to these sums in so many trials."""
+        """Set the sums of the averages, of hypotheses over `trials` trials."""
         for space, summed in zip(self.spaces, sums, strict=True):
             space.take_sums(summed, trials)
 
 
 class DualSpaces(SupportSpace, SpacePerLabel):
-    """The spaces of all labels, and the rows that any of them has mistaken.
+    """The spaces of all vectors in dual variables, with the rows that any of them has mistaken.
 
     Parameters
     ----------
@@ -234,19 +233,19 @@ class DualSpaces(SupportSpace, SpacePerLabel):
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the support set and of the labels' spaces."""
+        """Bytes of the support set and of the spaces."""
         return self.support.nbytes + sum(space.nbytes for space in self.spaces)
 
     def adopt(self, points: Points, rows: np.ndarray, slots: np.ndarray) -> None:
-        """Let rows of a block into the support set, at its end.
+        """Append rows of a block to the support set.
 
         Parameters
         ----------
         points : Points
         rows : ndarray of shape (n_joined,)
-            What they are called in `origin`.
+            Their numbers for `origin`.
         slots : ndarray of shape (n_block,)
-            Those of all rows of the block, which labels have numbered on from the set's end.
+            Slots of all rows of the block; spaces refer to new rows by provisional slots.
         """
         base = self.n_support
         for space in self.spaces:
@@ -256,7 +255,7 @@ class DualSpaces(SupportSpace, SpacePerLabel):
             self.origin = np.concatenate([self.origin, rows])
 
     def coefficients(self) -> np.ndarray:
-        """Of each row of the support set in the hypothesis, shape (n_labels, n_support)."""
+        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
         result = np.zeros((self.n_labels, self.n_support))
         lengths = self.support.points.lengths
         for space, coefficients in zip(self.spaces, result, strict=True):
@@ -264,5 +263,5 @@ class DualSpaces(SupportSpace, SpacePerLabel):
         return result
 
     def count_support(self) -> np.ndarray:
-        """Rows of the support set that each label's hypothesis is made of, shape (n_labels,)."""
+        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
         return self.per_label("n_support")

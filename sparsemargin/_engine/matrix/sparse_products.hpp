@@ -1,8 +1,8 @@
-// Sparse rows over the features met, and products with them.
+// Sparse rows over the features seen, and products with them.
 //
-// Compiled for the vector widths there are, as numerics/vectors.pxd is and with the same bits.
-// Vectors of four halve the instructions that arithmetic takes; the loads and stores of single
-// entries are left.
+// The code is compiled for several SIMD widths like numerics/vectors.pxd, with bitwise equal
+// results. Vectors of four halve the number of arithmetic instructions; entries are still loaded
+// and stored one by one.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ typedef double sm_four __attribute__((vector_size(32)));
 template <class V>
 SM_INLINE double sm_sparse_dot(const V *values, const int32_t *columns, int64_t n,
                                const double *z) {
-    const uint32_t *at = (const uint32_t *)columns;  // not negative, so none is extended
+    const uint32_t *at = (const uint32_t *)columns;  // unsigned, to avoid a sign extension
     sm_four even = {0, 0, 0, 0}, odd = {0, 0, 0, 0};
     int64_t j = 0;
     for (; j + 8 <= n; j += 8) {
@@ -53,7 +53,7 @@ SM_INLINE void sm_apply_factor(double *z, const V *a, const V *b, const int32_t 
     sm_add_sparse(z, -rates[i] * along, a + at, columns + at, n);
 }
 
-// Templates can't be compiled for several widths.
+// Templates cannot be compiled for several SIMD widths.
 #define SM_PASSES(V)                                                                              \
     SM_ALL_WIDTHS                                                                                 \
     static void sm_apply_last_first(double *z, const V *a, const V *b, const int32_t *columns,    \
@@ -87,14 +87,14 @@ SM_PASSES(float)
 
 namespace sparsemargin {
 
-// Values of the type rows are stored in.
+// Values in the type that rows are stored in.
 struct Values {
     bool single = false;
-    // One of the two is used.
+    // Only one of the two is used.
     std::vector<float> singles;
     std::vector<double> doubles;
 
-    // What becomes of a value that is stored: what is worked with from the first, too.
+    // A value rounded to the type it is stored in; computations use it from the start.
     double stored(double value) const { return single ? static_cast<float>(value) : value; }
 
     double at(int64_t j) const { return single ? singles[j] : doubles[j]; }
@@ -109,7 +109,7 @@ struct Values {
     int64_t n_bytes() const { return 4 * singles.size() + 8 * doubles.size(); }
 };
 
-// Rows over the features met, one after the other.
+// Rows over the features seen, stored consecutively.
 struct StoredRows {
     std::vector<int64_t> start{0};
     std::vector<int32_t> columns;
@@ -131,7 +131,7 @@ struct StoredRows {
         at.assign(columns.begin() + start[i], columns.begin() + start[i + 1]);
     }
 
-    // Calls f with the values, and with others of the same type.
+    // Calls f with pointers to the values, and to others of the same type.
     template <class F>
     void typed(const Values &others, F f) const {
         if (values.single)
@@ -147,7 +147,7 @@ struct StoredRows {
         });
     }
 
-    // The same with the product's transpose.
+    // Applies the transposed product.
     void apply_transposed(double *z, const Values &links, const std::vector<double> &rates) const {
         typed(links, [&](auto *rows, auto *g) {
             sm_apply_first_first(z, g, rows, columns.data(), start.data(), rates.data(), count());

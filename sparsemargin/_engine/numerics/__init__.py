@@ -1,1 +1,1 @@
-"""Powers, sums, averages and vector loops, whatever the numbers stand for."""
+"""Numerical building blocks: powers, exact sums, averages and vectorized loops."""

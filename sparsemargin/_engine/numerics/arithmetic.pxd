@@ -1,19 +1,19 @@
-"""Powers for p-norms, sums that can be taken back, random permutations."""
+"""Powers for p-norms, sums that can be subtracted exactly, and random permutations."""
 
 from libc.math cimport copysign, exp2, fabs, pow, sqrt
 from libc.stdint cimport int64_t, uint64_t
 
-# |a|**e for the exponents a p-norm needs, by multiplication where that is exact enough.
+# |a|**e for the exponents that p-norms need, by multiplication if that is exact enough.
 
 cdef struct Power:
     double exponent
-    int whole  # integer part of a multiple of one half, -1 for any other exponent
+    int whole  # integer part of a multiple of one half; -1 for any other exponent
     bint half
-    double negligible  # below it, 2**20 powers add less than rounding to a sum of 1 or more
+    double negligible  # 2**20 powers of smaller numbers do not change a sum of 1
 
 
 cdef enum:
-    BLOCK = 64  # how many powers are taken at a time
+    BLOCK = 64  # number of powers computed together
 
 
 cdef inline Power make_power(double exponent) noexcept nogil:
@@ -45,8 +45,8 @@ cdef inline double raised(const Power* power, double a) noexcept nogil:
 
 
 cdef inline void raise_block(const Power* power, double* a, Py_ssize_t n) noexcept nogil:
-    """``a[j] **= exponent`` for n <= BLOCK entries >= 0, to the bit what `raised` gives: by the
-    block, so that the compiler can use vector instructions."""
+    """``a[j] **= exponent`` for n <= BLOCK entries >= 0, bitwise equal to `raised`; the compiler
+    can use SIMD instructions for the block."""
     cdef double base[BLOCK]
     cdef Py_ssize_t j
     cdef int whole = power.whole
@@ -73,10 +73,10 @@ cdef inline double link(const Power* power, double t) noexcept nogil:
     return copysign(raised(power, fabs(t)), t)
 
 
-# Sums that can be taken back: what was added and is later subtracted leaves no trace.
+# Exact sums: a number that is added and later subtracted leaves no rounding error.
 
 cdef inline void add_exactly(double* high, double* low, double x) noexcept nogil:
-    """high + low + x, the rounding error of the sum kept in low (Knuth's two-sum)."""
+    """Add x to high, and the rounding error of that sum to low (Knuth's two-sum)."""
     cdef double total = high[0] + x
     cdef double part = total - high[0]
     low[0] += (high[0] - (total - part)) + (x - part)
@@ -90,7 +90,7 @@ cdef struct Sum:
 
 
 cdef inline void add(Sum* total, double x) noexcept nogil:
-    """Add x with three times the digits of a double."""
+    """Add x with three times the precision of a double."""
     cdef double error = 0.0
     add_exactly(&total.high, &error, x)
     add_exactly(&total.low, &total.lowest, error)
@@ -103,7 +103,7 @@ cdef inline void add_sum(Sum* total, const Sum* other) noexcept nogil:
 
 
 cdef inline void tidy(Sum* total) noexcept nogil:
-    """Bring the leading digits to the front; cancellation may have left them behind."""
+    """Move the leading digits into `high`; after cancellation they may be in the lower parts."""
     cdef double error = 0.0
     add_exactly(&total.high, &error, total.low)
     total.low = 0.0
@@ -112,7 +112,7 @@ cdef inline void tidy(Sum* total) noexcept nogil:
     total.low = error
 
 
-# SplitMix64, which drives the shuffling and the drawing of time slices.
+# SplitMix64, the generator behind shuffling and random time slices.
 
 cdef inline uint64_t stepped(uint64_t state) noexcept nogil:
     return state + 0x9E3779B97F4A7C15u
@@ -125,13 +125,13 @@ cdef inline uint64_t mixed(uint64_t z) noexcept nogil:
 
 
 cdef inline void shuffle_rows(int64_t* order, Py_ssize_t n, uint64_t seed) noexcept nogil:
-    """A random permutation, in place: Fisher and Yates's."""
+    """A random permutation in place (Fisher-Yates)."""
     cdef Py_ssize_t i
     cdef uint64_t j
     cdef int64_t kept
     for i in range(n - 1, 0, -1):
         seed = stepped(seed)
-        # The high half of 32 bits times the range: biased by less than 2**-32 * n.
+        # The high half of 32 bits times the range; the bias is less than 2**-32 * n.
         j = ((mixed(seed) >> 32) * <uint64_t> (i + 1)) >> 32
         kept = order[i]
         order[i] = order[j]

@@ -1,7 +1,7 @@
-"""Loops over contiguous doubles, compiled for the vector widths there are.
+"""Loops over contiguous doubles, compiled for several SIMD widths.
 
-The width is chosen at run time. Entries do not depend on each other, and sums go into a fixed
-number of partial sums, so any width gives the same bits.
+The width is selected at run time. Entries are independent, and sums use a fixed number of partial
+sums, so all widths give bitwise equal results.
 """
 
 cdef extern from "numerics/widths.hpp":
@@ -46,8 +46,9 @@ cdef extern from *:
             for (int j = 0; j < half; ++j) sums[j] += sums[j + half];
         return sums[0] + rest;
     }
-    // What variances fall to where each, times factor values[i]**2, is a part of output: they are
-    // multiplied by (noise + others) / (noise + output). Whether any part outweighs all others.
+    // New variances, multiplied by (noise + others) / (noise + output). The part of an entry in
+    // output is factor values[i]**2 variances[i]. Returns whether any part exceeds the sum of the
+    // others.
     SM_ALL_WIDTHS
     static bool sm_fall(double *fallen, const double *variances, const double *values,
                         double factor, double output, double noise, double least, Py_ssize_t n) {
@@ -61,7 +62,8 @@ cdef extern from *:
         }
         return any != 0;
     }
-    // By how much the sum of squares grows from one to the other, and how many more are not 0.
+    // The increase of the sum of squares, and of the number of nonzero entries, between two
+    // vectors.
     SM_ALL_WIDTHS
     static Py_ssize_t sm_growth(double *growth, const double *from, const double *to,
                                 Py_ssize_t n) {
@@ -78,28 +80,28 @@ cdef extern from *:
         *growth = sums[0] + rest;
         return more;
     }
-    // The next row whose test fires; the comparisons of 16 rows are made at once.
+    // The next row whose test fires; 16 comparisons are made at once.
     #define SM_DUE(i) (signs[i] * sigma * scores[i] <= threshold * measured[i])
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_due(const double *scores, const double *signs,
                                    const double *measured, double sigma, double threshold,
                                    Py_ssize_t i, Py_ssize_t n) {
         for (; i + 16 <= n; i += 16) {
-            int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+            int64_t any = 0;  // as wide as a double, so that the compiler uses SIMD instructions
             for (Py_ssize_t b = 0; b < 16; ++b) any |= SM_DUE(i + b) ? -1 : 0;
             if (any) break;
         }
         while (i < n && !SM_DUE(i)) ++i;
         return i;
     }
-    // Whether the test of a label fires, or its score may have lost terms.
+    // Returns whether the test of a vector fires, or its score may have lost terms.
     static inline bool sm_may_fire(const double *scores, const double *y, const double *sigma,
                                    const double *threshold, double measured, Py_ssize_t l) {
         double size = scores[l] < 0 ? -scores[l] : scores[l];
         return !(y[l] * sigma[l] * scores[l] > threshold[l] * measured) | !(size > 1e-270) |
                !(size < 1e270);
     }
-    // The next label for which that holds; the comparisons of 16 labels are made at once.
+    // The next vector for which that is true; 16 comparisons are made at once.
     SM_ALL_WIDTHS
     static Py_ssize_t sm_first_firing(const double *scores, const double *y, const double *sigma,
                                       const double *threshold, double measured, Py_ssize_t l,
@@ -115,7 +117,7 @@ cdef extern from *:
         while (l < n && !sm_may_fire(scores, y, sigma, threshold, measured, l)) ++l;
         return l;
     }
-    // Whether the largest score, of equal ones the first, is another label's.
+    // Returns whether another vector has the largest score; among equal scores, the first one wins.
     SM_ALL_WIDTHS
     static bool sm_is_outscored(const double *scores, const double *units, Py_ssize_t own,
                                 Py_ssize_t n) {

@@ -1,5 +1,5 @@
-// What loops over contiguous numbers need to be compiled for the vector widths there are, of which
-// the machine's is chosen at run time.
+// Macros that compile loops over contiguous numbers for several SIMD widths; the width is selected
+// at run time.
 #pragma once
 
 #if defined(__GNUC__) && !defined(__clang__) && defined(__x86_64__) && defined(__gnu_linux__)
@@ -11,8 +11,8 @@
 #if defined(__GNUC__) || defined(__clang__)
 #define SM_ALWAYS_INLINE inline __attribute__((always_inline, unused))
 #define SM_INLINE_LAMBDA __attribute__((always_inline))
-// The empty statement keeps the compiler from taking a function that only prefetches for one that
-// does nothing.
+// The empty statement prevents the compiler from treating a function that only prefetches as one
+// without effects.
 #define SM_PREFETCH(p) (__builtin_prefetch(p), sm_keep(p))
 #else
 #define SM_INLINE_LAMBDA
@@ -25,7 +25,7 @@
 SM_INLINE void sm_keep(const void *address) { __asm__ volatile("" : : "r"(address)); }
 #endif
 
-// No entry of the loop that follows writes what another one reads.
+// The iterations of the following loop are independent.
 #if defined(__clang__)
 #define SM_INDEPENDENT _Pragma("clang loop vectorize(assume_safety)")
 #elif defined(__GNUC__)

@@ -1,4 +1,4 @@
-// Eight bytes as one number, the first one lowest, whatever the machine's order.
+// Eight bytes as one little-endian number on any machine.
 #pragma once
 
 #include <cstdint>

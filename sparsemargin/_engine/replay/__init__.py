@@ -1,1 +1,1 @@
-"""Logged corrections made again, for votes, random hypotheses and moments of a run."""
+"""Replay of logged corrections, for votes, random hypotheses and intermediate states."""

@@ -1,7 +1,7 @@
-"""Outputs of test points by all hypotheses, after numbers of trials.
+"""Outputs of test points by all hypotheses, after given numbers of trials.
 
-The log of corrections is replayed in the order of the trials, up to one number after the other.
-What the points are to a space, and what a correction does to their scores, subclasses know.
+The log of corrections is replayed in the order of the trials. Subclasses define how points are
+represented in a space, and how a correction changes their scores.
 """
 
 cimport cython
@@ -21,17 +21,17 @@ from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.vectors cimport add_multiple
 from sparsemargin._engine.vectors cimport copied
 
-# A replay can take long; Ctrl-C is heard between so many corrections.
+# Number of corrections between two checks for Ctrl-C; a replay can take long.
 cdef enum:
     CORRECTIONS_PER_CHECK = 1024
 
-# Sums of many terms are exact to about so much of the sizes of these.
+# Relative accuracy of sums of many terms.
 cdef double ROUNDING = ldexp(1.0, -48)
-# Sums of two doubles tell the sign of what is no smaller beside their terms, where these are no
-# smaller themselves.
+# A sum of two doubles determines the sign if it exceeds TELLING times the largest term, and terms
+# are at least LEAST_TERM.
 cdef double TELLING = ldexp(1.0, -80)
 cdef double LEAST_TERM = ldexp(1.0, -900)
-# Sums and scores begin afresh where the unit has grown by so much.
+# Sums and scores are recomputed after the unit has grown by this factor.
 cdef double STALE = ldexp(1.0, 40)
 
 
@@ -40,19 +40,19 @@ cdef inline double sign(double x) noexcept nogil:
 
 
 cdef class Replay:
-    """Base of the replays, of spaces with a log; not for use by itself."""
+    """Base class of the replays of spaces with a log."""
 
     cdef CorrectionLog log
-    cdef bint normalized  # the log's units are those of vectors of norm 1
-    cdef bint counted  # whether votes are summed up on the way,
-    cdef bint averaged  # and averages
+    cdef bint normalized  # whether the units in the log belong to vectors of norm 1
+    cdef bint counted  # whether votes are summed
+    cdef bint averaged  # whether averages are summed
     cdef Py_ssize_t n_labels, n_points
-    cdef Py_ssize_t done  # corrections replayed, in the order of `by_time`
+    cdef Py_ssize_t done  # number of corrections replayed, in the order of `by_time`
     cdef const int64_t[::1] by_time
-    cdef const int64_t[::1] ends  # trials that each label took part in, in all
-    cdef object counts  # and those replayed
-    # Entries n_labels x n_points; before these 2 where vectors count as they are, or with norm 1.
-    cdef double[:, ::1] scores  # of t; times the unit an output
+    cdef const int64_t[::1] ends  # total number of trials of each vector
+    cdef object counts  # number of trials of each vector replayed so far
+    # Arrays of n_labels x n_points. A leading 2 selects unscaled vectors, or vectors of norm 1.
+    cdef double[:, ::1] scores  # link(t).x; the output is unit times score
     cdef double[:, ::1] voted  # sum of c_k sign(w_k.x)
     cdef double[:, :, ::1] totals  # sum of c_k w_k.x
     cdef double[:, ::1] units  # 2 x n_labels
@@ -66,7 +66,7 @@ cdef class Replay:
         cdef int64_t[::1] starts = np.empty(self.log.corrections.size(), dtype=np.int64)
         for e in range(starts.shape[0]):
             starts[e] = self.log.corrections[e].start
-        # One label's corrections may be logged before another's earlier ones.
+        # Corrections of one vector may be logged before earlier ones of another vector.
         self.by_time = np.argsort(starts, kind="stable")
         self.ends = self.counts = space.trials_per_label
         shape = self.n_labels, n_points
@@ -75,13 +75,13 @@ cdef class Replay:
         self.units = np.zeros((2, self.n_labels))
 
     cdef void take(self, const Correction* entry) noexcept nogil:
-        """Count the vector that the correction ends, if asked for, and go on to the next."""
+        """Count the vector before the correction, if required, and apply the correction."""
 
     cdef void count(self, Py_ssize_t label, int64_t trials) noexcept nogil:
-        """Count the current vector up to so many trials."""
+        """Count the current vector up to trial number `trials`."""
 
     cdef double score(self, Py_ssize_t label, Py_ssize_t point) noexcept nogil:
-        """That of a point by the current vector."""
+        """The score of a point by the current vector."""
         return self.scores[label, point]
 
     cdef int take_until(self, int64_t trials) except -1 nogil:
@@ -102,7 +102,7 @@ cdef class Replay:
         return 0
 
     def advance(self, int64_t trials):
-        """Replay the first `trials` trials, no fewer than before."""
+        """Replay up to trial number `trials`, which must not decrease."""
         cdef Py_ssize_t l
         with nogil:
             self.take_until(trials)
@@ -111,7 +111,7 @@ cdef class Replay:
         self.counts = np.minimum(trials, self.ends)
 
     def outputs_at(self, slices):
-        """``w.x`` with the vectors that existed at time slices; nothing may have been replayed.
+        """``w.x`` with the vectors at the given time slices, for a fresh replay.
 
         Parameters
         ----------
@@ -120,7 +120,7 @@ cdef class Replay:
         Returns
         -------
         ndarray of shape (2, ..., n_points, n_labels)
-            By the vectors as they are, and by those of norm 1.
+            Outputs of the unscaled vectors, and of those of norm 1.
         """
         cdef Py_ssize_t i, s, l, v
         cdef const int64_t[::1] times = slices.reshape(-1)
@@ -138,7 +138,7 @@ cdef class Replay:
                         out[v, s, l] = self.units[v, l] * score
         return result.reshape(2, *slices.shape, self.n_labels)
 
-    # Outputs after the trials that `advance` has come to, ndarrays of shape (n_points, n_labels).
+    # The following outputs refer to the trials replayed, and have shape (n_points, n_labels).
 
     def last(self, bint normalized):
         """``w.x``."""
@@ -163,20 +163,20 @@ cdef inline void scale_by(double* numbers, Py_ssize_t n, int shift) noexcept nog
 
 
 cdef class KernelReplay(Replay):
-    """All hypotheses of a kernel space on test points.
+    """Replay of a kernel space on test points.
 
     Parameters
     ----------
     space : KernelSpace
     products : ndarray of shape (n_support, n_points)
-        Kernel of the support set and the points, each point's up to a positive factor, which its
-        outputs then have too: one kernel row a point, whatever the number of corrections.
+        Kernel of the support set and the points. The column of each point may be scaled by a
+        positive factor, by which its outputs are then scaled too.
     counted, averaged : bool
     """
 
     cdef const double[:, ::1] products
-    cdef double[:, ::1] sizes  # of all that scores are sums of
-    cdef int64_t[::1] since  # trials up to which each label's vectors have been counted
+    cdef double[:, ::1] sizes  # sums of the absolute values of the terms of the scores
+    cdef int64_t[::1] since  # trials up to which the vectors have been counted
 
     def __init__(self, FirstOrderSpace space, const double[:, ::1] products, *, bint counted=True,
                  bint averaged=False):
@@ -210,7 +210,7 @@ cdef class KernelReplay(Replay):
         cdef double* voted = &self.voted[l, 0]
         self.since[l] = trials
         for j in range(self.n_points):
-            # What rounding could have left of a score of 0 is no vote.
+            # A score below the rounding error is not a vote.
             if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:
                 voted[j] += counted * sign(scores[j])
         if self.averaged:
@@ -222,8 +222,8 @@ cdef class KernelReplay(Replay):
 # -------------------------------------------------------------------------------- the linear space
 
 cdef struct Mark:
-    # What a label's vectors have counted up to some correction: trials, and the sums of c_k unit_k
-    # of vectors as they are and of norm 1, of two doubles each.
+    # The counts of a vector up to some correction: trials, and the sums of c_k unit_k for unscaled
+    # vectors and for vectors of norm 1, each as the sum of two doubles.
     int64_t trials
     double high[2]
     double low[2]
@@ -233,31 +233,31 @@ cdef tuple arrays_of(matrix):
     return matrix.data, matrix.indices.astype(np.int64), matrix.indptr.astype(np.int64)
 
 
-@cython.final  # so that its small methods are inlined
+@cython.final  # lets the compiler inline small methods
 cdef class LinearReplay(Replay):
-    """All hypotheses of a linear space on test points.
+    """Replay of a linear space on test points.
 
-    Points have the sums that a vector is worth to them only up to a mark: they are counted once
-    a coordinate of theirs moves. Where nothing is counted no scores are kept at all.
+    The sums of a point include a vector's hypotheses only up to a mark; they are updated when one
+    of the point's coordinates changes. If nothing is counted, no scores are kept.
 
     Parameters
     ----------
     space : LinearSpace
     points : csr_array
-        Over all coordinates, the intercept's included.
+        The points over all coordinates, including the intercept's.
     counted, averaged : bool
     """
 
     cdef Power power
-    cdef Py_ssize_t n_used  # coordinates that points have
-    cdef const int64_t[::1] used_of  # which of these each of the log's columns is; -1: none
+    cdef Py_ssize_t n_used  # number of coordinates that occur in the points
+    cdef const int64_t[::1] used_of  # index of each column of the log among these; -1: none
     cdef double[::1] t, g  # n_used x n_labels
-    # The points over the coordinates used, by row and by column.
+    # The points over the used coordinates, by row and by column.
     cdef const double[::1] values, data
     cdef const int64_t[::1] columns, row_start, points, column_start
-    cdef double[:, ::1] low  # what `scores` lack
-    cdef double[:, ::1] largest  # of what has been added to each; 0: nothing
-    cdef int64_t[:, ::1] since  # the label's mark up to which a point has been counted
+    cdef double[:, ::1] low  # low-order parts of `scores`
+    cdef double[:, ::1] largest  # largest term added to each score; 0: none
+    cdef int64_t[:, ::1] since  # index of the mark up to which a point has been counted
     cdef vector[vector[Mark]] marks
     cdef double[::1] least_unit
 
@@ -276,7 +276,7 @@ cdef class LinearReplay(Replay):
             self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
 
     cdef take_points(self, points):
-        """Lay the points out, and find the log's columns among theirs."""
+        """Arrange the points by row and column, and map the columns of the log to theirs."""
         from scipy.sparse import csr_array
 
         used, columns = np.unique(points.indices, return_inverse=True)
@@ -301,7 +301,7 @@ cdef class LinearReplay(Replay):
                 self.g[i * self.n_labels + l] = link(&self.power, self.t[i * self.n_labels + l])
 
     cdef inline double add(self, Py_ssize_t i, Py_ssize_t l, double x) noexcept nogil:
-        """Add x to a coordinate of t; its new g."""
+        """Add x to a coordinate of t, and return its new g."""
         cdef Py_ssize_t at = i * self.n_labels + l
         self.t[at] += x
         self.g[at] = link(&self.power, self.t[at])
@@ -341,7 +341,7 @@ cdef class LinearReplay(Replay):
 
     cdef inline void touch(self, Py_ssize_t l, Py_ssize_t i, double old_g,
                            double new_g) noexcept nogil:
-        """Let a coordinate's change reach the points that have it."""
+        """Update the scores of all points that have this coordinate."""
         cdef Py_ssize_t b, j
         for b in range(self.column_start[i], self.column_start[i + 1]):
             j = self.points[b]
@@ -349,7 +349,7 @@ cdef class LinearReplay(Replay):
             self.add_term(l, j, self.data[b] * new_g)
 
     cdef inline double sign_of(self, Py_ssize_t l, Py_ssize_t j, double score) noexcept nogil:
-        """That of ``w.x``: of all terms, where what came and went has left too few digits."""
+        """The sign of ``w.x``, which is recomputed if cancellation has left too few digits."""
         cdef Py_ssize_t a
         cdef double total = 0.0, low = 0.0
         if fabs(score) > TELLING * self.largest[l, j]:
@@ -378,7 +378,8 @@ cdef class LinearReplay(Replay):
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
             i = self.used_of[a]
             if i >= 0:
-                # Before any coordinate moves: the sign may be that of all the terms.
+                # Points must be counted before any coordinate changes, because `sign_of` may
+                # recompute.
                 for b in range(self.column_start[i], self.column_start[i + 1]):
                     self.count_point(l, self.points[b])
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
@@ -389,7 +390,7 @@ cdef class LinearReplay(Replay):
         self.least_unit[l] = min(self.least_unit[l], unit)
 
     cdef bint is_stale(self, const Correction* entry, double unit) noexcept nogil:
-        """Whether scores or sums can't go on from what they were without loss."""
+        """Return whether scores or sums cannot be updated without loss of precision."""
         cdef const Mark* mark = &self.marks[entry.label].back()
         if entry.shift_before or entry.shift_after or unit > STALE * self.least_unit[entry.label]:
             return True
@@ -397,7 +398,7 @@ cdef class LinearReplay(Replay):
                 or mark.high[0] > STALE * unit_of(entry, self.normalized, False))
 
     cdef void mark(self, Py_ssize_t l, int64_t trials) noexcept nogil:
-        """Count the current vector up to so many trials, its points to follow."""
+        """Set a mark that counts the current vector up to trial number `trials`."""
         cdef Py_ssize_t v
         cdef Mark mark = self.marks[l].back()
         if self.averaged:
@@ -408,7 +409,7 @@ cdef class LinearReplay(Replay):
         self.marks[l].push_back(mark)
 
     cdef inline void count_point(self, Py_ssize_t l, Py_ssize_t j) noexcept nogil:
-        """Let the point's sums have what is counted up to the last mark."""
+        """Update the sums of a point up to the last mark."""
         cdef Py_ssize_t v
         cdef const Mark* old = &self.marks[l][self.since[l, j]]
         cdef const Mark* new = &self.marks[l].back()
@@ -422,7 +423,7 @@ cdef class LinearReplay(Replay):
         self.since[l, j] = self.marks[l].size() - 1
 
     cdef void count_points(self, Py_ssize_t l) noexcept nogil:
-        """`count_point` of all, and sums that begin from 0."""
+        """Update the sums of all points, and restart the sums of the marks at 0."""
         cdef Py_ssize_t j
         cdef Mark mark = self.marks[l].back()
         for j in range(self.n_points):
@@ -438,7 +439,7 @@ cdef class LinearReplay(Replay):
         self.mark(l, trials)
         self.count_points(l)
         for j in range(self.n_points):
-            # The leading digits to the front, where outputs are read off.
+            # Move the leading digits into `scores`, from which outputs are read.
             error = 0.0
             add_exactly(&self.scores[l, j], &error, self.low[l, j])
             self.low[l, j] = error
@@ -448,9 +449,9 @@ cdef class LinearReplay(Replay):
 
 def draw_slices(const double[::1] data, const int64_t[::1] indices, const int64_t[::1] indptr,
                 uint64_t seed, int64_t trials):
-    """A time slice from 0..trials for every row, drawn from the seed and the row's content.
+    """A time slice from 0..trials for every row, drawn from the seed and the content of the row.
 
-    The same row gets the same draw in whatever company it is predicted.
+    The slice of a row does not depend on the other rows of the call.
     """
     cdef Py_ssize_t r, j, n_rows = indptr.shape[0] - 1
     cdef uint64_t state, bits

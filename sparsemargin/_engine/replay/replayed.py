@@ -1,6 +1,6 @@
-"""Outputs of spaces that keep a log of corrections: replayed, at the end or on the way.
+"""Outputs of spaces with a log of corrections, replayed to the end or to intermediate states.
 
-One replay over some test points gives all hypotheses that the run has gone through.
+One replay over some test points computes the outputs of all hypotheses of the training run.
 """
 
 from __future__ import annotations
@@ -15,15 +15,16 @@ from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
 
-# Test points a vote is replayed over at once, and where averages and many moments go along.
+# Test points per replay for votes, and if averages and intermediate states are computed.
 _POINTS_PER_REPLAY = 1 << 16
 _POINTS_WITH_MOMENTS = 1 << 11
 
 
 def points_of(rows: Csr, bias: float) -> tuple[Any, np.ndarray]:
-    """The rows as test points: float64, with the intercept's column, repeats summed, divided by
-    powers of two that bring them near 1, shape (n_points, n_coordinates); and the exponents, shape
-    (n_points, 1). So a row's slice is drawn alike whatever its scale."""
+    """The rows as test points, a float64 CSR array of shape (n_points, n_coordinates), and binary
+    exponents, shape (n_points, 1). Points have the intercept's column and no duplicates, and each
+    is divided by a power of two, so that its largest entry is near 1. Thus the random slice of a
+    row does not depend on its scale."""
     from scipy.sparse import csr_array, hstack
 
     X = csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
@@ -31,20 +32,20 @@ def points_of(rows: Csr, bias: float) -> tuple[Any, np.ndarray]:
     X.sum_duplicates()
     if bias:
         X = hstack([X, csr_array(np.full((X.shape[0], 1), bias))], format="csr")
-    # Powers of two change no digit.
+    # Scaling by powers of two is exact.
     exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
     X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))
     return X, exponent[:, np.newaxis]
 
 
 def draw(X: Any, seed: int, trials: int) -> np.ndarray:
-    """A time slice of so many trials for every point."""
+    """A random time slice of the trials for every point."""
     arrays = X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)
     return draw_slices(*arrays, seed, trials)
 
 
 class Replayed(Space):
-    """What first-order spaces tell of all hypotheses that their log has."""
+    """Outputs of all hypotheses in the log, for first-order spaces."""
 
     log: Any
     normalized: Any
@@ -55,12 +56,12 @@ class Replayed(Space):
 
     @abstractmethod
     def largest_norm(self, rows: Csr, weights: np.ndarray | None) -> float:
-        """The largest norm of an instance made of the checked rows whose weight is not 0."""
+        """The largest norm of an instance among the checked rows of nonzero weight."""
 
     @abstractmethod
     def replays(self, rows: Csr, n_threads: int, n_points: int) -> Iterator[tuple[Any, ...]]:
-        """Numbers of some rows, n_points of them if that matters; these as points; the exponents
-        that their outputs lack; and what makes a `Replay` over them."""
+        """Yield blocks of rows, of about n_points: their indices, the rows as points, their binary
+        exponents, and a function that creates a `Replay` over them."""
 
     def outputs_by(self, hypothesis: str, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
         if hypothesis == "vote":
@@ -79,7 +80,7 @@ class Replayed(Space):
         return result
 
     def random_outputs(self, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
-        """Outputs by the vectors of a time slice drawn for each row, shape (n_rows, n_labels)."""
+        """Outputs of the vectors at a random time slice per row, shape (n_rows, n_labels)."""
         result = np.empty((rows.n_rows, self.n_labels))
         for which, X, exponents, make in self.replays(rows, n_threads, max(1, rows.n_rows)):
             outputs = make(counted=False).outputs_at(draw(X, seed, self.trials))
@@ -89,21 +90,21 @@ class Replayed(Space):
     def outputs_by_moment(
         self, rows: Csr, trials: list[int], seed: int, n_threads: int
     ) -> Iterator[tuple[np.ndarray, int, dict[str, np.ndarray]]]:
-        """Outputs by every hypothesis after numbers of trials, which do not fall.
+        """Yield outputs of every hypothesis after given, nondecreasing numbers of trials.
 
         Yields
         ------
         which : ndarray of shape (n_points,)
-            Some of the rows, which are checked.
+            Indices of some of the checked rows.
         moment : int
-            Place in `trials`.
+            Index into `trials`.
         outputs : dict of str to ndarray of shape (n_points, n_labels)
-            By the hypothesis's name, "_normalized" added where its vectors have norm 1; up to a
-            power of two for each row.
+            Outputs by the name of the hypothesis, with the suffix "_normalized" for vectors of norm
+            1. Each row is scaled by a power of two.
         """
         for which, X, _, make in self.replays(rows, n_threads, _POINTS_WITH_MOMENTS):
-            # Slice 0 has the vector made by the first trial, and the last two slices of a run the
-            # same one; in a run that goes on, the last might have one that the next trial made.
+            # Slice 0 has the vector after the first trial, and the last two slices of a run have
+            # the same vector. If training continued, the last slice could have a later vector.
             slices = [np.minimum(draw(X, seed, count), count - 1) for count in trials]
             random = make(counted=False).outputs_at(np.array(slices))
             replay = make(averaged=True)
@@ -124,11 +125,11 @@ class Replayed(Space):
                 )
 
     def counts_by_moment(self, trials: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Corrections by label, shape (n_moments, n_labels), and rows that have made any, shape
-        (n_moments,), after numbers of trials."""
+        """Corrections by vector, shape (n_moments, n_labels), and number of rows with corrections,
+        shape (n_moments,), after the given numbers of trials."""
         log, made = self.log.entries(), self.per_label("corrections")
         by_label = [log["start"][log["label"] == label] for label in range(self.n_labels)]
-        # A vector that a label starts with is logged, but no correction.
+        # The starting vector is logged, but it is not a correction.
         by_label = [starts[len(starts) - n :] for starts, n in zip(by_label, made, strict=True)]
         first = np.full(log["row"].max(initial=-1) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first, log["row"], log["start"])

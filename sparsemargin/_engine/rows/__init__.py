@@ -1,2 +1,2 @@
-"""CSR rows: ``csr`` has them as typed values, checks and measures them; ``scores`` are their dot
-products with the weights of labels, one or many side by side."""
+"""CSR rows: ``csr`` has typed access, checks and norms; ``scores`` has dot products of rows with
+one or more weight vectors."""

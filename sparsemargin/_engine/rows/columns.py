@@ -1,4 +1,4 @@
-"""Rows over the columns that they have, however many there might be."""
+"""Rows restricted to the columns that occur in them."""
 
 from copy import copy
 from functools import cache, partial
@@ -10,12 +10,12 @@ from sparsemargin._engine.rows.csr import Csr
 
 NO_ROWS = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), 0)
 
-# Beside fewer entries, looking at all columns takes longer than sorting the entries.
+# If there are more columns per entry than this, sorting the entries is faster than a mask.
 _COLUMNS_AN_ENTRY = 32
 
 
 def distinct(numbers):
-    """The numbers, each once, rising; several times as fast as `numpy.unique`."""
+    """The sorted, distinct numbers; several times faster than `numpy.unique`."""
     numbers = np.sort(numbers)
     first = np.ones(len(numbers), bool)
     first[1:] = numbers[1:] != numbers[:-1]
@@ -23,8 +23,8 @@ def distinct(numbers):
 
 
 def union(n, parts, n_numbers):
-    """The numbers below n that are in any of the arrays, which have so many together: each once,
-    rising; and what maps them to their places among these."""
+    """The sorted, distinct numbers below n in the arrays, which have n_numbers entries in all, and
+    a function that maps them to their positions in this result."""
     if n_numbers * _COLUMNS_AN_ENTRY < n:
         numbers = distinct(np.concatenate([distinct(part) for part in parts]))
         return numbers, partial(np.searchsorted, numbers)
@@ -40,23 +40,23 @@ def union(n, parts, n_numbers):
 
 
 class Chosen:
-    """The columns that checked rows or `others` have, and the last one.
+    """The columns that occur in checked rows or in `others`, and the last column.
 
     Parameters
     ----------
     n : int
-        Of all columns.
+        Number of all columns.
     rows : Csr
     others : iterable of ndarray
     n_others : int
-        Entries these have.
+        Number of entries in `others`.
 
     Attributes
     ----------
     columns : ndarray of shape (n_chosen,)
-        They rise.
+        The sorted column numbers.
     position : callable
-        Maps chosen columns to their positions in `columns`.
+        A function that maps chosen columns to their positions in `columns`.
     """
 
     def __init__(self, n, rows, others=(), n_others=0):
@@ -65,14 +65,14 @@ class Chosen:
         self.columns, self.position = union(n, parts, len(met) + n_others)
 
     def within(self, whole):
-        """The same columns by their numbers among all, where these are places among `whole`."""
+        """Map these columns, which are positions in `whole`, to their original numbers."""
         of_all = copy(self)
         of_all.columns = whole.columns[self.columns]
         of_all.position = lambda numbers: self.position(whole.position(numbers))
         return of_all
 
     def of_rows(self, rows, n_last=0):
-        """The rows over these columns, but for the n_last last ones."""
+        """The rows over these columns, without the last n_last ones."""
         entries = slice(rows.indptr[0], rows.indptr[-1])
         indices = self.position(rows.indices[entries]).astype(rows.indices.dtype, copy=False)
         indptr = rows.indptr - rows.indptr[0]

@@ -1,4 +1,4 @@
-"""Counts of cells made logarithms of shares of them, in two walks over their rows."""
+"""Log-normalization of the counts of cells, in two passes over the rows."""
 
 from libc.math cimport NAN, isnan, log1p
 from libc.stdint cimport int32_t, int64_t
@@ -9,43 +9,43 @@ from sparsemargin._engine.rows.csr cimport OK, Row, check_row, index_t, is_risin
 
 from sparsemargin._engine.rows.csr import BadRow
 
-cpdef enum:  # what keeps a row from being normalised, beside what `csr` has
+cpdef enum:  # errors of normalization, in addition to those of `csr`
     NEGATIVE = 32
     NO_LOGARITHM
 
-cpdef enum:  # columns of those that have none
-    LEFT_OUT = -1  # but count for the total
+cpdef enum:  # special values in the map of columns
+    LEFT_OUT = -1  # dropped, but counted in the total
     NO_GENE = -2
 
 cdef enum:
-    SMALL = 64  # counts below have each logarithm taken once a row
+    SMALL = 64  # the logarithms of smaller counts are cached for a row
 
-# Added to a positive number and taken away again, it leaves the nearest whole one.
+# Adding and subtracting this number rounds a positive number to an integer.
 cdef double ROUNDING = 2.0 ** 52
-# No logarithm of a count is as large: that is of 4.8e8.
+# Larger values cannot be logarithms of counts: exp(20) is 4.8e8.
 cdef double LARGEST_LOGARITHM = 20.0
 
 
 def find_scales(const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
                 const int32_t[::1] columns, double target, bint may_be_logs):
-    """How long rows will be, and what their values are multiplied by before logarithms are taken.
+    """Find the lengths of the normalized rows, and the factors of values before the logarithm.
 
     Parameters
     ----------
     data, indices, indptr : ndarray
-        Rows of a CSR matrix, whose pointers are sound, and which has as many columns as `columns`.
+        Rows of a CSR matrix with valid index pointers, and with as many columns as `columns`.
     columns : ndarray of int32
-        Where each goes, `LEFT_OUT` or `NO_GENE`.
+        New column of each column, or `LEFT_OUT` or `NO_GENE`.
     target : float
-        Total of each row; 0: values stay as they are.
+        Target total of each row; 0: values do not change.
     may_be_logs : bool
-        Whether a row of values that are not whole stays as it is.
+        Whether rows with non-integer values do not change.
 
     Returns
     -------
     lengths : ndarray of int64
     scales : ndarray of float64
-        NaN for a row that stays as it is.
+        NaN for a row that does not change.
 
     Raises
     ------
@@ -111,9 +111,9 @@ cdef inline int find_scale(const Row[value_t, index_t]& row, const int32_t[::1] 
 def write_rows(const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
                const int32_t[::1] columns, const double[::1] scales, const int64_t[::1] starts,
                value_t[::1] to_data, int32_t[::1] to_indices):
-    """Write rows, normalised by what `find_scales` found, each from its start on, or not at all
-    where that is negative. Whether the columns of each are rising."""
-    cdef value_t[SMALL] known  # logarithms of counts in this row, negative: not taken yet
+    """Write rows, normalized with the result of `find_scales`, each from its start on; a negative
+    start skips the row. Returns whether the columns of each row increase."""
+    cdef value_t[SMALL] known  # logarithms of counts in this row; negative: not computed
     cdef value_t value
     cdef Py_ssize_t r, j, to
     cdef int32_t column

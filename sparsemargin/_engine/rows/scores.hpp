@@ -1,10 +1,10 @@
-// Dot products of a row with the weights of labels, one or many side by side.
+// Dot products of a row with one or more weight vectors.
 //
-// A label is summed in one order, however many are summed side by side and however wide the
-// machine's vectors are, so that labels learned together score to the bit as they would alone:
-// eight products at a time (four, two and one at the end) in pairs. Where rows and weights are
-// float these are summed as such: that halves the work, and loses no more than a rounding of the
-// weights does. A score near the ends of that type's range is summed again in double.
+// The products of a vector are summed in a fixed order, which does not depend on the number of
+// vectors or on the SIMD width: eight products at a time (four, two and one at the end) in pairs.
+// Therefore vectors trained together have bitwise the same scores as alone. If rows and weights are
+// float, the short sums are float too. That halves the work, and loses no more than rounding the
+// weights does. A score near the limits of float is computed again in double.
 #pragma once
 
 #include <cmath>
@@ -14,14 +14,14 @@
 
 #include "csr.hpp"
 
-// Packs are handed over within functions only, as all that take them are inlined.
+// Packs are passed only between inlined functions, so the ABI does not matter.
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"
 #endif
 
 namespace sparsemargin {
 
-// The numbers of W labels.
+// One number for each of W vectors.
 template <int W, class T>
 struct PackOf {
     typedef T type __attribute__((vector_size(W * sizeof(T))));
@@ -46,7 +46,7 @@ SM_INLINE Pack<W, T> as(const From &pack) {
     return __builtin_convertvector(pack, Pack<W, T>);
 }
 
-// Of products, added up in pairs: additions that need not wait for each other.
+// The type for sums of a few products in pairs; additions in pairs are independent.
 template <class S, class V>
 using ShortSum = std::conditional_t<std::is_same_v<S, float> && std::is_same_v<V, float>, float,
                                     double>;
@@ -61,7 +61,7 @@ SM_INLINE Sum in_pairs(const Sum *terms) {
 template <int N>
 using Count = std::integral_constant<int, N>;
 
-// Hands out n entries as they are added up.
+// Calls `add` for groups of entries in the order of summation.
 template <class Add>
 SM_INLINE void in_order(int64_t n, Add add) {
     int64_t j = 0;
@@ -77,21 +77,22 @@ SM_INLINE void in_order(int64_t n, Add add) {
     if (n - j >= 1) add(j, Count<1>{});
 }
 
-// A total of short float sums that may have lost terms to under- or overflow.
+// Returns whether a total of short float sums may have lost terms to underflow or overflow.
 template <class S, class V>
 SM_INLINE bool is_lossy(double total) {
     return std::is_same_v<ShortSum<S, V>, float> &&
            (!(1e-30 < std::fabs(total)) | !(std::fabs(total) < 1e30));
 }
 
-// The weights of all labels of a feature stand side by side, `stride` numbers from the next one's.
+// The weights of all vectors for a feature are contiguous; `stride` is the distance between
+// features.
 template <class S>
 struct Weights {
     const S *first;
     int64_t stride;
     int64_t n_labels;
-    int64_t n_summed;  // padding included, which stays 0
-    bool far;          // too many for the near caches
+    int64_t n_summed;  // including padding, which stays 0
+    bool far;          // too large for the near caches
 
     template <class I>
     SM_ALWAYS_INLINE const S *of(I column) const {
@@ -107,7 +108,7 @@ struct Weights {
     }
 };
 
-// Weights are prefetched so many entries before they are needed, across the end of the row.
+// Weights are prefetched this number of entries ahead, also beyond the end of the row.
 constexpr int64_t ENTRIES_AHEAD = 16;
 
 template <class S, class V, class I>
@@ -144,13 +145,13 @@ SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V,
     });
     if (weights.far && row.nnz % 8)
         prefetch_ahead(weights, row, next, row.nnz / 8 * 8 + ENTRIES_AHEAD, n_summed);
-    int64_t any = 0;  // as wide as a double: the compiler then uses vectors
+    int64_t any = 0;  // as wide as a double, so that the compiler uses SIMD instructions
     for (int64_t l = 0; l < weights.n_labels; ++l) any |= is_lossy<S, V>(out[l]) ? -1 : 0;
     for (int64_t l = 0; any && l < weights.n_labels; ++l)
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
-// The same sums for K labels, all there are, and so few that their totals stay in registers.
+// Computes the same sums if there are K vectors in all; the totals stay in registers.
 template <int K, class S, class V, class I>
 SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I> &row,
                const Row<V, I> &next) {
@@ -170,7 +171,7 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
-// Compilers make the widths of functions, not of templates.
+// Compilers create several SIMD widths of functions, not of templates.
 #define SM_SCORES_BY(S, V, I)                                                                   \
     SM_ALL_WIDTHS static void score_by_vectors(double *out, const Weights<S> &weights,          \
                                                const Row<V, I> &row, const Row<V, I> &next) {   \
@@ -190,7 +191,7 @@ SM_SCORES_BY(double, float, int64_t)
 SM_SCORES_BY(double, double, int32_t)
 SM_SCORES_BY(double, double, int64_t)
 
-// Scores of the row by labels side by side, with prefetches.
+// Scores of a row by one or more vectors, with prefetching.
 template <class S, class V, class I>
 void score(double *out, const Weights<S> &weights, const Row<V, I> &row, const Row<V, I> &next) {
     score_by_vectors(out, weights, row, next);
@@ -210,10 +211,10 @@ SM_INLINE double add_alone(double total, const Weights<S> &weights, const V *val
     return total;
 }
 
-// Of values in four turns, the last few, less than four, in the first one's.
+// Sum of squares in four partial sums; the last one to three values are added to the first one.
 struct Squares {
     Pack<4, double> sums = {};
-    Pack<4, int64_t> small = {};  // the sign bit: a square was below `least`
+    Pack<4, int64_t> small = {};  // sign bit set: a square was below `least`
     Pack<4, int64_t> least;
 
     explicit Squares(double square) : least(static_cast<int64_t>(bits_of(square)) + small) {}
@@ -241,18 +242,18 @@ struct Squares {
     bool any_small() const { return (small[0] | small[1] | small[2] | small[3]) < 0; }
 };
 
-// Entries that are looked at together.
+// Number of entries processed together.
 constexpr int64_t TOGETHER = 64;
 
 enum Finding { SOUND, BAD_VALUE, BAD_COLUMN };
 
-// A row's score by a lone label's weights; where asked for, its columns and values are checked, and
-// the sum of its squares is told, NaN where one of these is below `least`.
+// The score of a row by a single vector. If requested, its columns and values are checked, and the
+// sum of its squares is computed, which is NaN if any square is below `least`.
 //
-// Between short blocks the processor can fetch the weights of one, check the next, and prefetch the
-// same part of a later row, without one of the three waiting for another. Weights that no near
-// cache holds are prefetched a block ahead too: columns out of range do no harm there. Whether
-// values are finite the score tells, as a NaN or an infinity makes it no number either.
+// The work is divided into short blocks, so that the processor can load the weights of one block,
+// check the next block, and prefetch the same part of a later row in parallel. Weights that do not
+// fit into the near caches are prefetched one block ahead; columns out of range do no harm there.
+// A NaN or infinite value is detected by the score, which is then not finite either.
 template <class S, class V, class I>
 Finding score_alone(double *out, double *square, double least, const Weights<S> &weights,
                     int64_t n_features, bool check, const Row<V, I> &row,

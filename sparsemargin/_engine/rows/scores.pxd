@@ -1,4 +1,4 @@
-"""Dot products of a row with the weights of labels, one or many side by side; see scores.hpp."""
+"""Dot products of a row with one or more weight vectors; see scores.hpp."""
 
 from libc.stdint cimport int64_t
 from libcpp cimport bool as cpp_bool
@@ -32,8 +32,8 @@ cdef enum:
 cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t stride,
                                         Py_ssize_t n_coordinates, Py_ssize_t first,
                                         Py_ssize_t last, Py_ssize_t last_summed) noexcept nogil:
-    """Of labels first..last-1; padding, up to last_summed, is summed along with the last of them,
-    since whole vectors are faster than their parts."""
+    """The weights of the vectors first..last-1. Padding up to last_summed is summed as well,
+    because whole SIMD vectors are faster than parts."""
     cdef Weights[state_t] weights
     weights.first = numbers + first
     weights.stride = stride

@@ -1,2 +1,2 @@
-"""svmlight text: ``scan`` has the scanner, whose headers cut text into lines, entries and numbers,
-and the way back."""
+"""svmlight text: ``scan`` has the scanner; its headers split text into lines, entries and
+numbers."""

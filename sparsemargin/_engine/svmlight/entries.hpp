@@ -1,7 +1,7 @@
-// One entry of a row, "index:value", or "name:value" where features are hashed.
+// One entry of a row: "index:value", or "name:value" if features are hashed.
 //
-// The usual one, digits and a colon and a decimal number within 32 bytes, is read without a branch
-// on its length; everything else goes by the plain way, one character after the other.
+// The usual entry (digits, a colon and a decimal number within 32 bytes) is parsed without branches
+// on its length. All others are parsed character by character.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline bool likely(bool condition) { return __builtin_expect(condition, true); }
 
 // --- The usual entry -------------------------------------------------------------------------
 
-// The number that `count` digits, 1 to 8, make up; the word's other bytes don't matter.
+// The number given by `count` digits (1 to 8); the other bytes of the word are ignored.
 inline uint64_t number_of(uint64_t word, int64_t count) {
     word = (word << (64 - 8 * count)) & 0x0F0F0F0F0F0F0F0F;
     word = (word * 2561) >> 8;
@@ -33,7 +33,7 @@ inline uint64_t number_of(uint64_t word, int64_t count) {
 inline constexpr uint64_t WHOLE_POWERS_OF_TEN[] = {1,      10,      100,      1000,     10000,
                                                   100000, 1000000, 10000000, 100000000};
 
-// The same for 1 to 19 digits, from the ninth on at `rest`.
+// The number given by 1 to 19 digits; the digits from the ninth on start at `rest`.
 inline uint64_t number_of(uint64_t word, const char *rest, int64_t count) {
     uint64_t number = number_of(word, std::min<int64_t>(count, 8));
     for (; count > 8; rest += 8) {
@@ -47,10 +47,10 @@ inline uint64_t number_of(uint64_t word, const char *rest, int64_t count) {
 // The position of the lowest bit that is set.
 inline int64_t lowest_bit(uint64_t bits) { return __builtin_ctzll(bits); }
 
-// Bit i tells of byte i; the bits from 32 on are set.
+// Bit i refers to byte i; the bits from 32 on are set.
 struct Marks {
-    uint64_t others;  // it is no digit
-    uint64_t ends;    // it is whitespace, or another character up to ' '
+    uint64_t others;  // the byte is not a digit
+    uint64_t ends;    // the byte is whitespace, or another character up to ' '
 };
 
 struct Numbers {
@@ -75,7 +75,7 @@ inline Marks marks_of(const char *p) {
     return {others | ~uint64_t{0} << 32, ~solids};
 }
 
-// Twice `number_of` in one go.
+// `number_of` for two words at once.
 inline Numbers numbers_of(uint64_t first, int64_t first_count, uint64_t second,
                           int64_t second_count) {
     first <<= 64 - 8 * first_count;
@@ -99,7 +99,7 @@ inline Marks marks_of(const char *p) {
     uint64_t others = 0, solids = 0;
     for (int at = 0; at < 32; at += 8) {
         const uint64_t word = load_word(p + at), digit = word ^ 0x3030303030303030;
-        // The highest bit of each byte: whether it is above 9, whether it is above ' '.
+        // The highest bit of each byte: whether it is above 9, or above ' '.
         const uint64_t beyond_nine = ((digit & 0x7F7F7F7F7F7F7F7F) + 0x7676767676767676) | digit;
         const uint64_t beyond_space = ((word & 0x7F7F7F7F7F7F7F7F) + 0x5F5F5F5F5F5F5F5F) | word;
         others |= high_bits(beyond_nine) << at;
@@ -118,19 +118,19 @@ inline constexpr double POWERS_OF_TEN[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1
                                           1e8,  1e9,  1e10, 1e11, 1e12, 1e13, 1e14, 1e15,
                                           1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 constexpr int64_t LARGEST_EXACT_POWER = 22;
-constexpr uint64_t LARGEST_EXACT = uint64_t{1} << 53;  // of the integers in doubles
+constexpr uint64_t LARGEST_EXACT = uint64_t{1} << 53;  // larger integers are not exact in a double
 
 constexpr int64_t MOST_INDEX_DIGITS = 14;
-constexpr int64_t MOST_WHOLE_DIGITS = 7;   // so that the point stands within 8 bytes of the value
-constexpr int64_t MOST_DIGITS = 19;        // of the value, so that they fit 64 bits
+constexpr int64_t MOST_WHOLE_DIGITS = 7;   // so that the point is within 8 bytes of the start
+constexpr int64_t MOST_DIGITS = 19;        // digits of the value, so that they fit into 64 bits
 
-// The eight digits from `start` on, without the point that follows the first `whole`.
+// The eight digits from `start` on, without the point after the first `whole` digits.
 inline uint64_t load_pointless(const char *start, int64_t whole) {
     const uint64_t before = (uint64_t{1} << 8 * whole) - 1;
     return (load_word(start) & before) | (load_word(start + 1) & ~before);
 }
 
-// Adds an exponent of at most three digits to `power`; null where something else follows.
+// Adds an exponent of at most three digits to `power`; null if the text is not such an exponent.
 inline const char *add_exponent(const char *p, int64_t &power) {
     if ((*p++ | 0x20) != 'e') return nullptr;
     const bool negative = *p == '-';
@@ -147,8 +147,8 @@ struct LongValue {
     const char *stop;
 };
 
-// The value of a mantissa that is large or is followed, at `stop`, by an exponent; null where
-// neither one operation nor one call gives it.
+// The value of a large mantissa, or of one followed by an exponent at `stop`. `stop` is null if the
+// value takes more than one operation or one library call.
 inline LongValue long_value(const char *start, const char *stop, uint64_t mantissa,
                             int64_t fraction) {
     int64_t power = -fraction;
@@ -163,8 +163,8 @@ inline LongValue long_value(const char *start, const char *stop, uint64_t mantis
     return {value, stop};
 }
 
-// An entry's parts: `colon` digits, a colon, maybe a minus, then from `start` to `stop` `whole`
-// digits, maybe a point, and `fraction` digits.
+// The parts of an entry: `colon` digits, a colon, an optional minus, `whole` digits from `start`
+// on, an optional point, and `fraction` digits up to `stop`.
 struct Shape {
     int64_t colon;
     int64_t whole;
@@ -176,7 +176,7 @@ struct Shape {
     int64_t count() const { return whole + fraction; }
 };
 
-// False for more than `most` digits before the colon, and for more after it, or none, than fit.
+// False if there are more than `most` digits before the colon, or none or too many after it.
 [[gnu::always_inline]] inline bool find_shape(const char *p, uint64_t others, int64_t most,
                                                Shape &shape) {
     shape.colon = lowest_bit(others);
@@ -210,12 +210,12 @@ struct Parsed {
     const char *stop;
 };
 
-// Reads an entry of decimal numbers that ends in whitespace; false for any other.
+// Reads an entry of decimal numbers that ends in whitespace; false for any other entry.
 [[gnu::always_inline]] inline bool usual_entry(const char *p, Parsed &entry) {
     const Marks marks = marks_of(p);
     const char *end = p + lowest_bit(marks.ends);
-    // From here the next entry is looked for. Were it known to be the shape's `stop`, the next
-    // entry would have to wait until all of this one's digits are found.
+    // The search for the next entry starts here. If the compiler used `stop` of the shape instead,
+    // the next entry would have to wait until all digits of this entry are found.
     const char *next = end;
     asm("" : "+r"(next));
     Shape shape;
@@ -236,8 +236,8 @@ struct Parsed {
     return true;
 }
 
-// Reads an entry of decimal numbers, maybe with an exponent, whose value is within the floats too;
-// any other one leaves a null `stop`.
+// Reads an entry of decimal numbers, possibly with an exponent, whose value is within the range of
+// float too; `stop` is null for any other entry.
 [[gnu::noinline]] inline Parsed long_entry(const char *p) {
     Shape shape;
     if (!find_shape(p, marks_of(p).others, MOST_INDEX_DIGITS, shape)) return {0, 0, nullptr};
@@ -255,7 +255,7 @@ inline void check_no_nul(Token token) {
     if (const char *nul = find(token, '\0')) fail(Code::nul, {nul, nul + 1});
 }
 
-// The number that stands for a feature's name: the lower 63 bits of its bytes' FNV-1a hash of 64.
+// The number for the name of a feature: the lower 63 bits of the 64-bit FNV-1a hash of its bytes.
 inline int64_t number_of_name(Token name) {
     uint64_t hash = 0xCBF29CE484222325;
     for (const char *p = name.start; p < name.stop; ++p) {
@@ -278,7 +278,7 @@ inline int64_t number_of_name(Token name) {
     return value;
 }
 
-// The two sides of the token's first colon.
+// The parts of the token before and after its first colon.
 struct Pair {
     Token before;
     Token after;
@@ -310,7 +310,7 @@ template <class Value>
     return {index, value, token.stop};
 }
 
-// Reads the entry that starts at `p`, a character of a token.
+// Reads the entry that starts at `p`, which points to a character of a token.
 template <class Value>
 [[gnu::always_inline]] inline Parsed read_entry(const char *p, bool may_be_named) {
     Parsed entry;

@@ -1,4 +1,4 @@
-// The distinct labels of a text, numbered in the order in which they are first met.
+// The distinct labels of a text, numbered in the order of their first occurrence.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@ class LabelTable {
     const std::string &text(int64_t id) const { return texts_[id]; }
     double number(int64_t id) const { return numbers_[id]; }  // NaN for a word
 
-    // Finds a short label met lately; eight bytes from its start must be readable.
+    // Finds a recently used short label; eight bytes from its start must be readable.
     bool recall(Token token, int32_t &id) const {
         if (token.size() > 8) return false;
         const Recent &recent = recent_[place_of(word_of(token))];
@@ -29,7 +29,7 @@ class LabelTable {
         return recent.word == word_of(token) && recent.size == token.size();
     }
 
-    // Finds or enters any label; the same readable bytes are needed.
+    // Finds or adds any label; the same bytes must be readable.
     [[gnu::noinline]] int32_t look_up(Token token) {
         if (token.size() > LONGEST_NUMBER) fail(Code::overlong, token);
         const std::string_view text(token.start, token.size());
@@ -51,7 +51,8 @@ class LabelTable {
         int32_t id = 0;
     };
 
-    // A byte-order mark or a no-break space, which make a word another one that looks the same.
+    // Returns whether a word has a byte-order mark or a no-break space, which would make it look
+    // like another.
     static bool has_invisible(std::string_view word) {
         return word.find("\xEF\xBB\xBF") != word.npos || word.find("\xC2\xA0") != word.npos;
     }
@@ -87,7 +88,7 @@ class LabelTable {
     std::array<Recent, 64> recent_;
     std::unordered_map<double, int32_t> by_number_;
     std::unordered_map<std::string_view, int32_t> by_word_;
-    std::deque<std::string> texts_;  // its strings never move, unlike a vector's
+    std::deque<std::string> texts_;  // unlike a vector, it never moves its strings
     std::vector<double> numbers_;
 };
 

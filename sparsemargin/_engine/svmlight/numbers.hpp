@@ -1,4 +1,4 @@
-// Integers and reals as Python's int() and float() read them.
+// Parsing of integers and reals with the syntax of Python's int() and float().
 #pragma once
 
 #include <charconv>
@@ -9,7 +9,7 @@
 #include <string>
 #include <system_error>
 
-// Clang's library reads doubles from version 20 on.
+// Clang's standard library can parse doubles from version 20 on.
 #ifndef __cpp_lib_to_chars
 #define SM_STRTOD
 #endif
@@ -25,25 +25,25 @@
 
 namespace sparsemargin {
 
-// Python's own limit for the digits of an int.
+// Python's default limit for the number of digits of an int.
 constexpr int64_t LONGEST_NUMBER = 4300;
 
 constexpr int64_t LARGEST_INT64 = std::numeric_limits<int64_t>::max();
 
-// Whether the underscore at `at` stands between two digits, where Python allows one.
+// Returns whether the underscore at `at` is between two digits, where Python allows it.
 inline bool joins_digits(Token token, const char *at) {
     return at > token.start && at + 1 < token.stop && is_digit(at[-1]) && is_digit(at[1]);
 }
 
 enum class Integer { good, malformed, too_small, too_large };
 
-// An integer of at most 64 bits: sign, leading zeros and underscores between digits are allowed.
+// A 64-bit integer; a sign, leading zeros and underscores between digits are allowed.
 inline Integer read_integer(Token token, int64_t &value) {
     const char *p = token.start;
     const bool negative = p < token.stop && *p == '-';
     if (p < token.stop && (*p == '-' || *p == '+')) ++p;
     if (p == token.stop) return Integer::malformed;
-    int64_t sum = 0;  // below 0 throughout, where one number more fits
+    int64_t sum = 0;  // kept negative, because the negative range has one more number
     bool fits = true;
     for (; p < token.stop; ++p) {
         if (*p == '_' && joins_digits(token, p)) continue;
@@ -64,7 +64,7 @@ inline bool is_word(Token token, const char *lower) {
     return p == token.stop && !*lower;
 }
 
-// A decimal number without sign and underscores; the point stands at `point`, or would.
+// A decimal number without sign and underscores; `point` is the position of the decimal point.
 struct Decimal {
     char text[LONGEST_NUMBER];
     int64_t size = 0;
@@ -72,7 +72,7 @@ struct Decimal {
     int64_t exponent_at = 0;
 };
 
-// Copies what is written between sign and end; false where float() would refuse it.
+// Copies the text after the sign; false if float() would reject it.
 inline bool read_decimal(Token token, Decimal &decimal) {
     enum { WHOLE, FRACTION, EXPONENT_SIGN, EXPONENT } part = WHOLE;
     int64_t digits = 0;
@@ -99,9 +99,9 @@ inline bool read_decimal(Token token, Decimal &decimal) {
     return digits > 0;
 }
 
-// Whether a decimal number that is no double lies above them all, not below.
+// Returns whether a number outside the range of double is too large, as opposed to too small.
 inline bool is_huge(const Decimal &decimal) {
-    int64_t first = 0;  // of the digits that are not 0: there is one, since 0 is a double
+    int64_t first = 0;  // first nonzero digit, which exists because 0 is within range
     while (decimal.text[first] == '0' || decimal.text[first] == '.') ++first;
     int64_t power = decimal.point - first;
     int64_t at = decimal.exponent_at + 1, exponent = 0;
@@ -113,8 +113,8 @@ inline bool is_huge(const Decimal &decimal) {
     return power + (negative ? -exponent : exponent) > 0;
 }
 
-// The nearest double of a number without a sign; false, and no double, where it may be told that
-// there is none.
+// The nearest double of a number without a sign. False if it is out of range and the library
+// reports that.
 inline bool read_nearest(const char *start, const char *stop, double &value) {
 #ifndef SM_STRTOD
     return std::from_chars(start, stop, value).ec != std::errc::result_out_of_range;
@@ -125,8 +125,8 @@ inline bool read_nearest(const char *start, const char *stop, double &value) {
 #endif
 }
 
-// The nearest double of at most LONGEST_NUMBER characters, infinite or NaN where float() says
-// so; false where it would refuse the token.
+// The nearest double of at most LONGEST_NUMBER characters; infinite or NaN as in float(). False if
+// float() would reject the token.
 [[gnu::noinline]] inline bool read_real(Token token, double &value) {
     const bool negative = token.size() && *token.start == '-';
     if (token.size() && (*token.start == '-' || *token.start == '+')) ++token.start;

@@ -1,4 +1,4 @@
-"""svmlight text made rows of CSR matrices; `scanner.hpp` says what the text may hold."""
+"""Parsing of svmlight text into CSR rows; `scanner.hpp` defines the syntax."""
 
 from libc.stdint cimport int32_t, int64_t
 from libcpp cimport bool as cpp_bool
@@ -18,7 +18,7 @@ cdef extern from "text.hpp" namespace "sparsemargin" nogil:
 
     const char* name_of(Code)
 
-# Named so that a change of theirs is compiled.
+# Listed here so that a change of these headers triggers a rebuild.
 cdef extern from "numbers.hpp":
     pass
 cdef extern from "entries.hpp":
@@ -64,16 +64,16 @@ cdef str WIDE = name_of(Code.needs_wide_columns).decode()
 
 
 class ScanError(Exception):
-    """Text that is refused.
+    """Text that is rejected.
 
     Attributes
     ----------
     code : str
-        What is wrong, as `Code` in text.hpp calls it.
+        The error, by its name in `Code` of text.hpp.
     offset : int
-        Bytes from the start of the text to the offending token.
+        Offset of the offending token in bytes.
     length : int
-        Its bytes.
+        Length of the token in bytes.
     """
 
     def __init__(self, code, offset, length):
@@ -84,7 +84,7 @@ class ScanError(Exception):
 
 
 cdef class ScannedRows:
-    """ParsedRows of one text: see `Scanner.scan`."""
+    """The rows parsed from one text: see `Scanner.scan`."""
 
     cdef readonly object data, indices, indptr, labels, label_start
     cdef readonly int64_t n_rows, n_lines, lowest, highest
@@ -98,26 +98,26 @@ cdef const char* start_of(const unsigned char[::1] text, int64_t stop) except NU
 
 
 cdef class Scanner:
-    """Scans one text after the other and numbers the labels through all of them.
+    """Scans several texts, and numbers the labels of all of them.
 
-    Only one thread may use it at a time; scanners side by side don't wait for one another.
+    Only one thread may use a scanner at a time; different scanners are independent.
 
     Parameters
     ----------
     dtype : numpy.float32 or numpy.float64
-        Type of the values: the nearest double, and the nearest float of that.
+        Dtype of the values: the nearest double, converted to the nearest float if required.
     base : {0, 1}, default=0
-        Column = index as written - base.
+        Column = index in the text - base.
     least : {0, 1}, default=0
-        Smallest index that is not refused. With base=1 and least=0, index 0 is column -1.
+        Smallest valid index. With base=1 and least=0, index 0 becomes column -1.
     max_index : int
-        Largest index, as written, that is not refused.
+        Largest valid index in the text.
     multilabel : bool, default=False
         Whether labels are separated by commas, and may be missing.
     hash_bits : int, default=0
-        Above 0, up to 31: column = that many highest bits of the index's hash, the finaliser of
-        splitmix64, whatever `base` and `least` are. Indices may then be names, too: what is no
-        integer stands for the lower 63 bits of its bytes' FNV-1a hash of 64.
+        If above 0 (up to 31): the column is that many high bits of the hash of the index
+        (the finalizer of splitmix64), for any `base` and `least`. Indices may then be names: a
+        token that is not an integer is replaced by the lower 63 bits of its 64-bit FNV-1a hash.
     """
 
     cdef LineReader* reader
@@ -155,7 +155,7 @@ cdef class Scanner:
 
     @property
     def label_texts(self):
-        """Every label as it was first written, by id; bytes that aren't UTF-8 are escaped."""
+        """Every label in its first spelling, by id; bytes that are not UTF-8 are escaped."""
         return self.labels_from(0)[0]
 
     @property
@@ -178,34 +178,34 @@ cdef class Scanner:
         Parameters
         ----------
         text : buffer of bytes
-            Complete lines up to `stop`, the last one with or without its end, then PADDING bytes
-            or more, whatever they are.
+            Complete lines up to `stop`, the last one with or without its end, followed by at least
+            PADDING bytes of any content.
         stop : int
-            Where the lines end.
+            Offset of the end of the lines.
 
         Returns
         -------
         rows : ScannedRows
-            Its arrays are this scanner's own: they hold until the next scan.
+            The arrays belong to the scanner, and are valid until the next scan.
 
-            data : array of `dtype`; indices, indptr : arrays of int32, or of int64 where a column
-                needs it
-                The rows in canonical format: columns increase; those of repeated indices hold
-                the sum, taken in float64 in the order of occurrence.
+            data : array of `dtype`; indices, indptr : arrays of int32, or of int64 if a column
+            needs it
+                The rows in canonical format: columns increase, and the values of repeated indices
+                are summed in float64 in the order of occurrence.
             labels : array of int32
-                Number of every row's label; with `multilabel`, those of all rows end to end.
+                Number of the label of every row; with `multilabel`, those of all rows concatenated.
             label_start : array of int64, shape (n_rows + 1,), or None
-                With `multilabel`: where each row's labels start.
+                With `multilabel`: start of the labels of each row.
             n_rows, n_lines : int
             lowest, highest : int
-                Of the indices as written; 2**63 - 1 and -1 where there are none.
+                Smallest and largest index in the text; 2**63 - 1 and -1 if there are none.
 
         Raises
         ------
         ScanError
-            At the first place where the text can't be understood.
+            At the first syntax error.
         """
-        start_of(text, stop)  # raises before room is made
+        start_of(text, stop)  # raises before memory is allocated
         if stop // 4 < LARGEST_INT32:
             try:
                 return self._scan_into(text, stop, np.dtype(np.int32))
@@ -215,7 +215,7 @@ cdef class Scanner:
         return self._scan_into(text, stop, np.dtype(np.int64))
 
     def _scan_into(self, const unsigned char[::1] text, int64_t stop, column):
-        """Scan into arrays with room for the densest text there could be."""
+        """Scan into arrays that are large enough for any text of this length."""
         cdef ScannedRows rows = ScannedRows()
         cdef int64_t n_marks = (stop + 1) // 2, n_entries = (stop + 1) // 4
         cdef int64_t row, entry, label
@@ -240,7 +240,7 @@ cdef class Scanner:
         return rows
 
     def _array(self, name, int64_t size, dtype):
-        """One of the arrays, made anew where it is too short; what isn't written costs nothing."""
+        """A reusable array, replaced if it is too short; unused memory is never touched."""
         array = self.arrays.get((name, dtype))
         if array is None or len(array) < size:
             array = self.arrays[name, dtype] = np.empty(size, dtype)
@@ -249,10 +249,10 @@ cdef class Scanner:
 
 def scan_lines(Scanner self, const unsigned char[::1] text, int64_t stop, value_t[::1] data,
                index_t[::1] indices, index_t[::1] ends, label_arrays):
-    """Scan into arrays that have room for the densest text there could be.
+    """Scan into arrays that are large enough for any text of this length.
 
-    `label_arrays` are those of labels and of where each row's end. Returns how many rows, entries
-    and labels there are.
+    `label_arrays` are those for labels and for the end of each row's labels. Returns the numbers of
+    rows, entries and labels.
     """
     cdef const char* start = start_of(text, stop)
     cdef ParsedRows[value_t, index_t] rows

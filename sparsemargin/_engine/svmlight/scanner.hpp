@@ -1,9 +1,9 @@
-// svmlight text made rows of CSR matrices.
+// Parsing of svmlight text into CSR rows.
 //
-// What a token may be is what scikit-learn's load_svmlight_file makes of it: whitespace is that of
-// bytes.split(), numbers are those of int() and float(). Indices may come in any order and repeat;
-// labels may be words, and so may indices that are hashed. Python has no part in this, so that a
-// fuzzer can be built on it alone.
+// Tokens have the syntax of scikit-learn's load_svmlight_file: whitespace as in bytes.split(),
+// numbers as in int() and float(). Indices may be unsorted and repeated. Labels may be words, and
+// so may indices that are hashed. The code does not depend on Python, so that a fuzzer can use it
+// alone.
 #pragma once
 
 #include <algorithm>
@@ -26,16 +26,16 @@ struct Options {
     int64_t least = 0;
     int64_t max_index = LARGEST_INT64;
     bool multilabel = false;
-    int hash_bits = 0;  // above 0, column = that many bits of the index's hash
+    int hash_bits = 0;  // if above 0, column = that many bits of the hash of the index
 };
 
-// Where rows go, and how far it is filled.
+// Destination arrays of the rows, and the number of elements in use.
 template <class Value, class Column>
 struct ParsedRows {
     Value *data;
     Column *indices;
-    Column *ends;         // of each row's entries
-    int32_t *labels;      // room for one a row; with multilabel, for one every two bytes of text
+    Column *ends;         // end of the entries of each row
+    int32_t *labels;      // room for one per row; with multilabel, for one per two bytes of text
     int64_t *label_ends;  // with multilabel
     int64_t row_room;
     int64_t entry_room;
@@ -44,14 +44,14 @@ struct ParsedRows {
     int64_t label = 0;
 };
 
-// The finaliser of splitmix64.
+// The finalizer of splitmix64.
 inline uint64_t mixed(uint64_t z) {
     z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9;
     z = (z ^ (z >> 27)) * 0x94D049BB133111EB;
     return z ^ (z >> 31);
 }
 
-// From the end of a line's tokens to the start of the next line.
+// Moves from the end of a line's tokens to the start of the next line.
 inline const char *finish_line(const char *p) {
     if (*p == '\n') return p + 1;
     const char *stop = p;
@@ -75,7 +75,7 @@ class LineScanner {
         }
     }
 
-    // Scans text whose last character ends a line.
+    // Scans text that ends with the end of a line.
     void scan(const char *p, const char *stop) {
         while (p < stop) p = scan_line(p);
     }
@@ -125,14 +125,14 @@ class LineScanner {
 
     const char *skip_query_id(const char *p) {
         const Token token = token_at(p);
-        // A feature's name may begin so, too.
+        // The name of a feature may begin like this, too.
         const int64_t least = options_.hash_bits ? 4 : 3;
         if (token.size() < least || std::memcmp(p, "qid:", least) != 0) return p;
-        split(token);  // fails where it is no pair
+        split(token);  // fails if there is no colon
         return token.stop;
     }
 
-    // Calls take(index, value, start) for entries until it returns false, which leaves null.
+    // Calls take(index, value, start) for entries until it returns false; then the result is null.
     template <class Take>
     const char *each_entry(const char *p, Take take) {
         p = skip_blanks(p);
@@ -145,7 +145,7 @@ class LineScanner {
         return p;
     }
 
-    // Entries whose indices increase go where they belong at once.
+    // Entries with increasing indices are written directly.
     const char *scan_entries(const char *p) {
         const int64_t first = rows_.entry;
         int64_t entry = first, previous = options_.least - 1;
@@ -170,7 +170,7 @@ class LineScanner {
         return stop;
     }
 
-    // Entries in any order are sorted, and summed where they meet.
+    // Entries in any order are sorted, and duplicates are summed.
     [[gnu::noinline]] const char *gather(const char *p) {
         std::vector<Entry> &entries = gathered_.entries;
         entries.clear();
@@ -214,21 +214,21 @@ class LineScanner {
 
 struct ScanResult {
     Code code = Code::none;
-    int64_t offset = 0;  // of what is refused
+    int64_t offset = 0;  // of the rejected token
     int64_t length = 0;
     int64_t lines = 0;
-    int64_t lowest = LARGEST_INT64;  // index as written
+    int64_t lowest = LARGEST_INT64;  // smallest index in the text
     int64_t highest = -1;
 };
 
-// Scans one text after the other; labels are numbered through all of them.
+// Scans several texts, and numbers the labels of all of them.
 class Scanner {
   public:
     explicit Scanner(const Options &options) : options_(options) {}
 
     const LabelTable &labels() const { return labels_; }
 
-    // Complete lines; the last may lack its end. PADDING readable bytes must follow.
+    // Scans complete lines, the last of which may lack its end. PADDING readable bytes must follow.
     template <class Value, class Column>
     ScanResult scan(const char *text, int64_t size, ParsedRows<Value, Column> &rows) {
         ScanResult result;

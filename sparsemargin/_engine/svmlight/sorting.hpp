@@ -1,4 +1,4 @@
-// Entries of a row, sorted by column.
+// Sorting the entries of a row by column.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@ namespace sparsemargin {
 
 struct Entry {
     int64_t column;
-    const char *start;  // in the text: tells occurrences apart, and their order
+    const char *start;  // position in the text: defines the order of duplicates
     double value;
 
     bool operator<(const Entry &other) const {
@@ -17,13 +17,13 @@ struct Entry {
     }
 };
 
-// The entries of one row, in any order at first.
+// The entries of one row, initially in any order.
 class GatheredRow {
   public:
     std::vector<Entry> entries;
 
-    // Hashed columns are spread evenly, and others often nearly so: as many buckets as entries
-    // leave little to sort within each.
+    // Sorts with as many buckets as entries. Hashed columns are evenly distributed, and other
+    // columns often nearly so, so that few entries are left to sort in each bucket.
     void sort() {
         if (entries.size() < FEW) {
             std::sort(entries.begin(), entries.end());
@@ -41,7 +41,7 @@ class GatheredRow {
   private:
     static constexpr size_t FEW = 16;
 
-    // Leaves the entries bucket by bucket, and in `ends_` where each bucket ends.
+    // Arranges the entries by bucket, and stores the end of each bucket in `ends_`.
     void scatter() {
         const auto [least, largest] = std::minmax_element(
             entries.begin(), entries.end(),
@@ -52,7 +52,7 @@ class GatheredRow {
         const auto bucket_of = [&](const Entry &entry) {
             return static_cast<size_t>(static_cast<double>(entry.column - lowest) * scale);
         };
-        ends_.assign(entries.size() + 2, 0);  // rounding may need one bucket more
+        ends_.assign(entries.size() + 2, 0);  // rounding may require one more bucket
         for (const Entry &entry : entries) ++ends_[bucket_of(entry) + 1];
         for (size_t bucket = 1; bucket < ends_.size(); ++bucket) ends_[bucket] += ends_[bucket - 1];
         scattered_.resize(entries.size());
@@ -60,7 +60,7 @@ class GatheredRow {
         entries.swap(scattered_);
     }
 
-    // By insertion: no entry is far from its place.
+    // Insertion sort: no entry is far from its final position.
     void sort_neighbours() {
         for (size_t i = 1; i < entries.size(); ++i) {
             const Entry entry = entries[i];

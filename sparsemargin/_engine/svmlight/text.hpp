@@ -1,4 +1,4 @@
-// Text as characters, words of eight of them, and tokens; and why one is refused.
+// Text as characters, words of eight characters, and tokens; error codes.
 #pragma once
 
 #include <array>
@@ -9,10 +9,10 @@
 
 namespace sparsemargin {
 
-// Bytes after a text that must be readable, whatever they hold.
+// Number of bytes after a text that must be readable, with any content.
 constexpr int64_t PADDING = 64;
 
-// A stretch of text without whitespace.
+// A maximal piece of text without whitespace.
 struct Token {
     const char *start;
     const char *stop;
@@ -64,7 +64,7 @@ enum class Code {
     not_finite,
     nul,
     invisible,
-    // The two below are for the caller of the scanner, not for the writer of the text.
+    // The two codes below are for the caller of the scanner, not for the author of the text.
     needs_wide_columns,
     no_room,
 };
@@ -79,8 +79,8 @@ inline const char *name_of(Code code) {
     return names[static_cast<int>(code)];
 }
 
-// Thrown within the scanner, from places that are never inlined, so that the usual way through
-// the text carries no checks of results.
+// Thrown inside the scanner by functions that are never inlined, so that the fast path has no
+// checks of results.
 struct Failure {
     Code code;
     Token token;
