@@ -13,7 +13,6 @@ from scipy.sparse import (
     csr_array,
     csr_matrix,
     dia_array,
-    get_index_dtype,
     issparse,
 )
 from sklearn.utils import check_array
@@ -54,7 +53,7 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
 def _csr_of(X: np.ndarray) -> csr_matrix:
     """What `csr_matrix` makes of X, without the coordinates of all entries on the way: where none
     is 0 in a twentieth of the time, and without a copy of the values."""
-    index = get_index_dtype(maxval=X.size)
+    index = np.int32 if X.size <= np.iinfo(np.int32).max else np.int64
     columns = np.broadcast_to(np.arange(X.shape[1], dtype=index), X.shape)
     nonzero = X != 0
     indptr = np.zeros(len(X) + 1, dtype=index)

@@ -82,8 +82,6 @@ cdef class Job:
         Its `codes`: label l is +1 where it equals l (where it is 1, for a lone label); or its
         `positives`: where it is among the row's. Its `weights` multiply the step. Its
         `class_weight` multiplies the step of each label's negative and positive rows.
-    distinct : bool
-        Whether no row has a column twice.
     """
 
     cdef LinearState space
@@ -107,7 +105,7 @@ cdef class Job:
     cdef Kept kept
     cdef int64_t* logged  # where each row stands in the log's pool, -1: nowhere yet; NULL: no log
 
-    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
+    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task):
         cdef JointState joint
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
@@ -136,7 +134,7 @@ cdef class Job:
         self.kept = kept_of(task.kept)
         merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
                   or space.log is not None or self.is_joint)
-        if merges and not distinct:
+        if merges and not task.distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
             self.arrays.append(repeats)

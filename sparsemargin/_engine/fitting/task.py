@@ -49,6 +49,8 @@ class Task:
     class_weight : ndarray of shape (2, n_labels)
     check : bool
         Whether rows are still to be checked, as they are first used.
+    distinct : bool
+        Whether it is known that no row has a column twice.
     max_corrections : int or None
     n_threads : int
         Labels are split over that many threads; the result is the same for any number.
@@ -69,6 +71,7 @@ class Task:
     weights: np.ndarray | None
     class_weight: np.ndarray
     check: bool = False
+    distinct: bool = True
     max_corrections: int | None = None
     n_threads: int = 1
     first_row: int | None = None
