@@ -124,9 +124,13 @@ def test_what_is_found(tmp_path, arguments, n_found, told):
     assert all(text in outcome.stdout for text in told), outcome.stdout
 
 
-def test_faults_to_be_planted_are_in_what_stands_there(monkeypatch):
+def test_every_fault_to_be_planted_stands_once_in_its_file_and_has_tests(monkeypatch):
     monkeypatch.syspath_prepend(FUZZ)
     known = importlib.import_module("known_faults")
     texts = {fault.file: (FUZZ.parent / fault.file).read_text() for fault in known.FAULTS}
     counts = {fault.right: texts[fault.file].count(fault.right) for fault in known.FAULTS}
     assert {right: n for right, n in counts.items() if n != 1} == {}
+    assert {fault.room for fault in known.FAULTS} <= set(known.ROOMS)
+    assert set(known.EXPECTED) <= set(counts)
+    files = {TESTS / f"{name}.py" for names in known.ROOMS.values() for name in names}
+    assert [file for file in files if not file.exists()] == []
