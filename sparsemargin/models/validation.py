@@ -44,10 +44,30 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     if is_plain_csr(X):
         return X
     refuse_other_data(X)
+    X = _with_native_values(X)
     check_sparse(X)
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
     return X if issparse(X) else _csr_of(X)
+
+
+def _with_native_values(X: Any) -> Any:
+    """Return a sparse matrix with its values in a type of `VALUE_TYPES`; anything else unchanged.
+
+    scipy doesn't convert, check or add up values of every type that numpy has, such as those of the
+    other byte order and half precision.
+    """
+    values = getattr(X, "data", None)
+    if (
+        not issparse(X) or X.format not in ("csr", "csc", "bsr", "coo", "dia")
+        or not isinstance(values, np.ndarray) or values.dtype.kind not in "biuf"
+        or values.dtype in VALUE_TYPES
+    ):  # fmt: skip
+        return X
+    native = values.dtype.newbyteorder("=")
+    X = copy(X)
+    X.data = values.astype(native if native in VALUE_TYPES else np.float64)
+    return X
 
 
 def _csr_of(X: np.ndarray) -> csr_matrix:
