@@ -9,13 +9,17 @@ SOURCES := $(shell find sparsemargin -name '*.pyx' -o -name '*.pxd' -o -name '*.
 # Of the fuzzers under the sanitizers: another one each day.
 SEED ?= $(shell date +%Y%m%d)
 
-.PHONY: demo test test-all test-dist sdist wheels sanitizers valgrind fuzz fuzz-text fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-texts bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak notebooks notebooks-check papers papers-quick defaults lint clean
+.PHONY: demo test test-all test-lowest test-dist sdist wheels sanitizers valgrind fuzz fuzz-text fuzz-coverage fuzz-python planted-bugs planted-faults kill-workers sklearn-tests bench bench-quick tables docs peers bench-epoch bench-text bench-texts bench-labels bench-growth bench-files bench-margin bench-ho bench-kernels bench-distributed soak notebooks notebooks-check papers papers-quick defaults lint clean
 
 demo: $(VENV)/installed
 	$(RUN) examples/demo.py
 
 test test-all: $(VENV)/equipped
 	$(if $(filter test-all,$@),SPARSEMARGIN_TESTS=all )$(VENV)/bin/pytest -n auto --maxprocesses 4 --dist worksteal
+
+# All tests, in an environment of their own, with the lowest versions that pyproject.toml allows.
+test-lowest: $(VENV)/bin/python
+	$(RUN) release/lowest_versions.py
 
 # The distributions, built in isolation and tried in clean environments; all tests against the installed
 # wheel with WHOLE=--whole-suite.

@@ -42,7 +42,7 @@ ROOMS = {
         "io/test_kernel_files", "engine/test_hypothesis_errors", "engine/test_range",
     ),
     "scanner": (
-        "engine/test_scanner", "io/test_load_svmlight", "io/test_text_and_npz", "io/test_stream",
+        "engine/test_scanner", "io/test_load_svmlight", "io/test_readable", "io/test_stream",
     ),
     "model files": FILES,
     "row cache": FILES,

@@ -1,6 +1,5 @@
 """Conversion between C++ vectors and numpy arrays, for saved states."""
 
-from cpython.bytes cimport PyBytes_FromStringAndSize
 from libc.stdint cimport int32_t, int64_t
 from libc.string cimport memcpy
 from libcpp.vector cimport vector
@@ -13,12 +12,15 @@ ctypedef fused stored_vector:
 
 
 cdef inline as_array(const void* data, size_t n, dtype):
-    """A copy of the memory as an array."""
+    """Return a copy of n values, an array that owns its memory."""
     import numpy as np
 
-    dtype = np.dtype(dtype)
-    size = n * dtype.itemsize
-    return np.frombuffer(PyBytes_FromStringAndSize(<const char*> data, size), dtype)
+    values = np.empty(n, dtype)
+    cdef unsigned char[::1] raw
+    if n:
+        raw = values.view(np.uint8)
+        memcpy(&raw[0], data, raw.shape[0])
+    return values
 
 
 cdef inline type_of(const stored_vector& values):

@@ -219,7 +219,9 @@ class Run:
         first_row = self.rows if block.first_row is None else block.first_row
         # In further epochs rows have been learned from before.
         new = learner._fitted.progress if self.epoch == 1 else None
-        task = learner._task(rows, targets, None, first_row=self.first_row + first_row, kept=new)
+        task = learner._task(
+            rows, targets, None, first_row=self.first_row + first_row, kept=new, distinct=True
+        )
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()

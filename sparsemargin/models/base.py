@@ -21,8 +21,6 @@ from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRul
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
-from sparsemargin._engine.rows.csr import any_repeats
-from sparsemargin._engine.rows.parts import part_of
 from sparsemargin.models.class_weights import (
     Targets,
     refuse_no_rows,
@@ -33,13 +31,11 @@ from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
 from sparsemargin.models.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import (
-    ROWS_MEASURED,
     Rows,
     check_rows,
     intercept_scale,
     open_rows,
     refusing,
-    summed,
 )
 
 #: Seeds are drawn below it.
@@ -211,6 +207,8 @@ class Learner(SharedParameters, Attributes):
 
     # Whether a fit checks rows as they are first used, as all of them will be.
     _checks_on_the_way = False
+    # Whether rows may have repeated columns, which the loop then adds up where that matters.
+    _takes_repeats = False
 
     # Whether a fit has to know the products of rows better than float32 rows tell them.
     _needs_exact_products = False
@@ -241,12 +239,7 @@ class Learner(SharedParameters, Attributes):
         if self._needs_exact_products:
             rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:
-            rows = check_rows(rows)
-        elif (
-            self._has_intercept and self.intercept_scaling == "auto"
-            and any_repeats(part_of(rows, 0, ROWS_MEASURED))
-        ):  # fmt: skip
-            rows = summed(rows)
+            rows = check_rows(rows, repeats_allowed=self._takes_repeats)
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(first.classes)) if balanced else None
         first = replace(first, rows=rows, counts=counts)
@@ -294,6 +287,7 @@ class Learner(SharedParameters, Attributes):
             counted = (fitted.class_weight[:, 0][targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
         how.setdefault("kept", fitted.progress)
+        how.setdefault("distinct", not self._takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:

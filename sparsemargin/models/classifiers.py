@@ -332,7 +332,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         known = _check_classes(before, wanted, y)
         targets = targets_among(y, known, before)
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = check_rows(open_rows(X))
+        rows = check_rows(open_rows(X), repeats_allowed=self._takes_repeats)
         if before is None:
             slice_seed = self._random().randint(LARGEST_SEED)
             form = y.form if isinstance(y, MultilabelTargets) else None

@@ -187,13 +187,17 @@ class FirstOrderLearner(Learner):
         # A kernel's norms, and with them the bound on the margin, are made of products.
         return not self._is_linear and self._is_certified()
 
+    @property
+    def _takes_repeats(self) -> bool:  # type: ignore[override]
+        return self._is_linear
+
     def _begin(self, task: Task) -> StoppingRule:
         provable = self._recall_rows(
             task, task.codes, task.weights, task.class_weight, *(task.positives or ())
         )
 
         def largest_norm() -> float:
-            rows = check_rows(task.rows) if task.check else task.rows
+            rows = task.rows if task.distinct else check_rows(task.rows)
             return float(self._space.largest_norm(rows, task.weights))
 
         sample, fitted = Sample(task.n_trials, largest_norm), self._fitted

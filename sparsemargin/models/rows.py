@@ -21,10 +21,9 @@ from sparsemargin._engine.rows.csr import (
     bad_pointer,
     first_bad_row,
     row_norms,
-    summed,
 )
 from sparsemargin._engine.rows.csr import Csr as Rows
-from sparsemargin._engine.rows.parts import part_of
+from sparsemargin._engine.rows.parts import part_of, summed
 
 #: So few that a stream has them at its beginning.
 ROWS_MEASURED = 100
@@ -134,9 +133,9 @@ def first_rows(blocks: Iterable[Rows]) -> Iterator[Rows]:
 
 
 def intercept_scale(blocks: Iterable[Rows], p: float) -> float:
-    """A third of the root mean square p-norm of the first 100 rows, in blocks without repeated
-    columns; 1/3 where they are zero."""
+    """Return a third of the root mean square p-norm of the first 100 rows, or 1/3 if all of them
+    are zero. Repeated columns are added up first."""
     # In one sum: where a block ends is to change no bit.
-    norms = np.concatenate([row_norms(rows, p) for rows in first_rows(blocks)])
+    norms = np.concatenate([row_norms(summed(rows), p) for rows in first_rows(blocks)])
     scale = norm(norms, 2) / (3 * sqrt(max(len(norms), 1)))
     return scale if 0.0 < scale < inf else 1 / 3

@@ -13,7 +13,6 @@ from scipy.sparse import (
     csr_array,
     csr_matrix,
     dia_array,
-    get_index_dtype,
     issparse,
 )
 from sklearn.utils import check_array
@@ -47,16 +46,26 @@ def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> A
     if is_plain_csr(X):
         return X
     refuse_other_data(X)
-    X = check_sparse(X)
+    X = _in_supported_precision(check_sparse(X))
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
     return X if issparse(X) else _csr_of(X)
 
 
+def _in_supported_precision(X: Any) -> Any:
+    """Return a checked sparse matrix of half or extended precision as float64; others unchanged.
+
+    scipy neither converts, checks nor adds up values of these types.
+    """
+    if not issparse(X) or X.format not in _INTEGERS or X.data.dtype.kind != "f":
+        return X
+    return X if X.data.dtype in VALUE_TYPES else X.astype(np.float64)
+
+
 def _csr_of(X: np.ndarray) -> csr_matrix:
     """What `csr_matrix` makes of X, without the coordinates of all entries on the way: where none
     is 0 in a twentieth of the time, and without a copy of the values."""
-    index = get_index_dtype(maxval=X.size)
+    index = np.int32 if X.size <= np.iinfo(np.int32).max else np.int64
     columns = np.broadcast_to(np.arange(X.shape[1], dtype=index), X.shape)
     nonzero = X != 0
     indptr = np.zeros(len(X) + 1, dtype=index)

@@ -71,10 +71,18 @@ def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> Non
 
 
 def normalized(X: Any, norm: str | None) -> Any:
-    """The rows divided by their norms, in place where they are of a type that can hold these."""
+    """Return the rows divided by their norms, in place if their type can hold the result.
+
+    Raises
+    ------
+    ValueError
+        scikit-learn's, if a value is infinite or NaN, such as the weight of a term with an infinite
+        ``idf_``.
+    """
     if norm is None:
         return X
-    if X.dtype not in (np.float64, np.float32):
+    # The sum of finite values can overflow, so scikit-learn decides.
+    if X.dtype not in (np.float64, np.float32) or not np.isfinite(X.data.sum()):
         return normalize(X, norm=norm, copy=False)
     {"l1": inplace_csr_row_normalize_l1, "l2": inplace_csr_row_normalize_l2}[norm](X)
     return X
@@ -337,10 +345,13 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         return self._weighed(super(self._base, self).transform(raw_documents))
 
     def _weighed(self, X: Any) -> Any:
-        """The rows of counts weighed, in place: as `TfidfTransformer.transform` does, without its
-        checks, which take longer than a text."""
+        """Weigh the rows of counts in place, as `TfidfTransformer.transform` does. Its checks of
+        the matrix, which take longer than a text, are left out where they can't fail."""
         tfidf = self._tfidf
-        if not X.shape[0] or X.dtype not in (np.float64, np.float32):
+        n_features = getattr(tfidf, "n_features_in_", X.shape[1])
+        if (
+            not X.shape[0] or X.dtype not in (np.float64, np.float32) or X.shape[1] != n_features
+        ):  # fmt: skip
             return tfidf.transform(X, copy=False)
         idf = getattr(tfidf, "idf_", None)
 

@@ -4,6 +4,8 @@ invalid rows, which are rejected before they are used.
 ``test_first_order.py`` shows that duplicates are trained on as their sums.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+import sparsemargin
 from depth import pairwise
 from problems.first_order import (
     Extras,
@@ -25,6 +28,7 @@ from problems.first_order import (
 from references.first_order import ALMA, MarginPerceptron, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
+from sparsemargin._engine.rows.parts import summed
 from sparsemargin.models import rows as border
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -169,3 +173,58 @@ def test_columns_out_of_range_are_refused_before_they_are_read(kind, types, orde
             X.data[3 + (0 if place > 100 else N_LONG - 1)] = np.nan
             with pytest.raises(ValueError, match=f"at row 3: column index {bad} is outside"):
                 make_model(kind, 2.0).fit(X, LABELS[kind])
+
+
+def unsorted_rows(dtype, index_type, n=120, d=30, k=20):
+    """Return rows with columns in random order, of which some have repeated columns."""
+    rng = np.random.RandomState(0)
+    indices = np.vstack([rng.permutation(d)[:k] for _ in range(n)]).astype(index_type)
+    for row in rng.choice(n, 20, replace=False):
+        indices[row, -3:] = indices[row, :3]
+    X = sp.csr_matrix((n, d), dtype=dtype)
+    X.data, X.indices = rng.randn(n * k).astype(dtype), indices.ravel()
+    X.indptr = np.arange(0, n * k + 1, k, dtype=index_type)
+    return X, rng.randint(0, 3, n)
+
+
+@pytest.mark.parametrize(("dtype", "index_type"), [("f4", "i4"), ("f8", "i8")])
+@pytest.mark.parametrize(
+    ("classifier", "params"),
+    [
+        ("AROWClassifier", {}), ("ALMAClassifier", {}), ("ALMAClassifier", {"p": 4.0}),
+        ("PNormPerceptron", {}), ("PNormPerceptron", {"hypothesis": "average"}),
+        ("PNormPerceptron", {"hypothesis": "vote"}), ("ROMMAClassifier", {}),
+        ("PNormPerceptron", {"multi_class": "joint"}),
+        ("PNormPerceptron", {"kernel": "rbf", "gamma": 0.1}),
+        ("HigherOrderPerceptron", {}), ("SecondOrderPerceptron", {}),
+    ],
+)  # fmt: skip
+def test_rows_with_repeated_columns_change_no_other_row(classifier, params, dtype, index_type):
+    X, y = unsorted_rows(dtype, index_type)
+    make = partial(getattr(sparsemargin, classifier), random_state=0, intercept_scaling=1.0)
+    models = []
+    for size in len(y), 50, 1:
+        model = make(**params)
+        for start in range(0, len(y), size):
+            batch = slice(start, start + size)
+            model.partial_fit(X[batch], y[batch], [0, 1, 2])
+        models.append(model)
+    models.append(make(shuffle=False, max_iter=1, **params).fit(X, y))
+    outputs = [model.decision_function(X) for model in models]
+    if "kernel" not in params:  # BLAS adds up the products of one row in another order.
+        outputs.append(np.vstack([models[0].decision_function(X[i]) for i in range(len(y))]))
+    for other in outputs[1:]:
+        np.testing.assert_array_equal(other, outputs[0])
+
+
+def test_only_rows_with_repeated_columns_are_summed():
+    X = sp.csr_matrix((4, 6), dtype=np.float32)
+    X.data = np.array([1, 2, 1e8, 3, -1e8, 4, 5, 6], np.float32)
+    X.indices = np.array([4, 1, 3, 0, 3, 2, 3, 3], np.int32)
+    X.indptr = np.array([0, 2, 5, 6, 8], np.int32)
+    rows = summed(border.open_rows(X))
+    assert rows.indptr.tolist() == [0, 2, 4, 5, 6]
+    assert rows.indices.tolist() == [4, 1, 0, 3, 2, 3]
+    assert rows.data.tolist() == [1, 2, 3, 0, 4, 11]
+    assert X.indices.tolist() == [4, 1, 3, 0, 3, 2, 3, 3]
+    assert summed(rows) is rows

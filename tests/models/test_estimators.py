@@ -206,6 +206,15 @@ def indexed(indices, indptr):
     return lambda X: with_arrays(X, X.data, X.indices.astype(indices), X.indptr.astype(indptr))
 
 
+def big_endian(form):
+    def converted(X):
+        X = X.asformat(form).copy()
+        X.data = X.data.astype(">f8")
+        return X
+
+    return converted
+
+
 FORMATS = {
     "csr_array": sp.csr_array,
     "csc": sp.csc_matrix,
@@ -214,6 +223,7 @@ FORMATS = {
     "fortran": lambda X: np.asfortranarray(X.toarray()),
     "lists": lambda X: X.toarray().tolist(),
     "big-endian dense": lambda X: X.toarray().astype(">f8"),
+    **{f"big-endian {form}": big_endian(form) for form in ("csr", "csc", "bsr", "coo", "dia")},
     "long indices": indexed("i8", "i8"),
     "longer indices than pointers": indexed("i8", "i4"),
     "longer pointers than indices": indexed("i4", "i8"),

@@ -16,7 +16,7 @@ is a nonnegative least-squares problem. For p = 2 the model is the norm itself.
 from typing import NamedTuple
 
 import numpy as np
-from scipy.optimize import nnls
+from scipy.optimize import lsq_linear, nnls
 
 from references.first_order import augment, link, p_norm
 
@@ -80,7 +80,10 @@ def _nearest_to_origin(points, distance):
     equations = np.vstack([points.T / distance, np.ones(len(points))])
     target = np.zeros(len(equations))
     target[-1] = 1
-    mu, _ = nnls(equations, target, maxiter=100 * len(points))
+    try:
+        mu, _ = nnls(equations, target, maxiter=100 * len(points))
+    except RuntimeError:  # scipy before 1.15 doesn't converge for some of these
+        mu = lsq_linear(equations, target, bounds=(0, np.inf), method="bvls", tol=1e-15).x
     return mu / mu.sum()
 
 

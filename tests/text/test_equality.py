@@ -278,3 +278,45 @@ def test_files_and_generators(tmp_path):
 def test_the_package_imports_the_other_library_only_when_it_is_used():
     code = "import sys, sparsemargin, sparsemargin.text; assert 'sklearn' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", None])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_infinite_weights_are_refused_where_scikit_learn_refuses_them(norm, dtype):
+    results = []
+    for module in theirs, ours:
+        # No text of the fit has "the", so that its idf is infinite.
+        vectorizer = module.TfidfVectorizer(
+            vocabulary=["goal", "the"], smooth_idf=False, norm=norm, dtype=dtype
+        )
+        with np.errstate(divide="ignore"):
+            vectorizer.fit(["goal", "a goal"])
+        assert vectorizer.transform(["a goal"]).toarray().tolist() == [[1.0, 0.0]]
+        try:
+            results.append(vectorizer.transform(["goal", "the goal"]).toarray().tolist())
+        except ValueError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+    assert ("infinity" in results[1]) == (norm is not None)
+
+
+@pytest.mark.parametrize("weight", [np.nan, np.inf, 1e308])
+def test_weights_that_are_set_are_checked_as_scikit_learn_does(weight):
+    results = []
+    for module in theirs, ours:
+        vectorizer = module.TfidfVectorizer().fit(["a goal", "the goal"])
+        vectorizer.idf_ = np.array([1.0, weight])
+        try:
+            with np.errstate(over="ignore"):
+                results.append(vectorizer.transform(["the the goal"]).toarray().tolist())
+        except ValueError as error:
+            results.append(str(error))
+    assert str(results[0]) == str(results[1])
+
+
+def test_a_vocabulary_of_another_length_is_refused():
+    for module in theirs, ours:
+        vectorizer = module.TfidfVectorizer().fit(["a goal", "the goal"])
+        vectorizer.vocabulary_ = {"goal": 0, "the": 1, "new": 2}
+        with pytest.raises(ValueError, match="3 features"):
+            vectorizer.transform(["the goal"])

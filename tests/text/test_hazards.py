@@ -1,5 +1,6 @@
 """What must not go wrong: long texts, many words, threads, Ctrl-C, too little memory."""
 
+import os
 import pickle
 import signal
 import subprocess
@@ -115,6 +116,7 @@ def test_ctrl_c_stops_a_scan(n_jobs):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others set no such limit")
+@pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 def test_too_little_memory_is_told():
     code = """
 import resource

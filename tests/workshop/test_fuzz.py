@@ -130,3 +130,7 @@ def test_the_code_in_which_faults_are_planted_exists(monkeypatch):
     texts = {fault.file: (FUZZ.parent / fault.file).read_text() for fault in known.FAULTS}
     counts = {fault.right: texts[fault.file].count(fault.right) for fault in known.FAULTS}
     assert {right: n for right, n in counts.items() if n != 1} == {}
+    assert {fault.room for fault in known.FAULTS} <= set(known.ROOMS)
+    assert set(known.EXPECTED) <= set(counts)
+    files = {TESTS / f"{name}.py" for names in known.ROOMS.values() for name in names}
+    assert [file for file in files if not file.exists()] == []

@@ -1,6 +1,11 @@
 """pyproject.toml is complete, and other files with the same facts agree with it."""
 
+import importlib
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from fnmatch import fnmatch
 from pathlib import Path
@@ -66,3 +71,29 @@ def test_workflows_use_existing_make_targets(path):
         for step in job["steps"]:
             for name in re.findall(r"^make (.+)$", step.get("run", ""), flags=re.M):
                 assert known.issuperset(matrix["target"] if "matrix.target" in name else [name])
+
+
+def test_every_requirement_of_the_tests_has_a_lowest_version(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "release")
+    lowest_versions = importlib.import_module("lowest_versions").lowest_versions
+    pins = lowest_versions(PYPROJECT)
+    names = [re.match(r"[\w.-]+", pin)[0] for pin in pins]
+    assert len(names) == len(set(names))
+    assert {"Cython", "numpy", "h5py", "numcodecs", "pytest", "setuptools"} <= set(names)
+    unbounded = {**PROJECT, "dependencies": ["numpy"]}
+    with pytest.raises(ValueError, match="numpy"):
+        lowest_versions({**PYPROJECT, "project": unbounded})
+
+
+def test_sources_that_are_not_compiled_are_refused_with_a_remedy(tmp_path):
+    shutil.copytree(
+        ROOT / "sparsemargin", tmp_path / "sparsemargin", ignore=shutil.ignore_patterns("*.so")
+    )
+    code = "import sparsemargin; sparsemargin.AROWClassifier"
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith(f"ImportError: sparsemargin is imported from {tmp_path}"), last
+    assert "start Python in another folder" in last
+    assert "pip install -e ." in last

@@ -3,6 +3,8 @@
 from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport int64_t
 
+import copyreg
+
 import numpy as np
 
 from sparsemargin._engine.core.rules cimport (
@@ -67,6 +69,10 @@ cdef class FirstOrderRule:
 
     def __getstate__(self):
         return self.rule
+
+    def __reduce__(self):
+        # Pickle protocols 0 and 1, and skops, know no other way to copy an extension type.
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
 
     def __setstate__(self, state):
         state = {**NOTHING_SET, **state}

@@ -3,6 +3,8 @@
 from libc.stdint cimport int64_t
 from libc.string cimport memcpy
 
+import copyreg
+
 import numpy as np
 
 from sparsemargin._engine.vectors cimport as_array, copied, take
@@ -55,6 +57,9 @@ cdef class CorrectionLog:
             "columns": copied(self.columns),
             "values": copied(self.values),
         }
+
+    def __reduce__(self):
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
 
     def __setstate__(self, state):
         take(self.columns, "columns", state, None)

@@ -12,7 +12,8 @@ from sparsemargin._engine.first_order.trials import Job
 from sparsemargin._engine.fitting.certificate import JointCertificate, LinearCertificate
 from sparsemargin._engine.fitting.protocol import SpanLoop
 from sparsemargin._engine.fitting.threads import run_together, threads_worth, uninterrupted
-from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow, any_repeats, summed
+from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow
+from sparsemargin._engine.rows.parts import summed
 
 # Largest number of vectors that are scored without SIMD instructions.
 FEW_LABELS = 16
@@ -37,8 +38,6 @@ class LinearLoop(SpanLoop):
         self.repeats = space.n_labels == 1
         if space.n_labels > FEW_LABELS:
             self.span *= SIDE_BY_SIDE
-        # Duplicate columns matter only to some rules, which search for them when a test fires.
-        self.distinct = not task.check
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
         self.n_threads = max(1, min(n_threads, space.n_labels))
 
@@ -56,11 +55,11 @@ class LinearLoop(SpanLoop):
     def sum_repeats(self):
         """Replace rows with duplicate columns by rows with summed entries, so that they can be
         measured. The training state is kept."""
-        rows = self.task.rows
-        if not self.task.check or not any_repeats(rows):
+        if self.task.distinct:
             return
-        self.task.rows, self.distinct = summed(rows), True
-        self.job = None
+        rows, self.task.distinct = summed(self.task.rows), True
+        if rows is not self.task.rows:
+            self.task.rows, self.job = rows, None
 
     def certificate(self):
         """The certificate of the current vectors."""
@@ -81,7 +80,7 @@ class LinearLoop(SpanLoop):
         if self.n_threads > 1:
             slices = cut_labels(self.space, self.n_threads)
         if self.job is None:
-            self.job = Job(self.space, self.rule, self.task.rows, self.task, self.distinct)
+            self.job = Job(self.space, self.rule, self.task.rows, self.task)
         calls = [
             partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
             for labels in slices

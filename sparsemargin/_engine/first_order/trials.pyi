@@ -8,9 +8,7 @@ from sparsemargin._engine.rows.csr import Csr
 
 class Job:
     rows: Csr
-    def __init__(
-        self, space: LinearState, rule: FirstOrderRule, rows: Csr, task: Any, distinct: bool
-    ) -> None: ...
+    def __init__(self, space: LinearState, rule: FirstOrderRule, rows: Csr, task: Any) -> None: ...
     def run(
         self, order: np.ndarray | None, seed: int | None, span: tuple[int, int], n_passes: int,
         labels: tuple[int, int], trials: int, check: bool,

@@ -83,8 +83,6 @@ cdef class Job:
         With `codes`, vector l is positive for rows of code l (of code 1, for a single vector). With
         `positives`, it is positive for rows whose list has l. `weights` multiplies the steps, and
         `class_weight` the steps of each vector's negative and positive rows.
-    distinct : bool
-        Whether it is known that no row has duplicate columns.
     """
 
     cdef LinearState space
@@ -108,7 +106,7 @@ cdef class Job:
     cdef Kept kept
     cdef int64_t* logged  # index of each row in the log, -1: not stored; NULL: no log
 
-    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task, bint distinct):
+    def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task):
         cdef JointState joint
         cdef const int64_t[::1] codes = task.codes, starts, labels
         cdef const double[::1] weights
@@ -137,7 +135,7 @@ cdef class Job:
         self.kept = kept_of(task.kept)
         merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
                   or space.log is not None or self.is_joint)
-        if merges and not distinct:
+        if merges and not task.distinct:
             repeats = np.full(len(codes), UNKNOWN, np.uint8)
             self.repeats = &repeats[0]
             self.arrays.append(repeats)

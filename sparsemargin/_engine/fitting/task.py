@@ -49,6 +49,8 @@ class Task:
     class_weight : ndarray of shape (2, n_labels)
     check : bool
         Whether rows must be checked when they are first used.
+    distinct : bool
+        Whether it is known that no row has duplicate columns.
     max_corrections : int or None
     n_threads : int
         Number of threads, among which the vectors are split; the result does not depend on it.
@@ -69,6 +71,7 @@ class Task:
     weights: np.ndarray | None
     class_weight: np.ndarray
     check: bool = False
+    distinct: bool = True
     max_corrections: int | None = None
     n_threads: int = 1
     first_row: int | None = None

@@ -310,7 +310,7 @@ class PrecomputedKernel(Kernel):
             )
         matrix = csr_array((rows.data, rows.indices, rows.indptr), shape=(n, n))
         difference = abs(matrix - matrix.T).tocoo()
-        magnitudes = abs(matrix).max(axis=1).toarray()
+        magnitudes = abs(matrix).max(axis=1).toarray().ravel()
         largest = magnitudes.max(initial=0.0)
         if difference.nnz and difference.data.max() > _ASYMMETRY * largest:
             at = int(difference.data.argmax())

@@ -14,6 +14,7 @@ import numpy as np
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import summed
 
 # Test points per replay for votes, and if averages and intermediate states are computed.
 _POINTS_PER_REPLAY = 1 << 16
@@ -27,9 +28,8 @@ def points_of(rows: Csr, bias: float) -> tuple[Any, np.ndarray]:
     row does not depend on its scale."""
     from scipy.sparse import csr_array, hstack
 
-    X = csr_array((rows.data, rows.indices, rows.indptr), shape=(rows.n_rows, rows.n_features))
-    X = X.astype(np.float64)
-    X.sum_duplicates()
+    X = csr_array(summed(rows).arrays, shape=(rows.n_rows, rows.n_features)).astype(np.float64)
+    X.sort_indices()
     if bias:
         X = hstack([X, csr_array(np.full((X.shape[0], 1), bias))], format="csr")
     # Scaling by powers of two is exact.

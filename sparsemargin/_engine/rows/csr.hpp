@@ -48,7 +48,7 @@ SM_INLINE bool sign(U bits) {
 template <class I>
 SM_INLINE bool in_range(const I *columns, int64_t nnz, int64_t n_features) {
     // A column below 0 has the sign bit, and what it is short of the last one has it beyond that.
-    using U = std::make_unsigned_t<I>;
+    using U = std::make_unsigned_t<std::remove_const_t<I>>;
     const U last = static_cast<U>(std::min(n_features - 1, int64_t{std::numeric_limits<I>::max()}));
     U wrong = 0;
     for (int64_t j = 0; j < nnz; ++j) wrong |= U(columns[j]) | (last - U(columns[j]));
@@ -57,7 +57,7 @@ SM_INLINE bool in_range(const I *columns, int64_t nnz, int64_t n_features) {
 
 template <class I>
 SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
-    using U = std::make_unsigned_t<I>;
+    using U = std::make_unsigned_t<std::remove_const_t<I>>;
     U falling = 0;
     for (int64_t j = 0; j + 1 < nnz; ++j) falling |= U(columns[j + 1]) - U(columns[j]) - 1;
     return !sign(falling);

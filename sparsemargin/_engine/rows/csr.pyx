@@ -2,7 +2,7 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -294,19 +294,32 @@ def first_bad_row(Csr rows, bint repeats_allowed):
     return status, row
 
 
-def any_repeats(rows):
-    """Whether the first of the rows that can't be used as it stands has a column twice."""
-    return first_bad_row(rows, False)[0] == NOT_CANONICAL
+def rows_with_repeats(Csr rows):
+    """Return which rows have a column twice, a bool for each row. Rows with a column out of range
+    count as rows without repeats."""
+    result = np.zeros(rows.n_rows, bool)
+    cdef uint8_t[::1] found = result.view(np.uint8)
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            find_repeats(rows.float_int32, found)
+        elif rows.types == FLOAT_INT64:
+            find_repeats(rows.float_int64, found)
+        elif rows.types == DOUBLE_INT32:
+            find_repeats(rows.double_int32, found)
+        else:
+            find_repeats(rows.double_int64, found)
+    return result
 
 
-def summed(rows):
-    """A copy of the rows, repeated columns summed."""
-    from scipy.sparse import csr_matrix
-
-    shape = rows.n_rows, rows.n_features
-    fresh = csr_matrix(tuple(array.copy() for array in rows.arrays), shape=shape)
-    fresh.sum_duplicates()
-    return Csr(fresh.data, fresh.indices, fresh.indptr, rows.n_features)
+cdef int find_repeats(const Rows[value_t, index_t]& rows, uint8_t[::1] found) except -1 nogil:
+    cdef Py_ssize_t r
+    cdef Row[value_t, index_t] row
+    cdef ColumnMarks marks
+    for r in range(rows.n):
+        row = rows.at(r)
+        found[r] = (has_repeats(row, rows.n_features, marks)
+                    and in_range(row.columns, row.nnz, rows.n_features))
+    return 0
 
 
 cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,

@@ -1,5 +1,6 @@
 """Texts made rows of CSR matrices; `scanner.hpp` says what is counted."""
 
+from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
 from libc.stdlib cimport free
@@ -10,8 +11,6 @@ from libcpp.vector cimport vector
 import os
 
 import numpy as np
-
-from cython cimport view
 
 ctypedef fused number_t:
     int32_t
@@ -212,11 +211,28 @@ cdef class Lexicon:
         return np.asarray(numbers)
 
 
+cdef class Memory:
+    """Memory from malloc, which is freed together with the last array that uses it.
+
+    An array of Cython would do the same, but has itself as its base, so that programs which look
+    for the base of an array (joblib does) never come to an end.
+    """
+
+    cdef void* start
+    cdef Py_ssize_t size
+
+    def __dealloc__(self):
+        free(self.start)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, self.start, self.size, False, flags)
+
+
 cdef object array_of(void* start, int64_t n, dtype):
-    """An array that owns what malloc gave."""
-    cdef view.array owner = <char[:n * dtype.itemsize + 1]> <char*> start
-    owner.callback_free_data = free
-    return np.frombuffer(owner, dtype, n)
+    """Return an array of the values that malloc has given room for, without a copy."""
+    cdef Memory owner = Memory()
+    owner.start, owner.size = start, n * dtype.itemsize
+    return np.frombuffer(owner, dtype, n) if n else np.empty(0, dtype)
 
 
 TYPES = {

@@ -6,6 +6,8 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
+from sparsemargin._engine.vectors cimport as_array
+
 # Codes of letters, 4 for those that are no base.
 cdef uint8_t[256] BASES
 BASES[:] = [4] * 256
@@ -50,18 +52,10 @@ def count_kmers(sequences, int k, bint canonical, int64_t n_columns):
             add_row(codes, n_columns, columns, counts)
             ends.push_back(<int64_t> columns.size())
     return (
-        array_of(counts.data(), counts.size(), np.float32),
-        array_of(columns.data(), columns.size(), np.int64),
-        array_of(ends.data(), ends.size(), np.int64),
+        as_array(counts.data(), counts.size(), np.float32),
+        as_array(columns.data(), columns.size(), np.int64),
+        as_array(ends.data(), ends.size(), np.int64),
     )
-
-
-cdef array_of(const void* data, size_t length, dtype):
-    """A copy."""
-    if not length:
-        return np.zeros(0, dtype)
-    cdef Py_ssize_t n_bytes = length * np.dtype(dtype).itemsize
-    return np.frombuffer((<const char*> data)[:n_bytes], dtype)
 
 
 cdef uint64_t mixed(uint64_t code) noexcept nogil:
