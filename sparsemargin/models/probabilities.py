@@ -36,10 +36,8 @@ class Window:
 
     @classmethod
     def of(cls, progress: ProgressiveOutputs) -> Window:
-        """Those of the later half of all trials, in order."""
-        trials, n = progress.trials(), progress.n_trials
-        recent = np.flatnonzero(trials >= n // 2)
-        recent = recent[np.argsort(trials[recent])]
+        """Return those of the later half of all trials, in order."""
+        recent = progress.recent()
         return cls(
             progress.outputs[recent], progress.positive[recent].astype(bool),
             progress.steps[recent] ** progress.weight_root,
