@@ -217,9 +217,10 @@ class Run:
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
-        # In further epochs rows have been learned from before.
-        new = learner._fitted.progress if self.epoch == 1 else None
-        task = learner._task(rows, targets, None, first_row=self.first_row + first_row, kept=new)
+        kept = learner._fitted.progress
+        if self.epoch > 1 and kept is not None:  # all rows have been learned before
+            kept.spoiled, kept = True, None
+        task = learner._task(rows, targets, None, first_row=self.first_row + first_row, kept=kept)
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
         self._check_memory()

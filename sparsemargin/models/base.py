@@ -25,6 +25,7 @@ from sparsemargin._engine.rows.csr import any_repeats
 from sparsemargin._engine.rows.parts import part_of
 from sparsemargin.models.class_weights import Targets, rows_by_class, steps_by_class
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
+from sparsemargin.models.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import (
@@ -210,16 +211,18 @@ class Learner(SharedParameters, Attributes):
     # Whether a fit has to know the products of rows better than float32 rows tell them.
     _needs_exact_products = False
 
-    def _open(self, first: Beginning, slice_seed: int) -> None:
-        """Let there be what a model that begins so has learned: nothing yet."""
+    def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
+        """Let there be what a model that begins so has learned: nothing yet. `steps` are those of
+        the classes, None: as `class_weight` makes them."""
         space, progress = self._new_space(first), None
         if self._keeps_outputs:
             averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
             n_places = count_places(space.n_labels, averaged, joint)
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         self._learned = Fitted(
-            first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
-            np.zeros((2, len(first.classes)), dtype=np.int64), progress,
+            first.classes, first.form, space, self._structure,
+            self._steps(first) if steps is None else steps, slice_seed, np.zeros((2, len(first.classes)), dtype=np.int64),
+            progress,
         )  # fmt: skip
 
     def _learn(
@@ -260,9 +263,8 @@ class Learner(SharedParameters, Attributes):
                 rows, targets, weights, check=check,
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
-            stopping = self._begin(task)
-            with keeping(task, self._space):
-                result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+            result = self._train(task, seed, int(self.verbose))
+            self._note_outputs(task, result, seed, first if afresh else None)
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
@@ -275,6 +277,28 @@ class Learner(SharedParameters, Attributes):
             sample = sample_of(self, rows, targets, weights)
             warn_of_one_class(self, [] if sample is None else [sample])
         return self
+
+    def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
+        """Learn the rows of a task until the fit ends."""
+        stopping = self._begin(task)
+        with keeping(task, self._space):
+            return learn(self._loop(task), stopping, seed=seed, verbose=verbose)
+
+    def _note_outputs(
+        self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
+    ) -> None:
+        """See to it that outputs which are kept are valid for the model after a fit; `first` is
+        what it began with, None where it went on."""
+        kept = self._fitted.progress
+        if kept is None:
+            return
+        kept.spoiled |= first is None or result.n_iter > 1
+        few = task.n_trials < FEW_ROWS
+        if first is None or result.interrupted or not (kept.spoiled or few):
+            return
+        found = held_out_outputs(self, task, first, seed)
+        if found is not None:
+            self._fitted.progress = kept.held_out(*found)
 
     def _task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """What is learned from next, with the class weights there are."""

@@ -83,11 +83,17 @@ class ProgressiveOutputs:
         self.n_trials = self.n_held_out = self.ahead = self.stop = 0
         self.fingerprints, self.spoiled = Fingerprints(), False
 
-    def hold(self, outputs: np.ndarray, positive: np.ndarray, steps: np.ndarray) -> None:
-        """Take outputs of rows that were held out, in place of all others."""
-        n = self.n_trials = self.n_held_out = min(len(outputs), len(self.steps))
-        self.outputs[:n], self.positive[:n], self.steps[:n] = outputs[:n], positive[:n], steps[:n]
-        self.spoiled = False
+    def held_out(
+        self, outputs: np.ndarray, positive: np.ndarray, steps: np.ndarray
+    ) -> ProgressiveOutputs:
+        """Return outputs of rows that were held out, for these to be replaced by."""
+        n_places = count_places(self.n_labels, averaged=False)
+        whole = ProgressiveOutputs(self.n_labels, n_places, self.weight_root)
+        n = whole.n_trials = whole.n_held_out = min(len(outputs), n_places)
+        for name, values in ("outputs", outputs), ("positive", positive), ("steps", steps):
+            getattr(whole, name)[:n] = values[:n]
+        whole.fingerprints = self.fingerprints
+        return whole
 
     def recent(self) -> np.ndarray:
         """Return the places of the later half of all trials, in order; trials of rows held out
