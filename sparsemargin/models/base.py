@@ -22,8 +22,13 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_p
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import any_repeats
-from sparsemargin._engine.rows.parts import part_of
-from sparsemargin.models.class_weights import Targets, rows_by_class, steps_by_class
+from sparsemargin._engine.rows.parts import part_of, rows_at
+from sparsemargin.models.class_weights import (
+    Targets,
+    counted_rows,
+    rows_by_class,
+    steps_by_class,
+)
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
 from sparsemargin.models.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.outputs import sample_of, warn_of_one_class
@@ -225,6 +230,14 @@ class Learner(SharedParameters, Attributes):
             progress,
         )  # fmt: skip
 
+    def _measured(self, rows: Rows, counted: np.ndarray | None) -> Rows:
+        """Return the rows by which a model begins: those that are counted, None: all. A linear
+        model asks for the first ones only."""
+        if counted is None:
+            return rows
+        which = np.flatnonzero(counted)
+        return rows_at(rows, which[:ROWS_MEASURED] if self._is_linear else which)
+
     def _learn(
         self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
         slice_seed: int | None,
@@ -246,8 +259,9 @@ class Learner(SharedParameters, Attributes):
         ):  # fmt: skip
             rows = summed(rows)
         balanced = self.class_weight == "balanced"
-        counts = rows_by_class(targets, len(first.classes)) if balanced else None
-        first = replace(first, rows=rows, counts=counts)
+        counted = counted_rows(self.class_weight, first.classes, targets, weights)
+        counts = rows_by_class(targets, len(first.classes), counted) if balanced else None
+        first = replace(first, rows=self._measured(rows, counted), counts=counts)
         with refusing(rows):
             if slice_seed is not None:
                 self._open(first, slice_seed)
@@ -306,11 +320,13 @@ class Learner(SharedParameters, Attributes):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self._fitted
-        weights = fitted.influence_of(weights, self._influence)
-        if not fitted.class_weight.all() and self._space.n_labels == 1 and not fitted.many:
+        if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
-            counted = (fitted.class_weight[:, 0][targets] > 0).astype(np.float64)
+            of_classes = fitted.class_weight[:, 0] if self._space.n_labels == 1 else (
+                fitted.class_weight[1])  # fmt: skip
+            counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
+        weights = fitted.influence_of(weights, self._influence)
         how.setdefault("kept", fitted.progress)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 

@@ -25,7 +25,7 @@ from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.arow import AROW
 from sparsemargin.models.base import LARGEST_SEED, Learner
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.cramma import CRAMMA
 from sparsemargin.models.fitted import NO_OUTPUTS, Beginning, Fitted
 from sparsemargin.models.higher_order import HigherOrder
@@ -339,7 +339,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         if before is None:
             slice_seed = self._random().randint(LARGEST_SEED)
             form = y.form if isinstance(y, MultilabelTargets) else None
-            self._open_stream(Beginning(rows, known, form, sparse=sparse), slice_seed)
+            counted = counted_rows(self.class_weight, known, targets, weights)
+            first = self._measured(rows, counted)
+            self._open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
         task = self._task(rows, targets, weights, n_threads=self._n_threads())
         with refusing(rows):
             self._learn_stream(task)
