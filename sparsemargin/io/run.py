@@ -23,7 +23,7 @@ from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.stream_labels import StreamLabels
 from sparsemargin.models import Learner
 from sparsemargin.models.base import LARGEST_SEED
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.fitted import Beginning, count_labels
 from sparsemargin.models.outputs import (
     ROWS_TOLD,
@@ -250,12 +250,21 @@ class Run:
                 )
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [each.with_columns(rows.n_features) for each in (block, *self.beginning)],
+                [self._measured(each, rows.n_features) for each in (block, *self.beginning)],
                 grows=n_columns is None,
             )  # fmt: skip
             learner._open_stream(first, random.randint(LARGEST_SEED))
         self.first_row = learner._space.first_new_row
         self.opened = True
+
+    def _measured(self, block: LabelledRows, n_features: int) -> Rows:
+        """Return the rows of a first block, without those of classes of weight 0."""
+        learner, labels = self.learner, self.labels
+        rows, weight = block.with_columns(n_features), learner.class_weight
+        if not isinstance(weight, dict) or 0 not in weight.values():
+            return rows
+        counted = counted_rows(weight, labels.classes, labels.targets_of(block), None)
+        return learner._measured(rows, counted)
 
     def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
         n_labels = count_labels(self.labels.classes, self.labels.many)
