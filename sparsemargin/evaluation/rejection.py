@@ -16,10 +16,11 @@ from sparsemargin.models.pipelines import parts_of
 class Rejector(MetaEstimatorMixin, BaseEstimator):
     """A classifier that says "don't know" where too many of its answers would be wrong.
 
-    It answers where its confidence, the output of the class, reaches a threshold: the least at
-    which, of rows answered just before they were learned, no larger share was answered wrongly. No
-    row is held back, and nothing is fitted twice. Rows of a class that it has never met mostly have
-    small outputs for all others, whereas probabilities add up to 1 for any row.
+    It answers where its confidence, the output of the class, reaches a threshold. That is the least
+    one at which no larger share of rows was answered wrongly, among rows that the model had not
+    learned: those that `predict_proba` is fitted to. Rows of a class that it has never met mostly
+    have small outputs for all others, whereas probabilities add up to 1 for any row. A warning
+    says so where no threshold has so few errors; all rows are then left without a class.
 
     Parameters
     ----------
@@ -82,7 +83,8 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter can't be used, or the classifier has no probabilities.
+            If a parameter can't be used, or the classifier has no `predict_proba`, or has learned
+            fewer than 30 rows.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
         fitted = _model_of(estimator)._fitted

@@ -217,17 +217,18 @@ class Learner(SharedParameters, Attributes):
     _needs_exact_products = False
 
     def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
-        """Let there be what a model that begins so has learned: nothing yet. `steps` are those of
-        the classes, None: as `class_weight` makes them."""
+        """Begin a model, which has learned nothing yet. `steps` are those of the classes; None
+        takes them from `class_weight`."""
         space, progress = self._new_space(first), None
         if self._keeps_outputs:
             averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
             n_places = count_places(space.n_labels, averaged, joint)
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
+        if steps is None:
+            steps = self._steps(first)
         self._learned = Fitted(
-            first.classes, first.form, space, self._structure,
-            self._steps(first) if steps is None else steps, slice_seed, np.zeros((2, len(first.classes)), dtype=np.int64),
-            progress,
+            first.classes, first.form, space, self._structure, steps, slice_seed,
+            np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
     def _measured(self, rows: Rows, counted: np.ndarray | None) -> Rows:
@@ -322,8 +323,8 @@ class Learner(SharedParameters, Attributes):
         fitted = self._fitted
         if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
-            of_classes = fitted.class_weight[:, 0] if self._space.n_labels == 1 else (
-                fitted.class_weight[1])  # fmt: skip
+            steps = fitted.class_weight
+            of_classes = steps[:, 0] if self._space.n_labels == 1 else steps[1]
             counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
         weights = fitted.influence_of(weights, self._influence)

@@ -18,7 +18,6 @@ from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import FORMS, Form
@@ -167,7 +166,7 @@ class Fitted:
         if self.progress is None:
             return NO_OUTPUTS.format(name)
         if not self.progress.spoiled:
-            return f"{name} has learned no row yet, and has no probabilities. Learn from rows first."
+            return f"{name} has no probabilities, as it has learned no row yet. Learn rows first."
         return LEARNED_AGAIN.format(name)
 
     def window(self) -> Window:
@@ -196,7 +195,8 @@ class Fitted:
     def require_outputs(self, what: str) -> None:
         """Refuse what needs outputs for as many rows that the model had not learned."""
         if not self.tells_probabilities:
-            raise ValueError(f"{what} needs probabilities. {self.why_no_probabilities('The model')}")
+            why = self.why_no_probabilities("The model")
+            raise ValueError(f"{what} needs probabilities. {why}")
         assert self.progress is not None
         if self.progress.n_trials < LEAST_TRIALS:
             raise ValueError(

@@ -19,9 +19,7 @@ KERNELS = [name for name, kind in CLASSIFIERS.items()
 
 
 def problem(n_rows=300, n_classes=3):
-    X, y = make_classification(
-        n_rows, 10, n_informative=6, n_classes=n_classes, random_state=0
-    )
+    X, y = make_classification(n_rows, 10, n_informative=6, n_classes=n_classes, random_state=0)
     there = np.random.default_rng(1).random(n_rows) < 0.6
     X[~there] *= 1e4
     X[:20] *= np.where(there[:20, np.newaxis], 1, 10)  # among the first rows, too
@@ -37,9 +35,7 @@ def assert_alike(model, other, X):
         np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     model, other = (getattr(each, "best_estimator_", each) for each in (model, other))
     assert model.n_iter_ == other.n_iter_
-    np.testing.assert_array_equal(
-        model._fitted.rows_by_class, other._fitted.rows_by_class
-    )
+    np.testing.assert_array_equal(model._fitted.rows_by_class, other._fitted.rows_by_class)
 
 
 @pytest.mark.parametrize("how", [
