@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sparsemargin._engine.fitting.progressive import count_places
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import gathered, rows_at
@@ -61,6 +62,8 @@ def held_out_outputs(
     n_labels, weights = learner._space.n_labels, task.weights
     trials = np.arange(len(task.codes)) if weights is None else np.flatnonzero(weights)
     random = np.random.RandomState(0)  # of its own: it must not change the model
+    # As many outputs are kept; those of all rows would not fit the memory where labels are many.
+    n_places = count_places(n_labels, averaged=False)
     if len(trials) > _MOST_ROWS:
         trials = np.sort(random.choice(trials, _MOST_ROWS, replace=False))
     outputs, held = list[np.ndarray](), list[np.ndarray]()
@@ -68,10 +71,11 @@ def held_out_outputs(
         like = _like(learner, task, left, first, seed)
         if like is None:
             return None
-        rows = check_rows(rows_at(task.rows, rest), repeats_allowed=True)
-        outputs.append(_outputs(like, rows) * _ratio(learner, like, task, left))
+        rest = random.permutation(rest)[:n_places]
+        learned = left[np.linspace(0, len(left) - 1, min(len(left), len(rest))).astype(np.intp)]
+        outputs.append(_outputs(like, task, rest) * _ratio(learner, like, task, learned))
         held.append(rest)
-        if sum(map(len, held)) >= _ENOUGH:
+        if groups is None and sum(map(len, held)) >= min(_ENOUGH, n_places):
             break
     if not held:
         return None
@@ -132,13 +136,14 @@ def _like(
     like._fitted.progress = None
     try:
         result = like._train(part, seed, 0)
-    except BadRow:
+    except (BadRow, ValueError):  # of steps that are too large or too small for these rows
         return None
     return None if result.interrupted else like
 
 
-def _outputs(learner: Learner, rows: Any) -> np.ndarray:
-    fitted = learner._fitted
+def _outputs(learner: Learner, task: Task, which: np.ndarray) -> np.ndarray:
+    """Return the outputs of a learner for some rows of a task."""
+    rows, fitted = check_rows(rows_at(task.rows, which), repeats_allowed=True), learner._fitted
     outputs: np.ndarray = fitted.space.outputs_by(
         fitted.hypothesis, rows, fitted.slice_seed, learner._n_threads()
     )
@@ -148,8 +153,6 @@ def _outputs(learner: Learner, rows: Any) -> np.ndarray:
 def _ratio(learner: Learner, like: Learner, task: Task, which: np.ndarray) -> float:
     """Return how much larger the outputs of a learner are than those of one like it, for rows that
     both have learned: they may grow with the rows, and with the epochs."""
-    some = which[np.linspace(0, len(which) - 1, min(len(which), _ENOUGH)).astype(np.intp)]
-    rows = check_rows(rows_at(task.rows, some), repeats_allowed=True)
-    sizes = [float(np.abs(_outputs(each, rows)).mean()) for each in (learner, like)]
+    sizes = [float(np.abs(_outputs(each, task, which)).mean()) for each in (learner, like)]
     ratio = sizes[0] / sizes[1] if sizes[1] > 0 else 1.0
     return ratio if 0 < ratio < np.inf else 1.0
