@@ -42,7 +42,7 @@ from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.readable import INTERCEPT, escaped
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
-from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
+from sparsemargin.models.outputs import probabilities_of
 from sparsemargin.models.pipelines import names_out_of
 
 _EXAMPLES = """
@@ -126,8 +126,8 @@ def command(
         header = _header_of(texts[-learner._space.n_labels :])
         lines = _numbers_of(told, attrgetter("outputs"))
     elif proba:
-        if learner._fitted.progress is None:
-            raise ValueError(NO_PROBABILITIES.format(learner.classifier))
+        if not learner._fitted.tells_probabilities:
+            raise ValueError(learner._fitted.why_no_probabilities(learner.classifier))
         header = _header_of(texts)
         lines = _numbers_of(told, lambda block: probabilities_of(learner._fitted, block.outputs))
     elif n_explained:

@@ -383,6 +383,8 @@ class Rounds:
         kept = [update.progress for update in updates if update.progress is not None]
         if fitted.progress is not None and kept:
             fitted.progress = self.mixer.kept(kept, len(fitted.progress.steps))
+        if fitted.progress is not None:
+            fitted.progress.spoiled |= epoch > 1
         self.done, self.trials = epoch, sum(update.trials for update in updates)
         made = sum(int(update.corrections.sum()) for update in updates)
         self.converged = made == 0

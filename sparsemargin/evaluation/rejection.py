@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.outputs import codes_of, confidence_of, rejection
 from sparsemargin.models.pipelines import parts_of
@@ -17,10 +16,11 @@ from sparsemargin.models.pipelines import parts_of
 class Rejector(MetaEstimatorMixin, BaseEstimator):
     """A classifier that says "don't know" where too many of its answers would be wrong.
 
-    It answers where its confidence, the output of the class, reaches a threshold: the least at
-    which, of rows answered just before they were learned, no larger share was answered wrongly. No
-    row is held back, and nothing is fitted twice. Rows of a class that it has never met mostly have
-    small outputs for all others, whereas probabilities add up to 1 for any row.
+    It answers where its confidence, the output of the class, reaches a threshold. That is the least
+    one at which no larger share of rows was answered wrongly, among rows that the model had not
+    learned: those that `predict_proba` is fitted to. Rows of a class that it has never met mostly
+    have small outputs for all others, whereas probabilities add up to 1 for any row. A warning
+    says so where no threshold has so few errors; all rows are then left without a class.
 
     Parameters
     ----------
@@ -83,21 +83,19 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter can't be used, or the classifier has no probabilities.
+            If a parameter can't be used, or the classifier has no `predict_proba`, or has learned
+            fewer than 30 rows.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
         fitted = _model_of(estimator)._fitted
         threshold, share = rejection(fitted, self.max_error)
-        if not np.isfinite(threshold):
-            warn_user(
-                f"No answer is sure enough for max_error={self.max_error:g}, and all rows are left "
-                "without one. Allow more errors, or learn from more rows."
-            )
         classes, unknown = fitted.classes, self.unknown
+        # A column of a table has words as objects.
+        are_words = isinstance(classes.tolist()[0], str | bytes)
         if unknown is None:
-            unknown = "unknown" if classes.dtype.kind in "US" else -1
+            unknown = "unknown" if are_words else -1
         unknown = np.asarray(unknown)
-        if unknown.ndim or (unknown.dtype.kind in "US") != (classes.dtype.kind in "US"):
+        if unknown.ndim or isinstance(unknown.item(), str | bytes) != are_words:
             raise ValueError(
                 f"unknown={self.unknown!r} is not of the type of the classes, such as "
                 f"{label_text(classes.tolist()[0])!r}. Pass such a label."

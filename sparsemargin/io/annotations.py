@@ -16,6 +16,7 @@ from sparsemargin.io.distinct import Named, check_distinct
 from sparsemargin.io.files import replacing
 from sparsemargin.io.predict import Predictor
 from sparsemargin.models.labels import label_text
+from sparsemargin.models.outputs import probabilities_of
 from sparsemargin.models.pipelines import parts_of
 
 #: What cells are told to be where no type is likely enough.
@@ -103,7 +104,7 @@ def told_types(
         n_rows = block.block.n_rows
         while len(read) < n_rows:
             read = np.concatenate([read, next(barcodes)])
-        confidence = learner._fitted.probabilities(block.outputs).max(axis=1)
+        confidence = probabilities_of(learner._fitted, block.outputs).max(axis=1)
         told = np.where(confidence < threshold, UNASSIGNED, names[block.codes])
         yield CellTypes(read[:n_rows], told, confidence)
         read = read[n_rows:]

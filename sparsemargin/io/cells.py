@@ -19,11 +19,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from scipy.sparse import csr_matrix
-from sklearn.model_selection import GroupKFold, KFold
-from sklearn.utils.class_weight import compute_sample_weight
 
 from sparsemargin._checks import check_choice
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.genomes.cells import CellNormalizer, normalised
@@ -34,8 +31,10 @@ from sparsemargin.io.rows import LabelledRows, RowSource
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
 from sparsemargin.models import Learner
-from sparsemargin.models.classifiers import CLASSIFIERS
+from sparsemargin.models.fitted import Beginning
+from sparsemargin.models.held_out import held_out_outputs
 from sparsemargin.models.labels import LabelTable, label_text, number_of
+from sparsemargin.models.rows import check_rows, open_rows
 
 #: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
 Match = Literal["exact", "case", "version"]
@@ -53,9 +52,6 @@ _RUN = 16
 
 # Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
 _EPOCHS, _TRIALS = 10, 1_000_000
-
-# Probabilities of the joint machine are by so many of its like, of parts of cells.
-_FOLDS = 3
 
 
 @dataclass(frozen=True)
@@ -445,36 +441,29 @@ def _learn(
     learner = learn_rows(corpus, chosen)
     if is_chosen:
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    if options.positive is None and (groups is not None or some.n_rows == n_cells):
-        # All cells are few; or what is new is another batch than those learned from.
-        keep_outputs(learner, X, some.labels, groups)
+    kept = learner._fitted.progress
+    if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
+        # Cells were learned more than once, or all of them are few; or new cells are of other
+        # batches than those that were learned.
+        of_cells = some.labels
+        if options.positive is not None:
+            names = np.array(list(map(label_text, classes.tolist())))
+            of_cells = names[of_cells] == options.positive
+        keep_outputs(learner, X, of_cells, groups)
     return learner
 
 
 def keep_outputs(
     learner: Learner, X: csr_matrix, codes: np.ndarray, groups: np.ndarray | None = None
 ) -> None:
-    """Let a model tell probabilities by the outputs for some cells of models like it that have
-    learned others, as CalibratedClassifierCV does; others of other groups, where there are any."""
-    params, classes = learner._parameters(), learner._fitted.classes
-    class_weight, y = params.pop("class_weight", None), classes[codes]
-    outputs = np.zeros((len(y), 1 if len(classes) == 2 else len(classes)))
-    n_folds = min(_FOLDS, len(y if groups is None else np.unique(groups)))
-    for some, rest in (KFold if groups is None else GroupKFold)(n_folds).split(X, groups=groups):
-        like = CLASSIFIERS[learner.classifier](**params)
-        weights = dict[str, Any]()
-        if class_weight is not None:  # ROMMA takes none
-            weights["sample_weight"] = compute_sample_weight(class_weight, y[some])
-        for _ in range(max(1, ceil(learner.n_iter_))):
-            like.partial_fit(X[some], y[some], classes=classes, **weights)
-        outputs[rest] = like.decision_function(X[rest]).reshape(len(rest), -1)
-    n = 1 << (len(y).bit_length() - 1)
-    kept = ProgressiveOutputs(outputs.shape[1], n, 1)
-    kept.outputs[:], kept.steps[:] = outputs[:n], 1
-    kept.positive[:] = codes[:n, np.newaxis] == np.arange(len(classes))[-outputs.shape[1] :]
-    # As if twice as many had been tried, of which the later half counts.
-    kept.n_trials = 2 * n
-    learner._fitted.progress = kept
+    """Fit the probabilities of a model to the outputs for some cells of models like it that have
+    learned others of them; others of other groups, where there are any."""
+    fitted, rows = learner._fitted, check_rows(open_rows(X))
+    seed = mixing_seed(learner._parameters())
+    task = learner._task(rows, codes.astype(np.int64), None, kept=None)
+    found = held_out_outputs(learner, task, Beginning(rows, fitted.classes), seed, groups)
+    if found is not None and fitted.progress is not None:
+        fitted.progress = fitted.progress.held_out(*found)
 
 
 def mixing_seed(params: dict[str, Any]) -> int | None:

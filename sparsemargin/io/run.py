@@ -23,7 +23,7 @@ from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.stream_labels import StreamLabels
 from sparsemargin.models import Learner
 from sparsemargin.models.base import LARGEST_SEED
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.fitted import Beginning, count_labels
 from sparsemargin.models.outputs import (
     ROWS_TOLD,
@@ -217,10 +217,11 @@ class Run:
         learner = self.learner
         rows = block.with_columns(learner._space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
-        # In further epochs rows have been learned from before.
-        new = learner._fitted.progress if self.epoch == 1 else None
+        kept = learner._fitted.progress
+        if self.epoch > 1 and kept is not None:  # all rows have been learned before
+            kept.spoiled, kept = True, None
         task = learner._task(
-            rows, targets, None, first_row=self.first_row + first_row, kept=new, distinct=True
+            rows, targets, None, first_row=self.first_row + first_row, kept=kept, distinct=True
         )
         with refusing(rows, first_row):
             mistakes = learner._learn_stream(task, order)
@@ -251,12 +252,21 @@ class Run:
                 )
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [each.with_columns(rows.n_features) for each in (block, *self.beginning)],
+                [self._measured(each, rows.n_features) for each in (block, *self.beginning)],
                 grows=n_columns is None,
             )  # fmt: skip
             learner._open_stream(first, random.randint(LARGEST_SEED))
         self.first_row = learner._space.first_new_row
         self.opened = True
+
+    def _measured(self, block: LabelledRows, n_features: int) -> Rows:
+        """Return the rows of a first block, without those of classes of weight 0."""
+        learner, labels = self.learner, self.labels
+        rows, weight = block.with_columns(n_features), learner.class_weight
+        if not isinstance(weight, dict) or 0 not in weight.values():
+            return rows
+        counted = counted_rows(weight, labels.classes, labels.targets_of(block), None)
+        return learner._measured(rows, counted)
 
     def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
         n_labels = count_labels(self.labels.classes, self.labels.many)

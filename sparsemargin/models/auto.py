@@ -16,6 +16,7 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models import validation as given
+from sparsemargin.models.class_weights import counted_rows
 from sparsemargin.models.classifiers import (
     AROWClassifier,
     Classifier,
@@ -45,13 +46,17 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     chosen = chosen or select(open_rows(rows), targets, classes, params, weights)
     if "max_iter" in params:
         return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
-    # Rows of weight 0 are not there.
-    counted = slice(None) if weights is None else weights > 0
-    of_rows = targets if isinstance(targets, Positives) else targets[counted]
-    epochs, more = chosen.epochs_for(of_rows, len(classes)), 0
+    # Rows of weight 0 are as if they were not there.
+    counted = counted_rows(params.get("class_weight"), classes, targets, weights)
+    if counted is None:
+        counted = np.ones(rows.shape[0], dtype=bool)
+    n_rows, counts = int(np.count_nonzero(counted)), None
+    if not isinstance(targets, Positives):
+        counts = np.bincount(targets[counted], minlength=len(classes))
+    epochs, more = chosen.epochs_of(n_rows, counts), 0
     model = as_classifier(chosen.learner({**params, "max_iter": epochs}))
     if chosen.algorithm == "arow" and isinstance(labels, np.ndarray):
-        more = ceil(_ENOUGH_TRIALS / max(1, len(of_rows)))
+        more = ceil(_ENOUGH_TRIALS / max(1, n_rows))
     if more <= epochs:
         return model.fit(X, y, sample_weight)
     # What it warns of may be over once it has learned for longer.
@@ -234,9 +239,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         return self.best_estimator_.decision_function(X)
 
     def _tells_probabilities(self) -> bool:
-        return not hasattr(self, "best_estimator_") or hasattr(
-            self.best_estimator_, "predict_proba"
-        )
+        return not hasattr(self, "best_estimator_") or self.best_estimator_._tells_probabilities()
 
     @available_if(_tells_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:

@@ -21,16 +21,20 @@ from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRul
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.class_weights import (
     Targets,
+    counted_rows,
     refuse_no_rows,
     rows_by_class,
     steps_by_class,
 )
 from sparsemargin.models.fitted import WITH_GAMMA, Attributes, Beginning, Fitted
+from sparsemargin.models.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.parameters import SharedParameters, declarations
 from sparsemargin.models.rows import (
+    ROWS_MEASURED,
     Rows,
     check_rows,
     intercept_scale,
@@ -213,17 +217,28 @@ class Learner(SharedParameters, Attributes):
     # Whether a fit has to know the products of rows better than float32 rows tell them.
     _needs_exact_products = False
 
-    def _open(self, first: Beginning, slice_seed: int) -> None:
-        """Let there be what a model that begins so has learned: nothing yet."""
+    def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
+        """Begin a model, which has learned nothing yet. `steps` are those of the classes; None
+        takes them from `class_weight`."""
         space, progress = self._new_space(first), None
         if self._keeps_outputs:
             averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
             n_places = count_places(space.n_labels, averaged, joint)
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
+        if steps is None:
+            steps = self._steps(first)
         self._learned = Fitted(
-            first.classes, first.form, space, self._structure, self._steps(first), slice_seed,
+            first.classes, first.form, space, self._structure, steps, slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
+
+    def _measured(self, rows: Rows, counted: np.ndarray | None) -> Rows:
+        """Return the rows by which a model begins: those that are counted, None: all. A linear
+        model asks for the first ones only."""
+        if counted is None:
+            return rows
+        which = np.flatnonzero(counted)
+        return rows_at(rows, which[:ROWS_MEASURED] if self._is_linear else which)
 
     def _learn(
         self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
@@ -241,8 +256,9 @@ class Learner(SharedParameters, Attributes):
         if not check:
             rows = check_rows(rows, repeats_allowed=self._takes_repeats)
         balanced = self.class_weight == "balanced"
-        counts = rows_by_class(targets, len(first.classes)) if balanced else None
-        first = replace(first, rows=rows, counts=counts)
+        counted = counted_rows(self.class_weight, first.classes, targets, weights)
+        counts = rows_by_class(targets, len(first.classes), counted) if balanced else None
+        first = replace(first, rows=self._measured(rows, counted), counts=counts)
         with refusing(rows):
             if slice_seed is not None:
                 self._open(first, slice_seed)
@@ -259,9 +275,8 @@ class Learner(SharedParameters, Attributes):
                 rows, targets, weights, check=check,
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
-            stopping = self._begin(task)
-            with keeping(task, self._space):
-                result = learn(self._loop(task), stopping, seed=seed, verbose=int(self.verbose))
+            result = self._train(task, seed, int(self.verbose))
+            self._note_outputs(task, result, seed, first if afresh else None)
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
@@ -275,17 +290,41 @@ class Learner(SharedParameters, Attributes):
             warn_of_one_class(self, [] if sample is None else [sample])
         return self
 
+    def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
+        """Learn the rows of a task until the fit ends."""
+        stopping = self._begin(task)
+        with keeping(task, self._space):
+            return learn(self._loop(task), stopping, seed=seed, verbose=verbose)
+
+    def _note_outputs(
+        self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
+    ) -> None:
+        """See to it that outputs which are kept are valid for the model after a fit; `first` is
+        what it began with, None where it went on."""
+        kept = self._fitted.progress
+        if kept is None:
+            return
+        kept.spoiled |= first is None or result.n_iter > 1
+        few = task.n_trials < FEW_ROWS
+        if first is None or result.interrupted or not (kept.spoiled or few):
+            return
+        found = held_out_outputs(self, task, first, seed)
+        if found is not None:
+            self._fitted.progress = kept.held_out(*found)
+
     def _task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """What is learned from next, with the class weights there are."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self._fitted
-        weights = fitted.influence_of(weights, self._influence)
-        if not fitted.class_weight.all() and self._space.n_labels == 1 and not fitted.many:
+        if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
-            counted = (fitted.class_weight[:, 0][targets] > 0).astype(np.float64)
+            steps = fitted.class_weight
+            of_classes = steps[:, 0] if self._space.n_labels == 1 else steps[1]
+            counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
+        weights = fitted.influence_of(weights, self._influence)
         how.setdefault("kept", fitted.progress)
         how.setdefault("distinct", not self._takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)

@@ -15,14 +15,32 @@ from sparsemargin.models.fitted import Beginning
 Targets = np.ndarray | Positives
 
 
-def rows_by_class(targets: Targets, n_classes: int) -> np.ndarray:
-    """Rows that don't have each class, and those that do, shape (2, n_classes)."""
+def rows_by_class(
+    targets: Targets, n_classes: int, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many rows don't have each class, and how many do, shape (2, n_classes); of those
+    that are counted, None: of all."""
     if isinstance(targets, Positives):
         n_rows, labels = len(targets.starts) - 1, targets.labels
+        of_labels = None if counted is None else np.repeat(counted, np.diff(targets.starts))
     else:
-        n_rows, labels = len(targets), targets
+        n_rows, labels, of_labels = len(targets), targets, counted
+    if counted is not None:
+        n_rows, labels = int(np.count_nonzero(counted)), labels[of_labels]
     counts = np.bincount(labels, minlength=n_classes)
     return np.vstack([n_rows - counts, counts])
+
+
+def counted_rows(
+    class_weight: Any, classes: np.ndarray, targets: Targets, weights: np.ndarray | None
+) -> np.ndarray | None:
+    """Return which rows have a weight that is not 0, their own and that of their class; None: all
+    of them. The others are as if they were not there."""
+    counted = None if weights is None else weights > 0
+    if isinstance(class_weight, Mapping) and not isinstance(targets, Positives):
+        of_rows = named_weights(class_weight, classes)[targets] > 0
+        counted = of_rows if counted is None else counted & of_rows
+    return None if counted is None or counted.all() else counted
 
 
 def steps_by_class(

@@ -25,9 +25,9 @@ from sparsemargin.models import validation as given
 from sparsemargin.models.alma import ALMA
 from sparsemargin.models.arow import AROW
 from sparsemargin.models.base import LARGEST_SEED, Learner
-from sparsemargin.models.class_weights import Targets
+from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.cramma import CRAMMA
-from sparsemargin.models.fitted import Beginning, Fitted
+from sparsemargin.models.fitted import NO_OUTPUTS, Beginning, Fitted
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
@@ -43,7 +43,6 @@ from sparsemargin.models.labels import (
 from sparsemargin.models.margin_perceptron import Margin
 from sparsemargin.models.max_margin import MaxMargin
 from sparsemargin.models.outputs import (
-    NO_PROBABILITIES,
     choice_of,
     codes_of,
     finite_outputs,
@@ -218,24 +217,31 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             return self._learn(X, targets, weights, seed, first, slice_seed)
 
     def _tells_probabilities(self) -> bool:
-        learned = self._learned
-        if self._keeps_outputs if learned is None else learned.progress is not None:
-            return True
-        raise AttributeError(NO_PROBABILITIES.format(type(self).__name__))
+        name, learned = type(self).__name__, self._learned
+        if learned is None:
+            if not self._keeps_outputs:
+                raise AttributeError(NO_OUTPUTS.format(name))
+        elif not learned.tells_probabilities:
+            raise AttributeError(learned.why_no_probabilities(name))
+        return True
 
     @available_if(_tells_probabilities)
     @asks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes of every row.
 
-        They are fitted to what the model said of rows just before it learned them, in the first
-        epoch: of the later half of them, up to 8,192, fewer where there are more than 128 labels.
-        Half of a probability is that of a sigmoid of each label (Platt's [1]_, with a slope of its
-        own for outputs above 0), divided by their sum where a row has one class; the other half is
-        the softmax of the outputs over one temperature. The first call fits them.
+        They are fitted to outputs for rows that the model had not learned. Where every row is
+        learned once, in one epoch of `fit` or by `partial_fit`, these are the outputs just before
+        each row was learned, of the later half of the rows and up to 8,192 of them. Where `fit`
+        makes several epochs, or has fewer than 500 rows, up to three models with the same settings
+        learn a part of the rows each, and give the outputs for the rest.
+
+        Each label has a sigmoid (Platt's [1]_, with a slope of its own for outputs above 0). Where
+        a row has one class, the probabilities are the softmax of the logarithms of the sigmoids and
+        of the outputs, each times a multiplier. The first call fits all of that.
 
         Where rows have one class, none is more probable than that of `predict`, which goes by the
-        outputs.
+        outputs. Rows count for their `sample_weight`, not for the weight of their class.
 
         Parameters
         ----------
@@ -245,14 +251,15 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         -------
         ndarray of shape (n_samples, n_classes)
             Rows sum to 1; where rows may have several labels, each is a probability of its own.
-            After fewer than 30 rows, the shares of the classes, with a warning.
 
         Raises
         ------
         ValueError
             If X can't be used; says where, and what helps.
         AttributeError
-            If outputs are not kept with these parameters; says what to use.
+            If outputs are not kept with these parameters, or the model has learned rows more than
+            once, as under `warm_start`, or where `partial_fit` is given rows again. ``hasattr`` is
+            then False. The error says what helps.
 
         References
         ----------
@@ -336,7 +343,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         if before is None:
             slice_seed = self._random().randint(LARGEST_SEED)
             form = y.form if isinstance(y, MultilabelTargets) else None
-            self._open_stream(Beginning(rows, known, form, sparse=sparse), slice_seed)
+            counted = counted_rows(self.class_weight, known, targets, weights)
+            first = self._measured(rows, counted)
+            self._open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
         task = self._task(rows, targets, weights, n_threads=self._n_threads())
         with refusing(rows):
             self._learn_stream(task)

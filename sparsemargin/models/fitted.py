@@ -18,7 +18,6 @@ from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import FORMS, Form
@@ -30,6 +29,22 @@ MOST_HASH_BITS = 31
 
 if TYPE_CHECKING:
     from sparsemargin.models.base import Learner
+
+#: Why a model has no probabilities, and what helps; the name of the classifier is to be filled in.
+NO_OUTPUTS = (
+    "{} has probabilities with a linear kernel and hypothesis='last' or 'average' (not with "
+    "solver='dual'): they are fitted to outputs for rows that it had not learned, which are kept "
+    "with these settings only. sklearn.calibration.CalibratedClassifierCV(model, cv=3) fits them "
+    "with any settings."
+)
+LEARNED_AGAIN = (
+    "{} has no probabilities: it has learned rows more than once, in several epochs over a file, "
+    "under warm_start, or as partial_fit was given rows again. Probabilities are fitted to outputs "
+    "for rows that the model had not learned, and those kept are of another scale than its outputs "
+    "are now. Learn every row once (max_iter=1), or call fit without warm_start on rows in memory. "
+    "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
+    "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
+)
 
 #: The kernels that have a gamma.
 WITH_GAMMA = ("poly", "rbf", "polyrbf")
@@ -141,8 +156,18 @@ class Fitted:
 
     @property
     def tells_probabilities(self) -> bool:
-        """Whether enough is known of what the model said of rows before it learned them."""
-        return self.progress is not None and self.progress.n_trials >= LEAST_TRIALS
+        """Whether there are outputs for rows that the model had not learned, and it has learned
+        none again since."""
+        kept = self.progress
+        return kept is not None and kept.n_trials > 0 and not kept.spoiled
+
+    def why_no_probabilities(self, name: str) -> str:
+        """Say why a classifier of that name has none, and what helps."""
+        if self.progress is None:
+            return NO_OUTPUTS.format(name)
+        if not self.progress.spoiled:
+            return f"{name} has no probabilities, as it has learned no row yet. Learn rows first."
+        return LEARNED_AGAIN.format(name)
 
     def window(self) -> Window:
         """What the model said of rows lately, before it learned them."""
@@ -161,27 +186,30 @@ class Fitted:
         return calibration
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
-        """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
-        n_classes). A warning where too few rows have been learned to tell."""
-        if self.tells_probabilities:
-            return self.calibrated()(outputs)
-        warn_user(
-            f"The model has learned from {self.space.trials} rows; to tell probabilities takes "
-            f"{LEAST_TRIALS}. They are the shares of the classes, for every row."
-        )
-        without, having = self.rows_by_class
-        shares = (having + 1) / (having + without + 2)
-        return np.tile(shares if self.many else shares / shares.sum(), (len(outputs), 1))
+        """Return those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
+        n_classes). A ValueError where there are none."""
+        if not self.tells_probabilities:
+            raise ValueError(self.why_no_probabilities("The model"))
+        return self.calibrated()(outputs)
+
+    def require_outputs(self, what: str) -> None:
+        """Refuse what needs outputs for as many rows that the model had not learned."""
+        if not self.tells_probabilities:
+            why = self.why_no_probabilities("The model")
+            raise ValueError(f"{what} needs probabilities. {why}")
+        assert self.progress is not None
+        if self.progress.n_trials < LEAST_TRIALS:
+            raise ValueError(
+                f"{what} needs {LEAST_TRIALS} rows; the model has learned from "
+                f"{self.progress.n_trials}. Learn from more rows."
+            )
 
     def f1_thresholds(self) -> np.ndarray:
         """What the output of each label must reach for the largest F1 to be expected, shape
         (n_labels,)."""
-        if not self.tells_probabilities or len(self.classes) != self.space.n_labels + 1 - self.many:
-            raise ValueError(
-                "threshold='f1' is for two classes, or several labels a row, once "
-                f"{LEAST_TRIALS} rows have been learned by a model that has predict_proba. Pass a "
-                "number."
-            )
+        if len(self.classes) != self.space.n_labels + 1 - self.many:
+            raise ValueError("threshold='f1' is for two classes, or several labels a row.")
+        self.require_outputs("threshold='f1'")
         return self.calibrated().sigmoids.f1_thresholds(self.window())
 
     # -------------------------------------------------------------------------------- the vectors

@@ -19,7 +19,6 @@ from sparsemargin._shown import shown
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.fitted import Fitted
 from sparsemargin.models.labels import Choice, label_text
-from sparsemargin.models.probabilities import LEAST_TRIALS
 from sparsemargin.models.rows import Rows, check_rows, refusing
 
 if TYPE_CHECKING:
@@ -29,15 +28,11 @@ if TYPE_CHECKING:
 #: predicts one class only is told where it is wrong for at least so many of them.
 ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
 
-NO_PROBABILITIES = (
-    "{} has probabilities with a linear kernel and hypothesis='last' or 'average' "
-    "(not with solver='dual'), as only these say something of rows that can be kept while they "
-    "are learned. Otherwise "
-    "sklearn.calibration.CalibratedClassifierCV(model) learns them by further fits."
-)
+# By how much a class must be less likely than the predicted one, and the least probability.
+_TRACE, _NONE = 1e-5, 1e-300
 
-# By how much a class must be less likely than the predicted one.
-_TRACE = 1e-5
+# Of fewer rows that are answered, no share of wrong answers is known.
+_LEAST_ANSWERED = 10
 
 # What is worth another value where a model tells no classes apart.
 _TUNED = ("alpha", "r", "eta0", "a")
@@ -105,14 +100,16 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
 
 def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
-    """Those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows, n_classes).
+    """Return those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
+    n_classes).
 
-    Where rows have one class, none is more likely than the predicted one: those that would be, by
-    little as the outputs of both are almost equal, are as likely, but for a trace.
+    Where rows have one class, none is more likely than the predicted one: those that would be are
+    as likely, but for a trace.
     """
     told = fitted.probabilities(outputs)
-    if fitted.many or not fitted.tells_probabilities:
+    if fitted.many:
         return told
+    told = np.maximum(told, _NONE)
     predicted = np.arange(len(told)), codes_of(fitted, outputs)
     size = np.abs(outputs).max(axis=1, initial=0.0)
     most = told[predicted]
@@ -128,23 +125,30 @@ def confidence_of(outputs: np.ndarray) -> np.ndarray:
 
 
 def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
-    """The least confidence of an answer, if no larger share of them is to be wrong, by rows
-    answered just before they were learned; and the share of these that are answered."""
-    if fitted.many or not fitted.tells_probabilities:
+    """Return the least confidence of an answer if no larger share of them is to be wrong, by rows
+    that the model had not learned, and the share of these that are answered. A warning where no
+    ten of them are answered with so few errors: the confidence is then infinite, the share 0."""
+    if fitted.many:
         raise ValueError(
-            "To leave rows without a class takes a model of one class a row that has "
-            f"predict_proba, and has learned from {LEAST_TRIALS} rows."
+            "To leave rows without a class takes a model of one class a row; this one may have "
+            "several. Pass a threshold to predict_labels."
         )
     if not 0.0 <= max_error <= 1.0:
         raise ValueError(f"max_error must be a share from 0 to 1, got {max_error!r}.")
+    fitted.require_outputs(f"max_error={max_error:g}")
     window = fitted.window()
     confidence = confidence_of(window.outputs)
     # Rows of equal confidence are answered together, or none of them.
     known, groups = np.unique(-confidence, return_inverse=True)
     wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)
     answered = np.cumsum(np.bincount(groups, window.weights))
-    allowed = np.flatnonzero(np.cumsum(np.bincount(groups, wrong)) <= max_error * answered)
+    few_errors = np.cumsum(np.bincount(groups, wrong)) <= max_error * answered
+    allowed = np.flatnonzero(few_errors & (np.cumsum(np.bincount(groups)) >= _LEAST_ANSWERED))
     if not len(allowed):
+        warn_user(
+            f"No answer is sure enough for max_error={max_error:g}, and all rows are left without "
+            "one. Allow more errors, or learn from more rows."
+        )
         return np.inf, 0.0
     return -float(known[allowed[-1]]), float(answered[allowed[-1]] / answered[-1])
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 
-#: Fewer trials tell nothing of probabilities.
+#: Thresholds of outputs need at least so many outputs of rows that were not learned.
 LEAST_TRIALS = 30
 
 # Outputs of a label are told apart by so many steps from the least to the largest.
@@ -18,16 +17,8 @@ _BINS = 256
 # What the sigmoids of all labels together count for in that of each, in rows.
 _PRIOR = 2.0
 
-# Of two classes, outputs over the largest are told apart by so many steps.
-_STEPS = 500
-
 # No sigmoid comes nearer to 0 or 1.
 _LEAST = 1e-15
-
-# Outputs over their largest are multiplied by no less, and hardly ever by more.
-_FACTORS = 1e-3, 1e6
-# Of the logarithm of what outputs are multiplied by.
-_EXACT = 1e-9
 
 _NEWTON_STEPS, _HALVINGS = 50, 30
 # Of the loss, which is of one row or more.
@@ -45,10 +36,8 @@ class Window:
 
     @classmethod
     def of(cls, progress: ProgressiveOutputs) -> Window:
-        """Those of the later half of all trials, in order."""
-        trials, n = progress.trials(), progress.n_trials
-        recent = np.flatnonzero(trials >= n // 2)
-        recent = recent[np.argsort(trials[recent])]
+        """Return those of the later half of all trials, in order."""
+        recent = progress.recent()
         return cls(
             progress.outputs[recent], progress.positive[recent].astype(bool),
             progress.steps[recent] ** progress.weight_root,
@@ -115,45 +104,46 @@ class Sigmoids:
         return np.clip(_logistic(logits), _LEAST, 1 - _LEAST)
 
 
-def _temperature(window: Window) -> float:
-    """What outputs are multiplied by for their softmax to have the least log loss."""
-    outputs = _of_classes(window.outputs)
-    outputs = outputs - outputs[np.arange(len(outputs)), window.codes][:, np.newaxis]
-    scale = max(float(np.abs(outputs).max(initial=0.0)), 1e-300)
-    outputs, weights, (least, most) = outputs / scale, window.weights, _FACTORS
-    if window.outputs.shape[1] == 1:
-        # What is off by as much, whichever the class, counts together.
-        off, places = np.unique(np.rint(outputs.sum(axis=1) * _STEPS), return_inverse=True)
-        outputs = np.stack([np.zeros_like(off), off / _STEPS], axis=1)
-        weights = np.bincount(places, weights)
+def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
+    """Return what features of shape (n_features, n_rows, n_classes) are multiplied by, at least 0,
+    for the softmax of their sum over the features to have the least log loss.
 
-    def slope(exponent: float) -> tuple[float, float]:
-        """The derivative of the loss by the factor, and how fast that grows with the exponent."""
-        factor = np.exp(exponent)
-        told = _softmax(factor * outputs)
-        means = (told * outputs).sum(axis=1)
-        spread = (told * (outputs - means[:, np.newaxis]) ** 2).sum(axis=1)
-        # The prior keeps it finite where no row is told wrongly.
-        return weights @ means + factor / most, factor * (weights @ spread + 1 / most)
+    The targets are smoothed, as Platt's are: without errors among few rows nothing is certain.
+    """
+    n_classes, weights = features.shape[2], window.weights
+    smoothing = 1 / (weights.sum() + 2)
+    targets = np.full(features.shape[1:], smoothing / n_classes)
+    targets[np.arange(len(targets)), window.codes] += 1 - smoothing
+    # By its largest value each feature has a multiplier of a common size.
+    sizes = np.maximum(np.abs(features).max(axis=(1, 2), initial=0.0), 1e-300)
+    features = features / sizes[:, np.newaxis, np.newaxis]
 
-    if slope(np.log(least))[0] >= 0:
-        return least / scale
-    return float(np.exp(_root(slope, np.log(least), np.log(most**2)))) / scale
+    def loss(at: np.ndarray) -> tuple[np.ndarray, float]:
+        logits = np.tensordot(at, features, axes=1)
+        logits -= logits.max(axis=1, keepdims=True)
+        sums = np.log(np.exp(logits).sum(axis=1))
+        log_told = logits - sums[:, np.newaxis]
+        return np.exp(log_told), -float(weights @ (targets * log_told).sum(axis=1))
 
-
-def _root(function: Callable[[float], tuple[float, float]], low: float, high: float) -> float:
-    """Where a growing function, which comes with its derivative, is 0: by Newton's steps, and
-    halves of what is left where these lead out of it or bring no less than half of the value."""
-    at, last = (low + high) / 2, np.inf
-    while True:
-        value, growth = function(at)
-        low, high = (at, high) if value < 0 else (low, at)
-        new = at - value / growth
-        if not low <= new <= high or abs(value) > last / 2:
-            new = (low + high) / 2
-        if abs(new - at) < _EXACT:
-            return new
-        at, last = new, abs(value)
+    at = np.ones(len(features))
+    told, now = loss(at)
+    for _ in range(_NEWTON_STEPS):
+        slope = ((told - targets) * features).sum(axis=2) @ weights
+        free = (at > 0) | (slope < 0)
+        means = (told * features).sum(axis=2)
+        spread = told * (features - means[:, :, np.newaxis])
+        curve = np.einsum("r,arc,brc->ab", weights, spread, features) + _LEAST * np.eye(len(at))
+        step = np.zeros(len(at))
+        step[free] = np.linalg.solve(curve[np.ix_(free, free)], slope[free])
+        if slope @ step < _CONVERGED:
+            break
+        for halvings in range(_HALVINGS):
+            new = np.maximum(at - step / 2**halvings, 0.0)
+            told, after = loss(new)
+            if after <= now:
+                break
+        at, now = new, after
+    return at / sizes
 
 
 def _of_classes(outputs: np.ndarray) -> np.ndarray:
@@ -173,13 +163,13 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Calibration:
-    """Probabilities of a model's outputs, by outputs of rows not yet learned from.
+    """Probabilities of the classes, fitted to outputs for rows that were not learned.
 
-    Where rows may have several labels they are those of the `Sigmoids`. Where rows have one class,
-    they are the mean of these, divided by their sum, and of the softmax of the outputs over one
-    temperature. The first are best where classes are few or rare, the second where they have few
-    rows, and the mean is as good as the better one or better. Outputs of a joint machine say
-    nothing alone, but by their differences: their softmax is taken by itself.
+    Where rows may have several labels, they are those of the `Sigmoids`. Where rows have one class,
+    they are the softmax of a sum: of the logarithms of the sigmoids, divided by their sum over the
+    classes, and of the outputs. Each of the two has a multiplier of least log loss. The sigmoids
+    are best where classes are rare or lie between others, the outputs where classes are many.
+    Outputs of a joint machine have a meaning only relative to each other, and are used alone.
 
     Parameters
     ----------
@@ -192,22 +182,25 @@ class Calibration:
 
     def __init__(self, window: Window, exclusive: bool, joint: bool = False) -> None:
         self.sigmoids, self.joint = Sigmoids(window), joint
-        self.factor = _temperature(window) if exclusive else None
+        self.multipliers = None
+        if exclusive:
+            self.multipliers = _multipliers(self._features(window.outputs), window)
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities of the classes for outputs of shape (n_rows, n_labels)."""
-        if self.factor is None:
+        """Return probabilities of the classes for outputs of shape (n_rows, n_labels)."""
+        if self.multipliers is None:
             return self.sigmoids(outputs)
-        told = _softmax(self.factor * _of_classes(outputs))
+        return _softmax(np.tensordot(self.multipliers, self._features(outputs), axes=1))
+
+    def _features(self, outputs: np.ndarray) -> np.ndarray:
+        """Return the summands, shape (n_features, n_rows, n_classes)."""
+        of_classes = _of_classes(outputs)
         if self.joint:
-            return told
+            return of_classes[np.newaxis]
         alone = self.sigmoids(outputs)
         if outputs.shape[1] == 1:
             alone = np.hstack([1 - alone, alone])
-        total = alone.sum(axis=1, keepdims=True)
-        alone = np.divide(alone, total, out=np.full_like(alone, 1 / alone.shape[1]),
-                          where=total > 0)  # fmt: skip
-        return (alone + told) / 2
+        return np.stack([np.log(alone / alone.sum(axis=1, keepdims=True)), of_classes])
 
 
 def _binned(window: Window, scale: float) -> np.ndarray:

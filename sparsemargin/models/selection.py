@@ -14,7 +14,7 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner
-from sparsemargin.models.class_weights import Targets, named_weights, rows_by_class
+from sparsemargin.models.class_weights import Targets, counted_rows, named_weights, rows_by_class
 from sparsemargin.models.fitted import Beginning
 from sparsemargin.models.outputs import codes_of
 from sparsemargin.models.rows import Rows, check_rows
@@ -67,14 +67,10 @@ class Candidate(NamedTuple):
         kind, fixed = ALGORITHMS[self.algorithm]
         return kind(**{**fixed, **self.settings, **params})
 
-    def epochs_for(self, targets: Targets, n_classes: int) -> int:
-        """How many pay: for AROW more where there are more than two classes, or one is rare."""
-        if isinstance(targets, Positives):
-            return self.epochs_of(len(targets.starts) - 1, None)
-        return self.epochs_of(len(targets), np.bincount(targets, minlength=n_classes))
-
     def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
-        """The same for so many rows, these of each class; None: any number of labels a row."""
+        """Return how many epochs pay for so many rows, these of each class; None: any number of
+        labels a row. For AROW they are more where there are more than two classes, or one is
+        rare."""
         least = self.epochs
         many = counts is None or len(counts) > 2
         if self.algorithm == "arow" and many:
@@ -132,11 +128,16 @@ def select(
     """
     if isinstance(targets, Positives):
         return AROW
-    trials = rows.n_rows if weights is None else np.flatnonzero(weights)
+    counted = counted_rows(params.get("class_weight"), classes, targets, weights)
+    numbers = np.arange(rows.n_rows)
+    if counted is not None:
+        numbers = np.flatnonzero(counted)
+        rows, targets = rows_at(rows, numbers), targets[numbers]
+        weights = None if weights is None else weights[numbers]
     # Of one seed: which learner it is, is to depend on the rows alone.
-    order = np.random.RandomState(0).permutation(trials)[:MOST_ROWS]
+    order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
     if len(order) < LEAST_ROWS:
-        return _SECOND_ORDER if _are_dense(rows) else AROW
+        return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
     # Of a class that comes later there are no rows yet, and its weight is not asked for.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
@@ -145,7 +146,7 @@ def select(
     share = np.arange(len(order)) * (1.0 if weights is None else weights)
     running: list[_Entrant] = []
     for where in _stretches(_FIRST if sparse else LEAST_ROWS, len(order)):
-        some = check_rows(rows_at(rows, order[where]), numbers=order[where])
+        some = check_rows(rows_at(rows, order[where]), numbers=numbers[order[where]])
         if not where.start:
             share = share * _class_weights(params, codes, classes, counts)
             first = Beginning(some, classes, counts=counts)
@@ -243,14 +244,14 @@ def _class_weights(
     return 1.0 if weight is None else 1.0 / counts[1][codes]
 
 
-def _are_dense(rows: Rows) -> bool:
+def _are_dense(rows: Rows, numbers: np.ndarray) -> bool:
     """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
     by a hundred of them, spread evenly."""
     n_rows, n_features = rows.n_rows, rows.n_features
     if len(rows.data) < _DENSE * n_rows * n_features:
         return False
     chosen = np.arange(0, n_rows, max(1, n_rows // 100))[:100]
-    some = check_rows(rows_at(rows, chosen), numbers=chosen)
+    some = check_rows(rows_at(rows, chosen), numbers=numbers[chosen])
     entries = np.zeros((some.n_rows, n_features))
     entries[np.repeat(np.arange(some.n_rows), np.diff(some.indptr)), some.indices] = some.data
     if np.count_nonzero(entries) < _DENSE * entries.size:

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
-from sklearn.calibration import CalibrationDisplay
+from sklearn.calibration import CalibratedClassifierCV, CalibrationDisplay
 from sklearn.datasets import dump_svmlight_file
+from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
 from sklearn.frozen import FrozenEstimator
-from sklearn.metrics import f1_score, log_loss
+from sklearn.metrics import classification_report, f1_score, log_loss
 
 import sparsemargin
 from sparsemargin import (
@@ -29,6 +30,8 @@ from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.evaluation import Rejector
+from sparsemargin.io.predict import Predictor
+from sparsemargin.models import base
 from sparsemargin.models.probabilities import Calibration, Sigmoids, Window
 
 MODELS = {
@@ -66,7 +69,7 @@ def assert_same_progress(one, other):
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_outputs_are_kept_as_decision_function_gives_them_before_each_row(model, n_classes, text):
     X, y = text[0][:120], text[1][:120] % n_classes
-    kept = progress_of(model(max_iter=2, **HOW).fit(X, y))
+    kept = progress_of(model(**HOW).partial_fit(X, y, classes=np.unique(y)))
     assert kept.n_trials == 120
     stepwise = model(**HOW)
     stepwise.partial_fit(X[0], y[:1], classes=np.unique(y))
@@ -122,15 +125,6 @@ def test_batches_files_threads_and_saved_models_keep_the_same(n_jobs, text, tmp_
     np.testing.assert_array_equal(again.predict_proba(X[:9]), whole.predict_proba(X[:9]))
 
 
-def test_further_epochs_of_files_are_not_counted(text, tmp_path):
-    X, y = text[0][:500], text[1][:500]
-    dump_svmlight_file(X, y, str(tmp_path / "rows.svm"))
-    model = fit_svmlight(tmp_path / "rows.svm", algo="arow", max_iter=3, **HOW)
-    assert progress_of(model).n_trials == 500
-    once = fit_svmlight(tmp_path / "rows.svm", algo="arow", max_iter=1, **HOW)
-    assert_same_progress(progress_of(model), progress_of(once))
-
-
 def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
     X = text[0][:200]
     Y = np.random.default_rng(0).random((200, 40)) < 0.2
@@ -139,15 +133,6 @@ def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
     blocks = AROWClassifier(**HOW).fit(X, Y.astype(int))
     assert blocks._space.in_blocks
     assert_same_progress(progress_of(blocks), progress_of(dense))
-
-
-def test_the_same_rows_under_warm_start_are_not_counted_again(text):
-    X, y = text[0][:300], text[1][:300]
-    model = AROWClassifier(warm_start=True, **HOW).fit(X, y)
-    model.fit(X, y)
-    assert progress_of(model).n_trials == 300
-    model.fit(X[:100], y[:100])
-    assert progress_of(model).n_trials == 400
 
 
 def reference_sigmoid(outputs, having, weights):
@@ -236,15 +221,80 @@ def test_several_labels_have_a_probability_each(text):
     assert all(log_loss(Y[4000:, i], told[:, i]) < 0.4 for i in range(3))
 
 
-def test_too_few_rows_tell_the_shares_of_the_classes():
-    model = AROWClassifier().fit(np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
-    with pytest.warns(UserWarning, match=r"learned from 8 rows.*takes 30"):
-        told = model.predict_proba(np.eye(8)[:2])
-    np.testing.assert_allclose(told, [[0.7, 0.3]] * 2)
-    with pytest.raises(ValueError, match=r"30 rows"):
-        model.predict_labels(np.eye(8), threshold="f1")
-    with pytest.raises(ValueError, match=r"30 rows"):
-        Rejector(AROWClassifier()).fit(np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1])
+@pytest.mark.parametrize("how", [
+    {}, {"max_iter": 2}, {"sample_weight": np.array([1.0, 0, 1, 1, 1, 1, 2, 2])},
+])  # fmt: skip
+def test_probabilities_of_few_rows_agree_with_predictions(how):
+    weights = how.pop("sample_weight", None)
+    X, y = np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1]
+    model = AROWClassifier(random_state=0, **how).fit(X, y, weights)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), model.predict(X))
+    with pytest.raises(ValueError, match=r"threshold='f1' needs 30 rows"):
+        model.predict_labels(X, threshold="f1")
+    with pytest.raises(ValueError, match=r"max_error=0.05 needs 30 rows"):
+        Rejector(AROWClassifier()).fit(X, y)
+
+
+def test_votes_and_stacks_of_few_rows_do_not_always_predict_the_larger_class():
+    y = np.arange(20) % 3 == 0
+    X = np.c_[y, ~y, np.eye(20)].astype(float)
+    for model in AROWClassifier(random_state=0), AutoClassifier(random_state=0):
+        pair = [("a", model), ("b", model)]
+        for made in (
+            VotingClassifier(pair, voting="soft"), StackingClassifier(pair, cv=2),
+            BaggingClassifier(model, n_estimators=5, random_state=0),
+        ):  # fmt: skip
+            assert made.fit(X, y).score(X, y) == 1
+
+
+@pytest.mark.parametrize("ways", ["warm_start", "partial_fit", "batches", "a part", "saved"])
+def test_rows_learned_again_leave_no_probabilities(ways, text, tmp_path):
+    X, y = text[0][:600], text[1][:600]
+    model = AROWClassifier(warm_start=ways == "warm_start", random_state=0)
+    if ways == "warm_start":
+        model.fit(X, y).fit(X[::-1], y[::-1])
+    elif ways == "a part":
+        model.fit(X, y).partial_fit(X[:200], y[:200])
+    else:
+        if ways == "saved":
+            sparsemargin.save_model(model.fit(X, y), tmp_path / "a.model")
+            model = sparsemargin.load_model(tmp_path / "a.model")
+        size = 600 if ways == "partial_fit" else 50
+        for start in [*range(0, 600, size)] * (1 if ways == "saved" else 2):
+            part = slice(start, start + size)
+            model.partial_fit(X[part], y[part], classes=[0, 1, 2])
+    assert not hasattr(model, "predict_proba")
+    with pytest.raises(AttributeError) as refusal:
+        _ = model.predict_proba
+    assert "learned rows more than once" in str(refusal.value.__cause__)
+    with pytest.raises(ValueError, match="learned rows more than once"):
+        Rejector(FrozenEstimator(model)).fit(X, y)
+    # What the error recommends.
+    told = CalibratedClassifierCV(FrozenEstimator(model)).fit(text[0][600:900], text[1][600:900])
+    assert told.predict_proba(X[:2]).shape == (2, 3)
+    assert hasattr(model.set_params(warm_start=False).fit(X, y), "predict_proba")
+
+
+@pytest.mark.parametrize("way", ["init_model", "epochs"])
+def test_a_file_learned_again_leaves_no_probabilities(way, text, tmp_path):
+    dump_svmlight_file(text[0][:600], text[1][:600], str(tmp_path / "rows.svm"))
+    dump_svmlight_file(text[0][600:900], text[1][600:900], str(tmp_path / "new.svm"))
+    model = fit_svmlight(tmp_path / "rows.svm", algo="arow")
+    assert hasattr(fit_svmlight(tmp_path / "new.svm", init_model=model), "predict_proba")
+    again = {"init_model": model} if way == "init_model" else {"algo": "arow", "max_iter": 2}
+    assert not hasattr(fit_svmlight(tmp_path / "rows.svm", **again), "predict_proba")
+
+
+def test_new_batches_keep_probabilities_even_where_rows_are_alike():
+    random = np.random.default_rng(0)
+    X = random.integers(0, 2, (3000, 6)).astype(float)  # 64 different rows
+    y = random.random(3000) < 0.2 + 0.6 * X[:, 0]
+    model = AROWClassifier()
+    for start in range(0, 3000, 40):
+        part = slice(start, start + 40)
+        model.partial_fit(X[part], y[part], classes=[False, True])
+    told = model.predict_proba(X[-100:])[:, 1]
+    assert np.abs(told - (0.2 + 0.6 * X[-100:, 0])).mean() < 0.1
 
 
 @pytest.mark.parametrize("how", [{"hypothesis": "vote"}, {"kernel": "rbf"}])
@@ -293,7 +343,7 @@ def test_a_rejector_errs_on_as_many_of_its_answers_as_allowed(text):
         )
         told = model.predict(X[4000:])
         answered = told != "unknown"
-        assert 0.5 < answered.mean() < 1
+        assert 0.5 < answered.mean() <= 1
         assert (told != names[4000:])[answered].mean() < 2 * allowed
         np.testing.assert_array_equal(answered, model.confidence(X[4000:]) >= model.threshold_)
         assert abs(answered.mean() - model.share_) < 0.1
@@ -318,14 +368,26 @@ def test_a_rejector_tells_what_it_cannot_use(how, told, text):
 
 
 def test_a_rejector_that_is_never_sure_says_so():
-    X, y = make_zipf_text(400, 200, random_state=0)
-    fitted = AROWClassifier(random_state=0).fit(X, y)
-    kept = progress_of(fitted)
-    kept.outputs[:400] = np.where(kept.positive[:400], -1.0, 1.0)  # all of them wrong
+    random = np.random.default_rng(0)
+    X, y = random.normal(size=(1000, 500)), random.integers(0, 2, 1000)
     with pytest.warns(UserWarning, match="all rows are left"):
-        model = Rejector(FrozenEstimator(fitted), max_error=0.0, unknown=-5).fit(X, y)
+        model = Rejector(AROWClassifier(random_state=0), max_error=0.05, unknown=-5).fit(X, y)
     assert model.share_ == 0
     assert (model.predict(X) == -5).all()
+    with pytest.warns(UserWarning, match="all rows are left"):
+        Predictor(model.estimator_, lambda _: None, max_error=0.05)
+
+
+def test_a_rejector_takes_labels_of_a_table(text):
+    names = np.array(["a", "b", "c"], dtype=object)[text[1]]
+    for unknown in None, "unknown", "?":
+        model = Rejector(AROWClassifier(random_state=0), unknown=unknown).fit(text[0], names)
+        assert model.unknown_ == (unknown or "unknown")
+        told = model.predict(text[0])
+        assert set(told) <= {"a", "b", "c", model.unknown_}
+        classification_report(names, told, zero_division=0)
+    with pytest.raises(ValueError, match="type of the classes"):
+        Rejector(AROWClassifier(), unknown=-1).fit(text[0], names)
 
 
 def test_scikit_learns_display_takes_the_probabilities(text):
@@ -363,8 +425,11 @@ def test_only_the_later_half_of_trials_counts():
 def test_rows_count_by_their_weights():
     X, y = make_zipf_text(60, 200, random_state=0)
     weights = np.where(np.arange(60) % 2, 8.0, 1.0)
-    for model in AROWClassifier(**HOW), ALMAClassifier(**HOW):
-        window = Window.of(progress_of(model.fit(X, y, sample_weight=weights)))
+    y = np.where(y > 0, 1, -1)
+    models = AROWClassifier, ALMAClassifier, SecondOrderPerceptron, HigherOrderPerceptron
+    for model in (make(**HOW) for make in models):
+        model.partial_fit(X, y, classes=[-1, 1], sample_weight=weights)
+        window = Window.of(progress_of(model))
         ratio = window.weights / window.weights.min()
         np.testing.assert_allclose(ratio, weights[30:], rtol=1e-12)
 
@@ -376,3 +441,43 @@ def test_probabilities_of_two_classes_are_of_these_classes(text):
     told = model.predict_proba(X[some])
     assert (model.classes_[told.argmax(axis=1)] == model.predict(X[some])).mean() > 0.99
     assert log_loss(y[some], told) < 0.3
+
+
+@pytest.mark.parametrize("change", [
+    {"n_held_out": 601}, {"n_held_out": -1}, {"spoiled": 1}, {"fingerprints": None},
+    {"hashes": np.zeros(3, np.uint64)}, {"hashes": np.arange(513, dtype=np.uint64)},
+    {"counts": np.zeros(1, np.int64)}, {"largest": -1}, {"largest": 1 << 64},
+    {"excess": np.nan}, {"compared": -1.0},
+], ids=str)  # fmt: skip
+def test_a_damaged_state_is_refused(change, text):
+    model = AROWClassifier(max_iter=2, random_state=0).fit(text[0][:600], text[1][:600])
+    state = progress_of(model).__getstate__()
+    place = state["fingerprints"] if next(iter(change)) in state["fingerprints"] else state
+    fresh = ProgressiveOutputs.__new__(ProgressiveOutputs)
+    fresh.__setstate__(state)
+    place.update(change)
+    with pytest.raises(ValueError, match="damaged"):
+        fresh.__setstate__(state)
+
+
+def test_outputs_held_out_count_as_if_others_had_come_before():
+    kept = ProgressiveOutputs(1, 16, 1)
+    rows = np.arange(6.0)
+    kept = kept.held_out(rows[:, np.newaxis], np.zeros((6, 1), np.uint8), np.ones(6))
+    assert Window.of(kept).outputs[:, 0].tolist() == rows.tolist()
+    kept.n_trials = 10
+    assert len(kept.recent()) == 8
+    kept.n_trials = 18
+    assert len(kept.recent()) == 12
+
+
+def test_fits_of_several_epochs_do_not_depend_on_what_is_held_out(text, monkeypatch):
+    X, y = text[0][:900], text[1][:900]
+    makes = [lambda: AROWClassifier(max_iter=3, random_state=np.random.RandomState(0)),
+             lambda: SecondOrderPerceptron(random_state=0)]  # fmt: skip
+    models = [make().fit(X, y) for make in makes]
+    monkeypatch.setattr(base, "held_out_outputs", lambda *_: None)
+    for model, make in zip(models, makes, strict=True):
+        plain = make().fit(X, y)
+        np.testing.assert_array_equal(model.coef_, plain.coef_)
+        assert not hasattr(plain, "predict_proba")

@@ -1,4 +1,4 @@
-"""What a model said of rows just before it learned them."""
+"""Outputs of a model for rows that it had not learned, by which its probabilities are fitted."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.fitting.fingerprints import Fingerprints
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, require
+from sparsemargin._engine.state import MAX_TRIALS, array_of, flag, instance, integer, require
 
 # Numbers that are kept of all labels together; and rows, of few and of many labels.
 _NUMBERS, _MOST_ROWS, _FEWEST_ROWS = 1 << 20, 1 << 13, 1 << 5
@@ -29,12 +30,13 @@ def count_places(n_labels: int, averaged: bool, joint: bool = False) -> int:
 
 @contextmanager
 def keeping(task: Task, space: Space) -> Iterator[None]:
-    """The next trials of the space, one of each row of the task, are of rows not yet learned
-    from, and their outputs are kept where the task says so."""
+    """Keep the outputs of the next trials of the space, one for each row of the task, where the
+    task has places for them; rows that have been learned before spoil those kept."""
     kept, before = task.kept, space.trials
     if kept is None:
         yield
         return
+    kept.spoiled |= kept.fingerprints.meet(task.rows, task.order())
     kept.ahead, kept.stop = before - kept.n_trials, before + task.n_trials
     try:
         yield
@@ -44,8 +46,9 @@ def keeping(task: Task, space: Space) -> Iterator[None]:
 
 
 class ProgressiveOutputs:
-    """Outputs of rows just before they were learned from: of all trials while there are places for
-    them, then of the later half, evenly thinned. Which trial has which place, `kept.pxd` tells.
+    """Outputs of rows that were not learned: of each row just before it was learned, of all trials
+    while there are places for them, then of the later half, evenly thinned. `kept.pxd` defines
+    which trial has which place.
 
     Parameters
     ----------
@@ -63,13 +66,41 @@ class ProgressiveOutputs:
         What multiplied those of the row.
     n_trials : int
         Of rows not yet learned from.
+    n_held_out : int
+        The first of these trials, whose rows were held out of models like this one. They are as
+        good as later ones.
+    fingerprints : Fingerprints
+        Of the rows learned.
+    spoiled : bool
+        Whether the model has learned rows more than once since. Its outputs may then have another
+        scale than those kept.
     """
 
     def __init__(self, n_labels: int, n_places: int, weight_root: int) -> None:
         self.outputs = np.zeros((n_places, n_labels))
         self.positive = np.zeros((n_places, n_labels), np.uint8)
         self.steps, self.weight_root = np.zeros(n_places), weight_root
-        self.n_trials = self.ahead = self.stop = 0
+        self.n_trials = self.n_held_out = self.ahead = self.stop = 0
+        self.fingerprints, self.spoiled = Fingerprints(), False
+
+    def held_out(
+        self, outputs: np.ndarray, positive: np.ndarray, steps: np.ndarray
+    ) -> ProgressiveOutputs:
+        """Return outputs of rows that were held out, for these to be replaced by."""
+        n_places = count_places(self.n_labels, averaged=False)
+        whole = ProgressiveOutputs(self.n_labels, n_places, self.weight_root)
+        n = whole.n_trials = whole.n_held_out = min(len(outputs), n_places)
+        for name, values in ("outputs", outputs), ("positive", positive), ("steps", steps):
+            getattr(whole, name)[:n] = values[:n]
+        whole.fingerprints = self.fingerprints
+        return whole
+
+    def recent(self) -> np.ndarray:
+        """Return the places of the later half of all trials, in order; trials of rows held out
+        count as if as many had come before them."""
+        trials = self.trials()
+        recent = np.flatnonzero(trials >= max(0, self.n_trials - self.n_held_out) // 2)
+        return recent[np.argsort(trials[recent])]
 
     @property
     def n_labels(self) -> int:
@@ -87,6 +118,8 @@ class ProgressiveOutputs:
         first = parts[0]
         whole = cls(first.n_labels, n_places, first.weight_root)
         whole.n_trials = sum(part.n_trials for part in parts)
+        whole.spoiled = any(part.spoiled for part in parts)
+        whole.fingerprints = Fingerprints.merged([part.fingerprints for part in parts])
         late = np.concatenate([
             (i * n_rounds // len(parts) + part.trials() / max(1, part.n_trials)) / n_rounds
             for i, part in enumerate(parts)
@@ -149,6 +182,8 @@ class ProgressiveOutputs:
             "n_trials": self.n_trials, "n_places": len(self.steps),
             "weight_root": self.weight_root, "outputs": self.outputs[:n],
             "positive": self.positive[:n], "steps": self.steps[:n],
+            "n_held_out": self.n_held_out, "spoiled": self.spoiled,
+            "fingerprints": self.fingerprints.__getstate__(),
         }  # fmt: skip
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -162,4 +197,7 @@ class ProgressiveOutputs:
         root = integer(state, "weight_root", 1, 3)
         ProgressiveOutputs.__init__(self, outputs.shape[1], n_places, root)
         self.n_trials = n_trials
+        self.n_held_out = integer(state, "n_held_out", 0, n)
+        self.spoiled = flag(state, "spoiled")
+        self.fingerprints.__setstate__(instance(state, "fingerprints", dict))
         self.outputs[:n], self.positive[:n], self.steps[:n] = outputs, positive, steps

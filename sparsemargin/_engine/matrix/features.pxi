@@ -441,7 +441,7 @@ cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, doub
 cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
                         const int64_t[::1] which, const double[::1] steps,
                         const int64_t[::1] numbers, const Kept* kept,
-                        bint mistaken) except? -1.0 nogil:
+                        const double* shares, bint mistaken) except? -1.0 nogil:
     cdef Py_ssize_t i
     cdef int64_t place
     cdef double output, products = 0.0
@@ -457,7 +457,8 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         if place >= 0:
             kept.outputs[place * kept.step] = predict(space, row, output)
             kept.positive[place * kept.step] = copysign(1.0, steps[i]) > 0.0
-            kept.steps[place] = 1.0
+            if shares != NULL:
+                kept.steps[place] = shares[i]
         if steps[i] != 0.0 and (
                 measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
                 else meet(space, row, steps[i], output, &scale)):
@@ -469,7 +470,7 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
-               const int64_t[::1] numbers, kept=None, *, bint mistaken=False):
+               const int64_t[::1] numbers, kept=None, shares=None, *, bint mistaken=False):
     """Trials over checked rows, one after the other.
 
     Parameters
@@ -482,6 +483,9 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         What the rows are called in the list of mistakes.
     kept : ProgressiveOutputs or None
         Of this label.
+    shares : ndarray of shape (n_trials,) or None
+        What the weights of the rows multiply steps by, to be kept; None where another label keeps
+        them, which may do so at the same time.
     mistaken : bool
         Whether all are mistakes that were made elsewhere, and count as no trials here.
 
@@ -492,19 +496,24 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
     """
     cdef double made
     cdef Kept places = kept_of(kept)
+    cdef const double[::1] of_rows
+    cdef const double* first = NULL
+    if shares is not None and which.shape[0]:
+        of_rows = shares
+        first = &of_rows[0]
     with nogil:
         if rows.types == FLOAT_INT32:
             made = make_trials(space, rows.float_int32, which, steps, numbers, &places,
-                               mistaken)
+                               first, mistaken)
         elif rows.types == FLOAT_INT64:
             made = make_trials(space, rows.float_int64, which, steps, numbers, &places,
-                               mistaken)
+                               first, mistaken)
         elif rows.types == DOUBLE_INT32:
             made = make_trials(space, rows.double_int32, which, steps, numbers, &places,
-                               mistaken)
+                               first, mistaken)
         else:
             made = make_trials(space, rows.double_int64, which, steps, numbers, &places,
-                               mistaken)
+                               first, mistaken)
     return made
 
 

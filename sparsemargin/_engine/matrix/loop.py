@@ -125,8 +125,14 @@ class FeatureLoop(MatrixLoop):
             steps = self.task.steps(label, self.space.n_labels, which)
             space = self.space.spaces[label]
             kept = self.task.kept
-            of_label = None if kept is None else kept.of_labels(label, label + 1)
-            return learn_rows(space, self.task.rows, which, steps, numbers, of_label)
+            if kept is None:
+                return learn_rows(space, self.task.rows, which, steps, numbers)
+            # The weights of the rows are the same for all labels, and one of them keeps these.
+            weights, shares = self.task.weights, None
+            if label == 0:
+                shares = np.ones(len(which)) if weights is None else weights[which]
+            of_label = kept.of_labels(label, label + 1)
+            return learn_rows(space, self.task.rows, which, steps, numbers, of_label, shares)
 
         if self.space.n_labels == 1:
             return learn_label(0)  # Ctrl-C is handled inside

@@ -2,7 +2,8 @@
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
-from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint32_t, uint64_t
+from libc.string cimport memcpy
 from libcpp.algorithm cimport adjacent_find, sort
 from libcpp.vector cimport vector
 
@@ -381,6 +382,54 @@ cdef void measure_all(const Rows[value_t, index_t]& rows, const Power* power, do
     for r in range(rows.n):
         if measure(&scale, power, rows.at(r), bias, slack):
             norms[r] = ldexp(scale.norm, scale.exponent)
+
+
+# Entries of a row that its hash is made of, spread evenly over it.
+cdef enum:
+    HASHED = 8
+
+cdef inline uint64_t mixed(uint64_t bits) noexcept nogil:
+    """The bits, mixed as splitmix64 does."""
+    bits = (bits ^ (bits >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
+    bits = (bits ^ (bits >> 27)) * <uint64_t> 0x94D049BB133111EB
+    return bits ^ (bits >> 31)
+
+
+def row_hashes(Csr rows):
+    """A hash of every row, of its length and some of its entries.
+
+    Values count as float32, and columns relative to the first one of the row: a file that is read
+    again may have another type, and columns that begin at 0 instead of 1.
+    """
+    result = np.zeros(rows.n_rows, np.uint64)
+    cdef uint64_t[::1] hashes = result
+    with nogil:
+        if rows.types == FLOAT_INT32:
+            hash_all(rows.float_int32, hashes)
+        elif rows.types == FLOAT_INT64:
+            hash_all(rows.float_int64, hashes)
+        elif rows.types == DOUBLE_INT32:
+            hash_all(rows.double_int32, hashes)
+        else:
+            hash_all(rows.double_int64, hashes)
+    return result
+
+
+cdef void hash_all(const Rows[value_t, index_t]& rows, uint64_t[::1] hashes) noexcept nogil:
+    cdef Py_ssize_t r, i, j
+    cdef uint64_t bits
+    cdef uint32_t value_bits
+    cdef float value
+    cdef Row[value_t, index_t] row
+    for r in range(rows.n):
+        row = rows.at(r)
+        bits = mixed(<uint64_t> row.nnz + 1)
+        for i in range(HASHED if row.nnz else 0):
+            j = (row.nnz - 1) * i // (HASHED - 1)
+            value = <float> row.values[j]
+            memcpy(&value_bits, &value, sizeof(float))
+            bits = mixed(bits + value_bits) ^ <uint64_t> (row.columns[j] - row.columns[0])
+        hashes[r] = mixed(bits)
 
 
 def shuffle(int64_t[::1] order, uint64_t seed):

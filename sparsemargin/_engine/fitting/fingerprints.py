@@ -1,0 +1,95 @@
+"""Fingerprints of rows, by which rows that a model is given again are recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.rows.csr import Csr, row_hashes
+from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, real, require
+
+# Hashes that are kept: enough for a second epoch to be noticed within a few percent of its rows.
+_MOST = 512
+
+# Hashes that are sorted at once; the smallest of more are found first.
+_SORTED = 8 * _MOST
+
+# Rows are noticed to be repeated where they are more than expected by so many, and by this share of
+# the rows compared. Tallies begin anew after so many rows.
+_EXCESS, _SHARE, _TALLIED = 2.0, 1 / 8, 64
+
+
+class Fingerprints:
+    """The smallest hashes of the rows met, and how often each has come.
+
+    Rows may be equal by nature: short texts, or rows of few categories. How many of these are to
+    be expected is estimated by Good and Turing: the next row is new with the probability that a
+    row met so far is the only one of its hash. More than that are rows that are given again.
+    """
+
+    def __init__(self) -> None:
+        self.hashes, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
+        # No larger hash is kept.
+        self.largest = np.uint64(np.iinfo(np.uint64).max)
+        # Rows compared since the tally began, and the repeats among them beyond those expected.
+        self.compared = self.excess = 0.0
+
+    @classmethod
+    def merged(cls, parts: Sequence[Fingerprints]) -> Fingerprints:
+        """Return those of all rows that the parts have met."""
+        whole = cls()
+        whole.largest = min(part.largest for part in parts)
+        whole._add(
+            np.concatenate([part.hashes for part in parts]),
+            np.concatenate([part.counts for part in parts]),
+        )
+        return whole
+
+    def meet(self, rows: Csr, which: np.ndarray | None) -> bool:
+        """Take in rows, all of them or those given; return whether rows are given again."""
+        hashes = row_hashes(rows)
+        if which is not None:
+            hashes = hashes[which]
+        hashes = hashes[hashes <= self.largest]
+        if not len(hashes):
+            return False
+        n_met = int(self.counts.sum())
+        if n_met:
+            n_lone = int(np.count_nonzero(self.counts == 1))
+            expected = len(hashes) * (n_met - n_lone + 1) / (n_met + 1)
+            at = np.minimum(np.searchsorted(self.hashes, hashes), len(self.hashes) - 1)
+            self.excess += float(np.count_nonzero(self.hashes[at] == hashes)) - expected
+        self.compared += len(hashes)
+        again = self.excess > _EXCESS + _SHARE * self.compared
+        if self.compared >= _TALLIED:
+            self.compared = self.excess = 0.0
+        self._add(hashes, np.ones(len(hashes), np.int64))
+        return again
+
+    def _add(self, hashes: np.ndarray, counts: np.ndarray) -> None:
+        hashes, counts = np.append(self.hashes, hashes), np.append(self.counts, counts)
+        if len(hashes) > _SORTED:
+            self.largest = np.partition(hashes, _SORTED)[_SORTED]
+        some = hashes <= self.largest
+        self.hashes, places = np.unique(hashes[some], return_inverse=True)
+        self.counts = np.bincount(places, counts[some]).astype(np.int64)
+        if len(self.hashes) > _MOST:
+            self.largest = self.hashes[_MOST - 1]
+            self.hashes, self.counts = self.hashes[:_MOST], self.counts[:_MOST]
+
+    # ------------------------------------------------------------------------------- the state
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "largest": int(self.largest)}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.hashes = array_of(state, "hashes", np.uint64, (None,))
+        require(len(self.hashes) <= _MOST, f"'hashes' are more than {_MOST}")
+        require(bool((self.hashes[1:] > self.hashes[:-1]).all()), "'hashes' do not rise")
+        self.largest = np.uint64(integer(state, "largest", 0, np.iinfo(np.uint64).max))
+        most = MAX_TRIALS // _MOST
+        self.counts = array_of(state, "counts", np.int64, self.hashes.shape, 1, most)
+        self.compared = real(state, "compared", 0.0, float(MAX_TRIALS))
+        self.excess = real(state, "excess", -float(MAX_TRIALS), float(MAX_TRIALS))
