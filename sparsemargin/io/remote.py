@@ -245,6 +245,9 @@ class RemoteStream(io.RawIOBase):
                 self._answer = self._begun()
             data = self._answer.read(min(most, _BLOCK_BYTES))
             end = self._position + len(data)
+            known = file.head[self._position : end]
+            if data[: len(known)] != known:
+                raise file._changed()
             if not data and self._answer.has_more():
                 raise file._too_long()
             if not data and end < (file.size or 0):
