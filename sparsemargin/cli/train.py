@@ -166,7 +166,7 @@ def command(
     .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
     matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
     standard input. The error that is shown counts rows that were predicted wrongly just before they
-    were learned from. Ctrl-C, SIGTERM or SIGHUP ends learning, and what has been learned is saved.
+    were learned from. Ctrl-C, SIGTERM or SIGHUP saves what has been learned.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")

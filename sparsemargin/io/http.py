@@ -21,6 +21,8 @@ _UNPACKED = {"", "identity"}
 _PACKED = {"gzip", "x-gzip", "zstd"}
 # Seconds without any byte, or until there is a connection.
 _TIMEOUT = 60
+# Seconds in which bytes arrive that were sent together.
+_SOON = 0.05
 
 
 def is_http(store: Any) -> bool:
@@ -78,12 +80,14 @@ class Answer:
             left -= len(data)
         return b"".join(parts)
 
-    @property
     def has_more(self) -> bool:
-        """Whether the server has sent more than the length that it told, which is found out at the
-        end of the body, and only where it came along with that."""
+        """Return whether the server has sent more than the length that it told. That is found out
+        at the end of the body, and only where it came with it or soon after."""
+        from asyncio import sleep
+
         from aiohttp.http_exceptions import HttpProcessingError
 
+        self._sync(self._loop, sleep, _SOON)
         exception = getattr(self._protocol, "exception", lambda: None)()
         return isinstance(exception, HttpProcessingError)
 

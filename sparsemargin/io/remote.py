@@ -36,6 +36,8 @@ _VERSIONS = (
     "last_modified", "mtime", "created",
 )  # fmt: skip
 
+_LONGEST_REASON = 300
+
 _T = TypeVar("_T")
 
 
@@ -112,10 +114,12 @@ def _with_status(error: Exception) -> str:
 
 def _reason(error: Exception) -> str:
     """Return what an error says, which may be nothing but its type."""
-    status = getattr(error, "status", None)
+    status, said = getattr(error, "status", None), f"{type(error).__name__}: {error}"
     if isinstance(status, int):
-        return f"HTTP status {status} {getattr(error, 'message', '')}".rstrip()
-    return f"{type(error).__name__}: {error}".removesuffix(": ").removesuffix(".")
+        said = f"HTTP status {status} {getattr(error, 'message', '')}"
+    # A message may quote what the server sent, at any length.
+    said = said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}..."
+    return " ".join(said.split()).removesuffix(":").removesuffix(".")
 
 
 @dataclass(frozen=True)
@@ -241,7 +245,10 @@ class RemoteStream(io.RawIOBase):
                 self._answer = self._begun()
             data = self._answer.read(min(most, _BLOCK_BYTES))
             end = self._position + len(data)
-            if not data and self._answer.has_more:
+            known = file.head[self._position : end]
+            if data[: len(known)] != known:
+                raise file._changed()
+            if not data and self._answer.has_more():
                 raise file._too_long()
             if not data and end < (file.size or 0):
                 raise ConnectionError(file._broken(end))

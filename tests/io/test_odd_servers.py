@@ -62,7 +62,8 @@ def test_traffic_of_a_server_without_ranges_is_one_file_a_pass():
 
 
 @pytest.mark.parametrize(("how", "reason"), [
-    ({"told": 0.5}, "is longer than the [0-9,]+ bytes that the server tells of"),
+    # What comes late is taken for the answer to the next request.
+    ({"told": 0.5}, "is longer than the [0-9,]+ bytes that the server tells of|Bad status line"),
     ({"told": 2}, "broke|payload|[Bb]ytes"), ({"stops": 0.5}, "broke|payload"),
     ({"stops": 0.5, "chunked": True}, "payload|TransferEncoding|chunk"),
     ({"ranges": True, "told": 2}, "broke off after"),
@@ -78,6 +79,7 @@ def test_what_is_wrong_is_told_with_the_url_and_the_reason(how, reason, data):
             sparsemargin.fit_svmlight(url, **HOW)
         assert url in str(told.value)
         assert "None" not in str(told.value)
+        assert len(str(told.value)) < 500
 
 
 def test_nobody_answers():
