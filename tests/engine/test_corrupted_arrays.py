@@ -205,7 +205,7 @@ BROKEN_POINTERS = {
     "the last pointer is 0": put("indptr", -1, 0),
     "the last pointer falls": put("indptr", -1, 3),
     "unsigned pointers": turned(
-        "indptr", lambda indptr: (indptr * (np.arange(31) != 9)).astype("u4")
+        "indptr", lambda indptr: (indptr * (np.arange(len(indptr)) != 4)).astype("u4")
     ),
 }
 
