@@ -9,6 +9,7 @@ damage.
 from __future__ import annotations
 
 import copy
+import json
 import warnings
 from collections.abc import Callable
 from itertools import pairwise
@@ -28,9 +29,9 @@ from sparsemargin.io.rows import LabelledRows
 SIZES = [-1, -(2**63), 0, 1, 2, 4, 2**20, 2**31, 2**32 - 1, 2**60, 2**61, 2**62, 2**63 - 1]
 
 
-def _labels(texts: str, numbers: list[float]) -> dict[str, np.ndarray]:
+def _labels(texts: list[str], numbers: list[float]) -> dict[str, np.ndarray]:
     """The arrays of labels."""
-    raw = np.frombuffer(texts.encode("utf-8", "surrogateescape"), np.uint8)
+    raw = np.frombuffer(json.dumps(texts).encode(), np.uint8)
     return {"label_texts": raw, "label_numbers": np.array(numbers)}
 
 
@@ -50,7 +51,7 @@ class _Contents:
                 for name in {**HEAD, **END, **LABELS}
                 if name != "version"
             }
-        told |= _labels("".join(f"{text}\n" for text in told["label_texts"]), told["label_numbers"])
+        told |= _labels(told["label_texts"], told["label_numbers"])
         told["rows"] = [len(block[2]) - 1 for block in blocks]
         return cls(blocks, told | {"dtype": told["dtype"].name, "version": HEAD["version"]})
 
@@ -166,7 +167,7 @@ class HostileRowCaches:
             for index in random.choice(["i4", "i8"], random.randint(1, 4))
         ]
         named = {"dtype": np.dtype(dtype).name, "multilabel": multilabel, "n_columns": 2**41}
-        labels = _labels("a\nb\nc\nd\ne\n", [1.0, -1.0, np.nan, 2.5, np.nan])
+        labels = _labels(list("abcde"), [1.0, -1.0, np.nan, 2.5, np.nan])
         _Contents(blocks, {**named, **labels}).write(self.path)
         _change(self.path, given)
         given.outcomes[_read(self.path)] += 1

@@ -97,6 +97,8 @@ def plain_label(value: Any) -> str | bool | int | float:
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
+    if isinstance(value, np.ndarray) and not value.ndim:
+        value = value[()]
     if is_missing(value):
         raise NotALabelError("is missing", missing=True)
     if isinstance(value, str):
@@ -156,7 +158,9 @@ def unwrapped(y: Any) -> Any:
     missing labels become None or pandas.NA, which NumPy's own types can't hold.
     """
     if isinstance(y, np.ma.MaskedArray):
-        return np.ma.filled(y.astype(object), None)
+        values = np.asarray(y.data).astype(object)
+        values[np.ma.getmaskarray(y)] = None
+        return values
     if hasattr(y, "to_pylist"):  # pyarrow
         return y.to_pylist()
     dtype = getattr(y, "dtype", None)

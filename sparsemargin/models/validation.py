@@ -202,7 +202,7 @@ def check_labels(y: Any) -> np.ndarray:
     y = unwrapped(y)
     if isinstance(y, list | tuple):
         _refuse_lists(y)
-        if any(isinstance(label, _ROWS) for label in y):
+        if any(isinstance(label, list | tuple) or getattr(label, "ndim", 0) for label in y):
             y = column_or_1d(y, warn=True)
     elif type(y) is not np.ndarray or y.ndim != 1:
         y = column_or_1d(np.asarray(y), warn=True)
@@ -212,9 +212,6 @@ def check_labels(y: Any) -> np.ndarray:
     if labels.dtype.kind not in "biuU" and whole_numbers(labels) is None:
         check_classification_targets(labels)
     return labels
-
-
-_ROWS = (list, tuple, np.ndarray)
 
 
 def _refuse_lists(y: Any) -> None:

@@ -194,3 +194,52 @@ def test_a_row_of_zeros_may_be_reported_as_too_large():
     model = PNormPerceptron(p=8, normalize=False, intercept_scaling=1.0, shuffle=False, max_iter=3)
     with pytest.raises(ValueError, match=r"^Row \d of X, zero but for the intercept, leads to"):
         model.fit(X, [0, 1, 1, 0], sample_weight=[1e300, 1e300, 1e-300, 1e-300])
+
+
+def indicator():
+    return sp.csr_matrix((np.random.RandomState(0).rand(30, 5) > 0.5).astype(float))
+
+
+BROKEN_POINTERS = {
+    **CORRUPTIONS,
+    "the last pointer is 0": put("indptr", -1, 0),
+    "the last pointer falls": put("indptr", -1, 3),
+    "unsigned pointers": turned(
+        "indptr", lambda indptr: (indptr * (np.arange(len(indptr)) != 4)).astype("u4")
+    ),
+}
+
+
+@pytest.mark.parametrize("format", [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.bsr_matrix])
+@pytest.mark.parametrize("name", BROKEN_POINTERS)
+@pytest.mark.parametrize("sort", [False, True])
+def test_a_fit_refuses_them_as_labels(X, name, format, sort):
+    bad = format(indicator())
+    BROKEN_POINTERS[name](bad)
+    if sort:  # which scipy would do first, by compiled code
+        bad.has_sorted_indices = bad.has_canonical_format = False
+    model = ALMAClassifier()
+    fitted = ALMAClassifier().fit(X, indicator())
+    for call in (model.fit, model.partial_fit, fitted.score):
+        with pytest.raises(ValueError, match=r"^y is (corrupted|of shape)"):
+            call(X, bad)
+
+
+@pytest.mark.parametrize("format", ["csr", "csc", "coo", "bsr", "dia"])
+def test_other_byte_orders_are_converted(X, format):
+    def turned_round(matrix):
+        matrix = matrix.asformat(format)
+        for name in ("data", "indices", "indptr", "row", "col", "offsets"):
+            array = getattr(matrix, name, None)
+            if isinstance(array, np.ndarray):
+                setattr(matrix, name, array.astype(array.dtype.newbyteorder(">")))
+        return matrix
+
+    plain = PNormPerceptron(random_state=0).fit(X, indicator())
+    turned_model = PNormPerceptron(random_state=0).fit(turned_round(X), turned_round(indicator()))
+    assert_array_equal(turned_model.coef_, plain.coef_)
+    assert turned_model.score(turned_round(X), turned_round(indicator())) == plain.score(
+        X, indicator()
+    )
+    alone = fit_csr(turned_round(X), Y.astype(">i8"), "pnorm", random_state=0)
+    assert_array_equal(alone.coef_, fit_csr(X, Y, "pnorm", random_state=0).coef_)

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from problems.label_forms import (
     vectorizer,
 )
 from sparsemargin import fit_text, load_model, save_model
-from sparsemargin.models.label_values import DROP_ROWS
+from sparsemargin.models.label_values import DROP_ROWS, NotALabelError, plain_label
 from sparsemargin.models.labels import label_text, word_of
 
 pytest.importorskip("pandas")
@@ -245,3 +246,38 @@ def test_what_is_refused_is_named_by_file_and_row(tmp_path):
     path.write_bytes(raw)
     with pytest.raises(ValueError, match=r"a\.parquet"):
         fit_text(path, vectorizer=vectorizer())
+
+
+def test_decimals_and_fractions_of_any_size_take_no_time():
+    from decimal import Decimal
+
+    with pytest.raises(NotALabelError, match="too large a number"):
+        plain_label(Decimal("1E+999999"))
+    assert plain_label(Decimal("1E+3")) == 1000
+
+
+def test_columns_of_one_name_in_tables_of_memory_are_labels(tmp_path):
+    """Tables of one column, masked arrays, scalars of pyarrow, and arrays of other byte orders."""
+    import pandas
+    import pyarrow
+
+    words, whole = ["sea", "land"] * 12, [3, 4] * 12
+    for given, classes in (
+        (pandas.DataFrame({"a": words}), ["land", "sea"]),
+        (pandas.DataFrame({"a": pandas.Series(whole, dtype="Int64")}), [3, 4]),
+        (np.ma.masked_array(whole), [3, 4]),
+        ([pyarrow.scalar(each) for each in words], ["land", "sea"]),
+        (np.array(whole, dtype=">i4"), [3, 4]),
+        (np.array(words, dtype=">U4"), ["land", "sea"]),
+        (np.array(whole, dtype=np.longdouble), [3, 4]),
+        (np.array([b"sea", b"land"] * 12), ["land", "sea"]),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = fit_text(TEXTS, given, random_state=0)
+            assert model.score(TEXTS, given) == 1
+        assert model.classes_.tolist() == classes
+        assert model.classes_.dtype.isnative
+    masked = np.ma.masked_array(whole, mask=np.arange(24) == 5)
+    with pytest.raises(ValueError, match=r"y\[5\] is None: this row has no label"):
+        fit_text(TEXTS, masked)

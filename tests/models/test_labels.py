@@ -1,5 +1,7 @@
 """The encoders of labels, against scikit-learn's."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,12 +11,15 @@ from sklearn.preprocessing import LabelEncoder as Reference
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from problems.first_order import examples
+from sparsemargin import AROWClassifier, fit_csr
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
     MultilabelEncoder,
     UnknownLabelError,
     multilabel_targets,
+    places_among,
+    told_encoder,
 )
 
 LISTS = st.lists(st.lists(st.integers(-3, 4)), min_size=1, max_size=8)
@@ -81,3 +86,39 @@ def test_labels_of_text_are_told_apart_as_numbers_and_words():
     several = MultilabelEncoder.of_text(np.array(["-1", "1", "spam"]))
     places = several.transform_ids(table, np.array([1, 0, 1, 2]), start)
     assert several.inverse_transform(places) == [("1", "spam"), (), ("spam",), ("-1",)]
+
+
+def test_targets_that_hardly_repeat_are_warned_of_as_scikit_learn_does():
+    X = sp.csr_matrix(np.eye(40))
+    for n_rows, n_classes, warns in (
+        (20, 20, False),
+        (40, 20, False),
+        (40, 21, True),
+        (21, 21, True),
+    ):
+        y = np.arange(n_rows) % n_classes
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            AROWClassifier().fit(X[:n_rows], y)
+        assert sum("different labels" in str(each.message) for each in told) == warns
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        fit_csr(X, [f"text {i}" for i in range(40)])
+    assert sum("different labels" in str(each.message) for each in told) == 1
+
+
+def test_large_integers_of_other_types_are_compared_exactly():
+    classes = np.array([2**53, 2**53 + 1], dtype=np.uint64)
+    labels = np.array([2**53 + 1, 2**53, 2**53 + 2], dtype=np.int64)
+    assert places_among(classes, labels).tolist() == [1, 0, -1]
+    assert places_among(np.array(["1"]), np.array([1])).tolist() == [-1]
+    assert told_encoder([2**53, 2**53 + 1], None, False).classes.tolist() == [
+        str(2**53), str(2**53 + 1)
+    ]  # fmt: skip
+
+
+def test_one_label_of_two_spellings_is_refused_among_classes():
+    encoder = LabelEncoder.of_text(np.array(["True", "true", "a"]))
+    table = LabelTable(["TRUE"], [np.nan])
+    with pytest.raises(ValueError, match="True and true are one label in files of texts"):
+        encoder.transform_ids(table, np.array([0]), None)

@@ -14,6 +14,7 @@ from problems.models import assert_same, make_problem
 from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
+    AutoClassifier,
     HigherOrderPerceptron,
     MarginPerceptron,
     PNormPerceptron,
@@ -215,3 +216,30 @@ def test_a_file_of_empty_rows_is_predicted_alike(tmp_path):
     predictor = Predictor(model, svmlight_of(model, open_sources(tmp_path / "b.svm")))
     codes = np.concatenate([block.codes for block in predictor.blocks()])
     assert_array_equal(codes, [0, 0])
+
+
+@pytest.mark.parametrize("model", [*WEIGHING[:2], *WEIGHING[3:], AutoClassifier()], ids=repr)
+def test_weights_that_leave_no_row_are_refused(model):
+    X, y = make_problem(60)
+    classes, first = np.unique(y, return_inverse=True)
+    nothing = clone(model).set_params(class_weight=dict.fromkeys(classes.tolist(), 0))
+    for call in (lambda: nothing.fit(X, y), lambda: nothing.partial_fit(X, y, classes)):
+        with pytest.raises(ValueError, match="class_weight is 0 for every class"):
+            call()
+    half = clone(model).set_params(class_weight={classes.tolist()[0]: 0})
+    with pytest.raises(ValueError, match="sample_weight and class_weight leave no row"):
+        half.fit(X, y, sample_weight=(first == 0) * 1.0)
+    assert not hasattr(half, "classes_")
+    half.fit(X, y)  # the remedy: rows of the other class count
+
+
+def test_class_weights_that_leave_no_label_of_many_are_refused():
+    X, y = make_problem(60)
+    Y = np.column_stack([y == y[0], y != y[0]]).astype(int)
+    for model in (
+        ALMAClassifier(class_weight={0: 0, 1: 0}),
+        AROWClassifier(class_weight={0: 0, 1: 0}),
+    ):
+        for call in model.fit, model.partial_fit:
+            with pytest.raises(ValueError, match="class_weight is 0 for every class"):
+                call(X, Y)

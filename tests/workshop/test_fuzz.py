@@ -93,9 +93,9 @@ def run(script, *arguments):
     return call(sys.executable, script, *arguments, env=os.environ | own)
 
 
-@pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches", "tables"])
+@pytest.mark.parametrize("fuzzer", ["arrays", "model_files", "row_caches", "tables", "labels"])
 def test_fuzzers_find_no_fault(fuzzer, tmp_path):
-    n = some(200, 5000) if fuzzer == "model_files" else 60
+    n = {"model_files": some(200, 5000), "labels": some(30, 300)}.get(fuzzer, 60)
     # The supervising process is not started, because it would only repeat all imports.
     (tmp_path / "place").write_bytes(bytes(8))
     place = ("--place", tmp_path / "place", "--first", 0, "--last", n)
