@@ -330,7 +330,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("documents", "sparsemargin/io/lines.py"): [
         ("ends -= (ends > starts) & (self.characters[ends - 1] == ord(\"\\r\"))", "pass"),
-        ("self.numbers = np.flatnonzero(ends > starts)", "self.numbers = np.flatnonzero(ends >= starts)"),
+        ("np.arange(len(ends)) if keep_empty else np.flatnonzero(ends > starts)", "np.arange(len(ends))"),
+        ("if not all_have_tabs or 2 * n_known < n_lines:", "if False:"),
     ],
     ("cells", ENGINE + "rows/counts.pyx"): [
         ("columns[row.columns[j]] == NO_GENE:", "False:"),

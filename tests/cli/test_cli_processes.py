@@ -52,7 +52,7 @@ inspect b.model
 info train.svm
 train train.svm -o d.model -q --algo ho --max-updates 10
 evaluate d.model test.svm
-train train.svm -o e.model -q --kernel rbf --gamma 0.1 --max-support 500
+train train.svm -o e.model -q --algo alma --kernel rbf --gamma 0.1 --max-support 500
 predict e.model test.svm -o labels.txt
 evaluate e.model test.svm -q
 inspect e.model
