@@ -460,13 +460,14 @@ def test_outputs_of_progressive_validation_are_merged_over_shards():
     shards = cut(X[:900], y[:900], 3)
     few = fit_distributed(shards, mixes_per_epoch=1, **how)._fitted.progress
     alone = [
-        sparsemargin.AROWClassifier(shuffle=False, intercept_scaling=0.3).fit(*shard)
+        sparsemargin.AROWClassifier(intercept_scaling=0.3).partial_fit(*shard, np.unique(y))
         for shard in shards
     ]
     expected = np.sort(np.concatenate([each._fitted.progress.outputs[:300] for each in alone]), 0)
     assert few.n_trials == 900
     np.testing.assert_allclose(np.sort(few.outputs[:900], axis=0), expected, rtol=1e-12)
-    many = fit_distributed(cut(X, y, 3), **how)
+    assert not hasattr(fit_distributed(shards, **how), "predict_proba")  # two epochs
+    many = fit_distributed(cut(X, y, 3), **{**how, "max_iter": 1})
     kept = many._fitted.progress
     assert kept.n_trials == 12_000
     assert kept.n_kept == len(kept.steps)
@@ -489,7 +490,10 @@ def test_kept_outputs_of_parts_are_in_order(mixes):
     for i in range(mixes):
         labels = np.sort(expected[i * n : (i + 1) * n] == 1)
         np.testing.assert_array_equal(np.sort(kept.positive[i * n : (i + 1) * n, 0]), labels)
-    first = [sparsemargin.AROWClassifier(**how).fit(*part) for part in in_parts(shards, mixes)[0]]
+    first = [
+        sparsemargin.AROWClassifier(**how).partial_fit(*part, np.unique(y))
+        for part in in_parts(shards, mixes)[0]
+    ]
     alone = np.concatenate([each._fitted.progress.outputs[: n // 3] for each in first])
     np.testing.assert_allclose(np.sort(kept.outputs[:n], 0), np.sort(alone, 0), rtol=1e-12)
     wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]

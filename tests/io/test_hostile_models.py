@@ -330,7 +330,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     assert [isinstance(model._space, LabelBlocks) for model in models] == [False, False, True]
     for model, path in zip(models, paths, strict=True):
         save_model(model, path)
-        assert path.stat().st_size < 40_000
+        assert path.stat().st_size < 41_000
     run = subprocess.run([sys.executable, "-c", LOADING, *paths], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     # Pages may be as large as 2 MB, of which each feature takes one in each array.
