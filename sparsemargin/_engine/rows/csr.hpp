@@ -93,10 +93,13 @@ class ColumnMarks {
     }
 };
 
+// Cython 3.2 names const types as template arguments, so that V can be const float.
 template <class V>
-using Bits = std::conditional_t<std::is_same_v<V, float>, uint32_t, uint64_t>;
+constexpr bool IS_FLOAT = std::is_same_v<std::remove_const_t<V>, float>;
 template <class V>
-constexpr int MANTISSA = std::is_same_v<V, float> ? 23 : 52;
+using Bits = std::conditional_t<IS_FLOAT<V>, uint32_t, uint64_t>;
+template <class V>
+constexpr int MANTISSA = IS_FLOAT<V> ? 23 : 52;
 
 template <class V>
 SM_INLINE Bits<V> bits_of(V value) {
@@ -118,7 +121,7 @@ SM_INLINE bool all_finite(const V *values, int64_t nnz) {
 // How many values are not 0, where all of these are from 2**-plain to 2**plain; else -1.
 template <class V>
 SM_INLINE int64_t count_plain(const V *values, int64_t nnz, int plain) {
-    constexpr Bits<V> middle = std::is_same_v<V, float> ? 127 : 1023, most = ~Bits<V>{0} / 2;
+    constexpr Bits<V> middle = IS_FLOAT<V> ? 127 : 1023, most = ~Bits<V>{0} / 2;
     Bits<V> wide = 0, count = 0;
     for (int64_t j = 0; j < nnz; ++j) {
         Bits<V> bits = bits_of(values[j]) & most, exponent = bits >> MANTISSA<V>;
