@@ -27,6 +27,7 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.genomes.cells import CellNormalizer, normalised
+from sparsemargin.io.cell_columns import GENE
 from sparsemargin.io.cell_files import Cells, cells_of, open_cells
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Reading, SettingsError
@@ -108,8 +109,20 @@ def names_by(genes: Iterable[Any], match: Match) -> list[str]:
     return [_VERSION.sub(r"\1", name) for name in names] if match == "version" else names
 
 
+def warn_of_left_out(cells: list[Cells]) -> None:
+    """Warn that features which are not genes, such as antibodies, are left out."""
+    n_left = sum(int((~each.is_gene).sum()) for each in cells if each.is_gene is not None)
+    if n_left:
+        n_features = sum(len(each.genes) for each in cells)
+        warn_user(
+            f"{_named(cells)}: {n_left:,} of {n_features:,} features are left out, as their type "
+            f"is not {GENE!r}."
+        )
+
+
 def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     """The genes to learn from: those of all files, of any ("union"), or those that are told."""
+    warn_of_left_out(cells)
     named = [dict(zip(form.names_of(each), each.genes, strict=True)) for each in cells]
     for each in named:
         each.pop(None, None)
@@ -137,6 +150,11 @@ def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
             f"{_first(cells[-1].genes)}. Name them by another column: var=NAME."
         )
     return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
+
+
+def _named(cells: list[Cells]) -> str:
+    """The names of the first files."""
+    return ", ".join(each.name for each in cells[:3]) + ", ..." * (len(cells) > 3)
 
 
 def _first(genes: Iterable[Any]) -> str:
@@ -210,8 +228,7 @@ class CellCorpus(RowSource):
 
     @property
     def names(self) -> str:
-        names = [each.name for each in self.cells]
-        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        return _named(self.cells)
 
     @property
     def size(self) -> int:
@@ -374,7 +391,7 @@ def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
     table = {cell: each for cell, each in table.items() if each is not None and each == each}
     values = np.array(sorted(set(table.values())))
     code = {value: i for i, value in enumerate(values.tolist())}
-    barcodes = map(str, cells.barcodes[:])
+    barcodes = map(str, cells.names())
     codes = np.array([code.get(table.get(each), -1) for each in barcodes], dtype=np.int32)
     if (codes < 0).all():
         raise ValueError(
@@ -500,6 +517,7 @@ def corpus_for(
     """Cells as they lie, with the genes that a normalizer was fitted to; a warning tells of those
     that are missing."""
     genes = how.feature_names_in_
+    warn_of_left_out(cells)
     codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
     corpus = CellCorpus(cells, genes, how, form, codes, classes)
     for each, columns in zip(cells, corpus.columns, strict=True):

@@ -344,7 +344,7 @@ def _beside(path: str) -> list[tuple[str, int, int]]:
     folder, name = os.path.split(path)
     folder, paths = folder or os.curdir, list[str]()
     if name in STORES:
-        paths = [os.path.join(at, each) for at, _, names in os.walk(folder) for each in names]
+        paths = _files_of_store(folder)
     elif name.endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
@@ -356,6 +356,27 @@ def _beside(path: str) -> list[tuple[str, int, int]]:
             status = os.stat(each)
             found.append((other, status.st_size, status.st_mtime_ns))
     return sorted(found)
+
+
+def _files_of_store(folder: str) -> list[str]:
+    """All files of a zarr store; a ValueError for what leads out of it, or is no file."""
+    found, root = list[str](), os.path.realpath(folder)
+    for at, folders, names in os.walk(folder):
+        for path in (os.path.join(at, each) for each in (*folders, *names)):
+            inside = os.path.realpath(path).startswith(os.path.join(root, ""))
+            if os.path.islink(path) and not inside:
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is a link out of the store, which "
+                    "is not followed. If you trust it, copy the store with what its links lead "
+                    "to: cp -rL STORE NEW."
+                )
+            if not os.path.isdir(path) and not os.path.isfile(path):
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is no file, as those of a store "
+                    "are. Remove it, or copy the store again."
+                )
+        found += [os.path.join(at, each) for each in names]
+    return found
 
 
 def tables_beside(matrix: str, *names: str) -> list[str]:
