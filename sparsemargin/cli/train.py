@@ -67,6 +67,7 @@ from sparsemargin.cli.parameters import (
 )
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
+from sparsemargin.io.label_tables import named_table
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.remote import size_of
@@ -192,8 +193,9 @@ def command(
     checkpoint = _checkpoint_of(output, sources, resume)
     cache = _check_files(sources, settings, output, readable, dictionary=dictionary, init=init)
     if cells is not None:
-        tables = ("--label", named[-1]), ("--batch", normalizing["batch"])
-        check_apart([("-o", output)], [each for each in tables if os.path.isfile(each[1] or "")])
+        named_by = {"--label": named[-1], "--batch": normalizing["batch"]}
+        tables = [(option, named_table(each)) for option, each in named_by.items()]
+        check_apart([("-o", output)], [(option, each[0]) for option, each in tables if each])
     first = settings.get("init_model")
     before = 0 if first is None else int(np.sum(first.n_corrections_))
     resuming = {"checkpoint": checkpoint, "resume": resume}

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.io.cell_columns import (
     FEATURE_TYPES,
+    GENE,
     Names,
     column_of,
     genes_among,
@@ -360,3 +362,15 @@ def _of_10x(
     return Cells(
         source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
     )  # fmt: skip
+
+
+def warn_of_left_out(cells: list[Cells]) -> None:
+    """Warn once that features which are not genes, such as antibodies, are left out."""
+    some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
+    if some:
+        is_gene = np.concatenate([each for _, each in some])
+        warn_user(
+            f"{', '.join(name for name, _ in some[:3])}{', ...' * (len(some) > 3)}: "
+            f"{np.count_nonzero(~is_gene):,} of {len(is_gene):,} features are left out, as their "
+            f"type is not {GENE!r}."
+        )
