@@ -271,7 +271,12 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    values = column.astype("category").cat
+    try:
+        values = column.astype("category").cat
+    except TypeError:
+        raise ValueError(
+            f"The AnnData has values in the column {column.name!r} that are not numbers or text."
+        ) from None
     return np.asarray(values.codes), np.asarray(values.categories)
 
 
@@ -308,11 +313,16 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
     is_gene = None
     if FEATURE_TYPES in names:
         is_gene = genes_among(*column_of(frame, FEATURE_TYPES, n_genes))
+
+    def column(name: str) -> tuple[np.ndarray, np.ndarray]:
+        with readable(source.name):
+            return column_of(obs, name, n_cells)
+
     return Cells(
         source.name, genes.whole(), barcodes,
         *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
         [each for each in obs.names() if each not in (index, "__categories")],
-        lambda name: column_of(obs, name, n_cells), is_gene, source, tuple(layers),
+        column, is_gene, source, tuple(layers),
     )  # fmt: skip
 
 

@@ -52,6 +52,8 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
                for text, count in zip(of, n.tolist(), strict=True) if count}  # fmt: skip
     names = sorted(present, key=float if numeric else None)
     classes = np.array(names, dtype=np.float64 if numeric else np.str_)
+    if numeric and not np.isfinite(classes).all():
+        raise ValueError("label is infinite for some cells. Give them a number, or text as labels.")
     LabelTable.of_classes(classes)  # refuses those that are one number
     code = {text: i for i, text in enumerate(names)}
     places = [np.array([*(code.get(text, -1) for text in of), -1], np.int32) for of in texts]

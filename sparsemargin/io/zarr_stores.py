@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sparsemargin.io.stored_arrays import LARGEST_CHUNK, SIZE_BYTES, Array, Group, Node
+from sparsemargin.io.stored_arrays import LARGEST_CHUNK, SIZE_BYTES, Array, Group, Node, readable
 
 # The codecs that pack a chunk, and how they write its size. Their settings do not matter here.
 _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzip": "gzip"}
@@ -231,7 +231,12 @@ class ZarrArray(Array):
         if any(a % b for a, b in zip(layout.chunks, layout.inner, strict=True)):
             raise array.fault("has chunks that do not divide its shards. It is damaged.")
         array._layout, array._folder = layout, folder
-        array._array = zarr.open_array(folder, mode="r", zarr_format=version)  # type: ignore[arg-type]
+        with readable(node.file):
+            array._array = zarr.open_array(
+                folder,
+                mode="r",
+                zarr_format=version,  # type: ignore[arg-type]
+            )
         return array
 
     def _read(self, start: int, stop: int) -> np.ndarray:
