@@ -94,15 +94,12 @@ def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
 
 def _values_of(table: dict[str, Any]) -> np.ndarray:
     """The labels of a table, each once, sorted; as numbers where all of them are."""
-    try:
-        values = set(table.values())
-    except TypeError:
-        values = {()}
-    for each in values:
+    for each in table.values():
         if not isinstance(each, str | int | float | np.number | np.bool_):
             raise ValueError(
                 f"label has a {type(each).__name__} for a cell. Give each cell a text or a number."
             )
+    values = set(table.values())
     if len({isinstance(each, str) for each in values}) > 1:
         raise ValueError("label has texts and numbers. Give labels of one type.")
     return np.array(sorted(values))

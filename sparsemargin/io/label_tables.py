@@ -50,7 +50,7 @@ def table_of(label: Any) -> dict[str, Any] | None:
 def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for where, name, label in rows:
-        if label is None or label == "" or _is_nan(label):
+        if _is_missing(label):
             continue
         if table.setdefault(str(name), label) != label:
             raise ValueError(
@@ -60,11 +60,11 @@ def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
     return table
 
 
-def _is_nan(label: Any) -> bool:
-    """Whether it is NaN, or what pandas has in its place."""
-    if type(label).__name__ in ("NAType", "NaTType"):
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, empty, NaN, or what pandas has in its place."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(label, float) and label != label
+    return (isinstance(label, float) and label != label) or (isinstance(label, str) and not label)
 
 
 def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
@@ -72,14 +72,14 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
     rows = _lines_of(path)
     if not rows:
         raise ValueError(f"{path} has no labels: it is empty.")
-    header, n_columns = rows[0][1], len(rows[-1][1])
+    header, n_columns = rows[0][1], len(rows[:2][-1][1])
     if len(rows) > 1 and len(header) == n_columns - 1:
         header = ["", *header]  # R writes no name for the column of names
         rows[0] = rows[0][0], header
     for line, row in rows:
         if len(row) != n_columns:
             raise ValueError(
-                f"{path}, line {line}: there are {len(row)} columns, and {n_columns} in the last "
+                f"{path}, line {line}: there are {len(row)} columns, and {n_columns} in another "
                 "line. Each line has a name and a label, parted by commas (.csv) or tabs."
             )
     if n_columns < 2:

@@ -1,7 +1,6 @@
 """Files of cells that are changed at random in what they say, as strangers might change them."""
 
 import json
-import os
 import shutil
 
 import numpy as np
@@ -90,6 +89,8 @@ def _change_hdf5(path, random):
     with h5py.File(path, "a") as file:
         names = list[str]()
         file.visit(names.append)
+        if not names:
+            return "nothing is left"
         name = names[random.randint(len(names))]
         node, kind = file[name], random.randint(10)
         attributes = dict(node.attrs.items())
@@ -147,7 +148,8 @@ def _changed_values(values, kind, random):
             "S2" if kind % 2 else object
         )
     if kind == 11:
-        return values.astype(random.choice(["f8", "i8", "u8", "S4", "c16", "?"]))
+        kinds = ["S4"] if values.dtype.kind == "S" else ["f8", "i8", "u8", "S4", "c16", "?"]
+        return values.astype(random.choice(kinds))
     wrong = values.astype("i8" if values.dtype.kind in "biu" else values.dtype, copy=True)
     if values.dtype.kind in "biuf" and len(wrong):
         at = random.randint(len(wrong))
