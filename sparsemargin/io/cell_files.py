@@ -24,13 +24,10 @@ from sparsemargin.io.cell_columns import (
 )
 from sparsemargin.io.cell_matrices import read_matrix
 from sparsemargin.io.sources import MATRIX_ENDS, STORES, Source
-from sparsemargin.io.stored_arrays import Array, Group, Node, readable
+from sparsemargin.io.stored_arrays import UNPACKING, Array, Group, Node, readable
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
-
-# Threads that unpack values.
-_UNPACKING = 2
 
 
 @dataclass
@@ -149,7 +146,7 @@ class Cells:
             data[to], indices[to] = self.data[entries], self.indices[entries]
 
         starts = indptr[np.cumsum([0, *(b - a for a, b in spans[:-1])])].tolist()
-        with ThreadPoolExecutor(_UNPACKING) as pool:
+        with ThreadPoolExecutor(UNPACKING) as pool:
             list(pool.map(fill, spans, starts))
         return Csr(data, indices, indptr, self.n_genes)
 

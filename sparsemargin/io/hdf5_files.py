@@ -7,6 +7,9 @@ read in the process, for as long as an error's traceback lives.
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from itertools import product
 from math import prod
 from typing import Any
@@ -14,7 +17,7 @@ from typing import Any
 import h5py
 import numpy as np
 
-from sparsemargin.io.stored_arrays import Array, Group
+from sparsemargin.io.stored_arrays import UNPACKING, Array, Group
 
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 
@@ -126,18 +129,24 @@ class Hdf5Array(Array):
         assert self.chunks is not None
         steps = [range(a // n * n, b, n) for (a, b), n in zip(rows, self.chunks, strict=True)]
         values = np.empty((stop - start, *self.shape[1:]), self.dtype)
-        for corner in product(*steps):
-            ends = zip(corner, self.chunks, rows, strict=True)
-            box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
-            to = tuple(slice(a - first, b - first) for (a, b), (first, _) in
-                       zip(box, rows, strict=True))  # fmt: skip
-            chunk = self._chunk(corner)
-            if chunk is None:
-                values[to] = self._values[tuple(slice(*each) for each in box)]
-            else:
-                of = zip(box, corner, strict=True)
-                values[to] = chunk[tuple(slice(a - at, b - at) for (a, b), at in of)]
+        fill = partial(self._fill, values, rows)
+        if len(steps) == 1:  # other threads read other parts meanwhile
+            list(map(fill, product(*steps)))
+        else:
+            with ThreadPoolExecutor(UNPACKING) as pool:
+                list(pool.map(fill, product(*steps)))
         return values
+
+    def _fill(
+        self, values: np.ndarray, rows: list[tuple[int, int]], corner: tuple[int, ...]
+    ) -> None:
+        """Put the part of the rows that lies in a chunk where it belongs."""
+        assert self.chunks is not None
+        ends = zip(corner, self.chunks, rows, strict=True)
+        box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
+        firsts = [first for first, _ in rows]
+        chunk, to = self._chunk(corner), _within(box, firsts)
+        values[to] = self._values[_within(box)] if chunk is None else chunk[_within(box, corner)]
 
     def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
         """The values of a chunk, or None where h5py has to unpack it, which then is safe.
@@ -189,3 +198,9 @@ class Hdf5Array(Array):
                 raise self.fault("has a chunk that is larger than its values. It is damaged.")
             return
         self.check_unpacked(_PLUGINS[which], packed, size)
+
+
+def _within(box: list[tuple[int, int]], start: Sequence[int] | None = None) -> tuple[slice, ...]:
+    """The slices of a box, counted from where an array starts."""
+    starts = start or [0] * len(box)
+    return tuple(slice(a - at, b - at) for (a, b), at in zip(box, starts, strict=True))

@@ -17,7 +17,10 @@ from typing import Any
 
 import numpy as np
 
-# Bytes to which one chunk may unpack. Two chunks are unpacked at a time.
+#: Threads that unpack chunks.
+UNPACKING = 2
+
+#: Bytes to which one chunk may unpack.
 LARGEST_CHUNK = 1 << 28
 
 # Values and bytes that an array which is read at once may have: these, and so many for each byte
