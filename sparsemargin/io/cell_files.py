@@ -86,7 +86,8 @@ class Cells:
             cell = int(lengths.argmax())
             raise self._damaged(
                 f"cell {cell + 1} has {lengths[cell]:,} values, and there are "
-                f"{len(self.genes):,} genes"
+                f"{len(self.genes):,} genes. A gene has two values: call sum_duplicates() of the "
+                "matrix, or get the file again"
             )
 
     @property
@@ -207,7 +208,7 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
     features = {name: table.array(name, "T").whole() for name in ("id", "name")}
     if table.get("feature_type") is not None:
         features["feature_type"] = table.array("feature_type", "T").whole()
-    shape = matrix.array("shape", "iu").whole().tolist()
+    shape = matrix.array("shape", "iuf").whole()
     barcodes = Names(matrix.array("barcodes", "T"))
     _check_shape(matrix, shape, (len(features["id"]), len(barcodes)))
     return _of_10x(source, features, barcodes, _compressed(matrix), layer, var)
@@ -215,9 +216,10 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
 
 def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
     """Compare the shape that a sparse matrix says it has with the names there are."""
-    if tuple(shape) != named:
+    told = tuple(np.ravel(shape).tolist())
+    if told != named:
         raise node.fault(
-            f"has the shape {tuple(shape)}, and the file names {named[0]:,} and {named[1]:,}. It "
+            f"has the shape {told}, and the file names {named[0]:,} and {named[1]:,}. It "
             "is damaged: get it again."
         )
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from sparsemargin.io.forms import form_of
 from sparsemargin.io.sources import open_sources
+from sparsemargin.io.stored_arrays import room_for
 
 # What parts the path of a table and the name of a column.
 _COLUMN = ":"
@@ -103,7 +104,11 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
 def _lines_of(path: str) -> list[tuple[int, list[str]]]:
     """The lines that are not empty, by their numbers, cut into columns."""
     [source] = open_sources(path)
-    raw = b"".join(bytes(block.buffer[: block.stop]) for block in source.blocks([]))
+    raw, room = bytearray(), room_for(source.size or 0)
+    for block in source.blocks([]):
+        raw += memoryview(block.buffer)[: block.stop]
+        if len(raw) > room:
+            raise ValueError(f"{path} unpacks to far more bytes than it has. Get it again.")
     try:
         # Blanks stand in the place of a byte order mark.
         text = raw.decode("utf-8").removeprefix("   ")

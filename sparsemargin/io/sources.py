@@ -360,22 +360,23 @@ def _beside(path: str) -> list[tuple[str, int, int]]:
 
 def _files_of_store(folder: str) -> list[str]:
     """All files of a zarr store; a ValueError for what leads out of it, or is no file."""
-    found, root = list[str](), os.path.realpath(folder)
+    found, root = list[str](), os.path.join(os.path.realpath(folder), "")
     for at, folders, names in os.walk(folder):
-        for path in (os.path.join(at, each) for each in (*folders, *names)):
-            inside = os.path.realpath(path).startswith(os.path.join(root, ""))
-            if os.path.islink(path) and not inside:
+        files = [os.path.join(at, each) for each in names]
+        for path in (*(os.path.join(at, each) for each in folders), *files):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(root):
                 raise ValueError(
                     f"{folder}: {os.path.relpath(path, folder)} is a link out of the store, which "
                     "is not followed. If you trust it, copy the store with what its links lead "
                     "to: cp -rL STORE NEW."
                 )
-            if not os.path.isdir(path) and not os.path.isfile(path):
+        for path in files:
+            if not os.path.isfile(path):
                 raise ValueError(
                     f"{folder}: {os.path.relpath(path, folder)} is no file, as those of a store "
                     "are. Remove it, or copy the store again."
                 )
-        found += [os.path.join(at, each) for each in names]
+        found += files
     return found
 
 

@@ -35,6 +35,11 @@ _TEXTS = 256
 SIZE_BYTES = 18
 
 
+def room_for(n_bytes: int) -> int:
+    """Bytes to which tables of a file of so many bytes may unpack."""
+    return _BYTES + _BYTES_PER_BYTE * n_bytes
+
+
 @contextmanager
 def readable(name: str) -> Iterator[None]:
     """Turn errors of libraries that read a file into a ValueError that names the file."""
@@ -154,12 +159,10 @@ class Array(Node, ABC):
 
     def whole(self) -> np.ndarray:
         """All values of an array that is small beside the file."""
-        n_values, factor = prod(self.shape), self.n_bytes
+        n_values = prod(self.shape)
         n_bytes = n_values * self.dtype.itemsize
-        if (
-            n_values > _VALUES + _VALUES_PER_BYTE * factor
-            or n_bytes > _BYTES + _BYTES_PER_BYTE * factor
-        ):
+        most = _VALUES + _VALUES_PER_BYTE * self.n_bytes
+        if n_values > most or n_bytes > room_for(self.n_bytes):
             raise self.fault(
                 f"has the shape {self.shape}, and the file {self.n_bytes:,} bytes only. It is "
                 "damaged: get it again."
@@ -171,7 +174,7 @@ class Array(Node, ABC):
         for start in range(0, len(self), _TEXTS):
             found.append(self[start : start + _TEXTS])
             n_bytes += sum(map(len, found[-1]))
-            if n_bytes > _BYTES + _BYTES_PER_BYTE * self.n_bytes:
+            if n_bytes > room_for(self.n_bytes):
                 raise self.fault("has far longer texts than the file has bytes. It is damaged.")
         return np.concatenate(found)
 

@@ -1,6 +1,7 @@
 """Files of cells from strangers run no code, open no other file, and take no more memory than their
 size allows."""
 
+import gzip
 import json
 import os
 import shutil
@@ -9,7 +10,7 @@ import zlib
 import numpy as np
 import pytest
 
-from problems.cells import adata_of, anndata, counts_of, h5py, write_10x
+from problems.cells import adata_of, anndata, counts_of, h5py, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata
 from sparsemargin.io.sources import open_sources
 
@@ -398,3 +399,27 @@ def test_a_store_holds_files_only(adata, tmp_path):
     os.mkfifo(store / "X/pipe")
     with pytest.raises(ValueError, match="is no file, as those of a store are"):
         open_sources(store)
+
+
+def test_tables_beside_a_matrix_and_tables_of_labels_are_bounded(adata, tmp_path):
+    X, types = counts_of()
+    names = adata.obs_names.tolist()
+    table = dict(zip(names, types, strict=True))
+    write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), names)
+    bomb = gzip.compress(bytes(1 << 27))
+    for name in "features.tsv.gz", "barcodes.tsv.gz":
+        whole = (tmp_path / name).read_bytes()
+        (tmp_path / name).write_bytes(bomb)
+        with pytest.raises(ValueError, match=f"{name} unpacks to far more"):
+            fit_anndata(tmp_path, table)
+        (tmp_path / name).write_bytes(whole)
+    (tmp_path / "types.csv.gz").write_bytes(bomb)
+    with pytest.raises(ValueError, match=r"types\.csv\.gz unpacks to far more"):
+        fit_anndata(tmp_path, tmp_path / "types.csv.gz")
+    text = gzip.decompress((tmp_path / "matrix.mtx.gz").read_bytes()).decode()
+    for shape in "80 300 99999999999", "9999999999 300 1", "80 9999999999 1":
+        lines = text.splitlines()
+        lines[next(i for i, line in enumerate(lines) if line[0] != "%")] = shape
+        (tmp_path / "matrix.mtx.gz").write_bytes(gzip.compress("\n".join(lines).encode()))
+        with pytest.raises(ValueError, match=f"{tmp_path} can't be read: it"):
+            fit_anndata(tmp_path, table)
