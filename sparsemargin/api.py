@@ -373,8 +373,10 @@ def fit_anndata(
         Cell Ranger 3 or later are read block by block, by h5py or zarr: ``pip install
         "sparsemargin[cells,zarr]"``; 10x's folder of ``matrix.mtx`` at once.
     label : str, path or mapping
-        The column of `obs` with the types. For 10x, whose files have none, a table (``.tsv``,
-        ``.csv``) of barcodes and labels, or a dict; cells that it has not are left out.
+        The column of `obs` with the types. For 10x files, which have none, a table of barcodes and
+        labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. Of a file of several columns
+        name one after the path: ``"obs.csv:cell_type"``. Cells that are not in the table are left
+        out.
     algo : str, default=None
         As for `fit_csr`.
     layer : str, default=None

@@ -342,7 +342,8 @@ def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ),
         option(
             READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
-            help="Column that holds the labels; of cells, that of obs, or a table of barcodes.",
+            help="Column that holds the labels. For cells: a column of obs, a table of barcodes "
+            "and labels, or TABLE.csv:COLUMN.",
         ),
     )):  # fmt: skip
         function = each(function)

@@ -17,7 +17,8 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
-from sparsemargin.io.forms import DocumentForm, form_elsewhere, form_of
+from sparsemargin.io.forms import DocumentForm, form_elsewhere
+from sparsemargin.io.label_tables import named_table
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
@@ -87,7 +88,7 @@ class CellRows:
 
     def __post_init__(self) -> None:
         # A relative path is meaningless in the folders of workers.
-        if isinstance(self.label, str) and form_of(self.label) in ("tsv", "csv"):
+        if named_table(self.label) is not None:
             self.label = os.path.abspath(self.label)
 
     @contextmanager

@@ -1,42 +1,45 @@
-"""Cells by genes, as AnnData and 10x have them: in memory, or in files of h5py, zarr, or text."""
+"""Cells by genes, as AnnData and 10x have them: in memory, or in files of HDF5, zarr, or text."""
 
 from __future__ import annotations
 
-import gzip
 import os
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin.io.sources import MATRIX_ENDS, STORES, Source, tables_beside
+from sparsemargin.io.cell_columns import (
+    FEATURE_TYPES,
+    GENE,
+    Names,
+    column_of,
+    genes_among,
+    index_of,
+    names_of,
+)
+from sparsemargin.io.cell_matrices import read_matrix
+from sparsemargin.io.sources import MATRIX_ENDS, STORES, Source
+from sparsemargin.io.stored_arrays import UNPACKING, Array, Group, Node, readable
 
 #: What the first bytes of HDF5 are.
 HDF5_MARK = b"\x89HDF"
 
-# Threads that unpack values.
-_UNPACKING = 2
-
-# What 10x's tables of features tell.
-_FEATURES = "id", "name", "feature_type"
-
 
 @dataclass
 class Cells:
-    """Cells, and how their values are had.
+    """Cells and where their values are.
 
-    `data`, `indices` and `indptr` are of a CSR matrix, arrays or what h5py has for them; of a dense
-    one `indices` is None, and `data` the matrix. `is_gene` tells genes from other features, None:
-    all are. `barcodes` are names of cells, which may lie in the file; `column` gives a column of
-    `obs`, as codes, -1 where a value is missing, and what they stand for; `columns` are the names
-    there are. `source` is the file, None: they are in memory.
+    `data`, `indices` and `indptr` are those of a CSR matrix, as arrays or, but for `indptr`, in the
+    file. Of a dense matrix `indices` is None, and `data` the matrix. `is_gene` is True for each
+    feature that is a gene; None: all are. `barcodes` are the names of cells, which may lie in the
+    file. `column` returns a column of `obs`: codes, -1 where a value is missing, and the values
+    that they stand for. `columns` are the names of the columns. `source` is the file, or None for
+    cells in memory.
     """
 
     name: str
@@ -50,27 +53,42 @@ class Cells:
     is_gene: np.ndarray | None = None
     source: Source | None = None
     layers: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
-        n_entries = 0 if self.indptr is None else self.data.shape[0]
-        if self.indptr is not None and (
-            self.indptr.ndim != 1 or bad_pointer(self.indptr, n_entries) >= 0
-        ):
-            raise ValueError(f"{self.name} is damaged: its rows do not divide its values.")
+        if self.indptr is not None:
+            self._check_pointers(self.data.shape[0])
         if self.n_genes != len(self.genes):
-            raise ValueError(
-                f"{self.name} is damaged: its matrix has {self.n_genes:,} columns, and it names "
-                f"{len(self.genes):,} genes."
+            raise self._damaged(
+                f"its matrix has {self.n_genes:,} columns, and it names {len(self.genes):,} genes"
             )
-
         if hasattr(self.barcodes, "__len__") and self.n_cells != len(self.barcodes):
-            raise ValueError(
-                f"{self.name} is damaged: its matrix has {self.n_cells:,} rows, and it names "
-                f"{len(self.barcodes):,} cells."
+            raise self._damaged(
+                f"its matrix has {self.n_cells:,} rows, and it names {len(self.barcodes):,} cells"
             )
         if not self.n_cells or not self.n_genes:
             raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(f"{self.name} is damaged: {what}.")
+
+    def _check_pointers(self, n_entries: int) -> None:
+        """Refuse rows that overlap, or that are longer than there are genes."""
+        indptr = self.indptr
+        assert indptr is not None
+        if indptr.dtype not in (np.int32, np.int64):
+            self.indptr = indptr = indptr.astype(np.int64)
+        if indptr.ndim != 1 or bad_pointer(indptr, n_entries) >= 0:
+            raise self._damaged("its rows do not divide its values")
+        lengths = np.diff(indptr)
+        if len(lengths) and lengths.max() > len(self.genes):
+            cell = int(lengths.argmax())
+            raise self._damaged(
+                f"cell {cell + 1} has {lengths[cell]:,} values, and there are "
+                f"{len(self.genes):,} genes. A gene has two values: call sum_duplicates() of the "
+                "matrix, or get the file again"
+            )
 
     @property
     def n_cells(self) -> int:
@@ -93,6 +111,10 @@ class Cells:
         chunks = getattr(self.data, "chunks", None)
         return 1 if chunks is None else int(np.prod(chunks))
 
+    def names(self) -> np.ndarray:
+        """The names of all cells."""
+        return self.barcodes if isinstance(self.barcodes, np.ndarray) else self.barcodes.whole()
+
     def entries_before(self, cell: int) -> int:
         """Values of all cells before one."""
         return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
@@ -104,75 +126,30 @@ class Cells:
                 f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
             )
 
-    def close(self) -> None:
-        """Let go of the file."""
-        if hasattr(self.data, "file"):
-            self.data.file.close()
-
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
         """The cells of spans, from one to before another, of values of a type."""
         self._check_readable()
-        with _readable(self.name):
-            if self.indptr is None:
-                from scipy.sparse import csr_matrix
+        if self.indptr is None:
+            from scipy.sparse import csr_matrix
 
-                dense = np.concatenate([self.data[slice(*span)] for span in spans])
-                X = csr_matrix(dense.astype(dtype, copy=False))
-                return Csr(X.data, X.indices, X.indptr, self.n_genes)
-            kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
-            indptr = pointers_of(
-                np.concatenate([np.diff(self.indptr[a : b + 1]) for a, b in spans]), kind
-            )
-            data, indices = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind)
+            dense = np.concatenate([self.data[slice(*span)] for span in spans])
+            X = csr_matrix(dense.astype(dtype, copy=False))
+            return Csr(X.data, X.indices, X.indptr, self.n_genes)
+        kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
+        indptr = pointers_of(
+            np.concatenate([np.diff(self.indptr[a : b + 1]) for a, b in spans]), kind
+        )
+        data, indices = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind)
 
-            def fill(span: tuple[int, int], first: int) -> None:
-                entries = slice(*map(int, self.indptr[list(span)]))  # type: ignore[index]
-                to = slice(first, first + entries.stop - entries.start)
-                data[to], indices[to] = _values(self.data, entries), _values(self.indices, entries)
+        def fill(span: tuple[int, int], first: int) -> None:
+            entries = slice(*map(int, self.indptr[list(span)]))  # type: ignore[index]
+            to = slice(first, first + entries.stop - entries.start)
+            data[to], indices[to] = self.data[entries], self.indices[entries]
 
-            starts = indptr[np.cumsum([0, *(b - a for a, b in spans[:-1])])].tolist()
-            with ThreadPoolExecutor(_UNPACKING) as pool:
-                list(pool.map(fill, spans, starts))
-            return Csr(data, indices, indptr, self.n_genes)
-
-
-def _values(dataset: Any, entries: slice) -> Any:
-    """Some of a dataset's. What is packed by gzip is unpacked here: zlib lets other threads run
-    meanwhile, which h5py does not."""
-    packing = getattr(dataset, "compression", None)
-    if packing != "gzip" or dataset.fletcher32 or dataset.scaleoffset is not None:
-        return dataset[entries]
-    [size] = dataset.chunks
-    parts = list[np.ndarray]()
-    for start in range(entries.start // size * size, entries.stop, size):
-        try:
-            skipped, packed = dataset.id.read_direct_chunk((start,))
-        except (OSError, RuntimeError, MemoryError):
-            # A chunk that was never written has no bytes (MemoryError: there is none of them at
-            # all); h5py knows its values, or tells what is wrong.
-            return dataset[entries]
-        if skipped:
-            return dataset[entries]
-        raw = np.frombuffer(zlib.decompress(packed), np.uint8)
-        if dataset.shuffle:
-            raw = np.ascontiguousarray(raw.reshape(-1, size).T).ravel()
-        part = slice(max(0, entries.start - start), entries.stop - start)
-        parts.append(raw.view(dataset.dtype)[part])
-    return np.concatenate(parts) if parts else dataset[entries]
-
-
-@contextmanager
-def _readable(name: str) -> Iterator[None]:
-    """Let errors of h5py name the file."""
-    try:
-        yield
-    except (OSError, EOFError, RuntimeError, KeyError, TypeError, ValueError, zlib.error) as error:
-        if isinstance(error, FileNotFoundError | PermissionError) or name in str(error):
-            raise
-        raise ValueError(
-            f"{name} can't be read: {error}. It was cut short or damaged, or is of another form: "
-            "copy it again, or write it anew by anndata."
-        ) from None
+        starts = indptr[np.cumsum([0, *(b - a for a, b in spans[:-1])])].tolist()
+        with ThreadPoolExecutor(UNPACKING) as pool:
+            list(pool.map(fill, spans, starts))
+        return Csr(data, indices, indptr, self.n_genes)
 
 
 def is_cells(source: Source) -> bool:
@@ -187,82 +164,74 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
     """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
     if source.path is None:
         raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
-    if source.path.endswith(MATRIX_ENDS):
-        with _readable(source.name):
-            return _of_matrix(source, source.path, layer, var)
-    package = "zarr" if source.path.endswith(STORES) else "h5py"
+    with readable(source.name):
+        if source.path.endswith(MATRIX_ENDS):
+            features, barcodes, X = read_matrix(source.path)
+            return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
+        root, close = _opened(source, source.path)
+        try:
+            cells = _of_group(source, root, layer, var)
+        except BaseException:
+            # The traceback of the error would keep the file open.
+            close()
+            raise
+    cells.close = close
+    return cells
+
+
+def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
+    """The root of an HDF5 file or of a zarr store, and what closes it."""
+    is_zarr, n_bytes = path.endswith(STORES), source.size or 0
     try:
-        reader = import_module(package)
+        if is_zarr:
+            from sparsemargin.io.zarr_stores import open_zarr
+
+            return open_zarr(source.name, os.path.dirname(path), n_bytes), lambda: None
+        from sparsemargin.io.hdf5_files import open_hdf5
+
+        return open_hdf5(source.name, path, n_bytes)
     except ImportError:
+        package, extra = ("zarr", "zarr") if is_zarr else ("h5py", "cells")
         raise ModuleNotFoundError(
             f"{source.name}: such cells are read by {package}. Install it: "
-            f"pip install 'sparsemargin[{'zarr' if package == 'zarr' else 'cells'}]'"
+            f"pip install 'sparsemargin[{extra}]'"
         ) from None
-    with _readable(source.name):
-        if package == "zarr":
-            store = reader.open_group(os.path.dirname(source.path), mode="r")
-            return _of_group(source, store, layer, var)
-        file = reader.File(source.path, "r")
-        try:
-            return _of_group(source, file, layer, var)
-        except BaseException:
-            # An error's traceback would keep it open.
-            file.close()
-            raise
 
 
-def _of_group(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
-    if "obs" in file:
-        return _of_h5ad(source, file, layer, var)
-    if "features" not in file.get("matrix", ()):
+def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -> Cells:
+    if root.get("obs") is not None:
+        return _of_h5ad(source, root, layer, var)
+    matrix = root.get("matrix")
+    if not isinstance(matrix, Group) or matrix.get("features") is None:
         raise ValueError(f"{source.name} is neither of AnnData nor of Cell Ranger 3 or later.")
-    matrix = file["matrix"]
-    features = {name: values.asstr()[:] for name, values in matrix["features"].items()}
-    parts = matrix["data"], matrix["indices"], matrix["indptr"][:]
-    return _of_10x(source, features, matrix["barcodes"].asstr(), parts, layer, var)
+    table = matrix.group("features")
+    features = {name: table.array(name, "T").whole() for name in ("id", "name")}
+    if table.get("feature_type") is not None:
+        features["feature_type"] = table.array("feature_type", "T").whole()
+    shape = matrix.array("shape", "iuf").whole()
+    barcodes = Names(matrix.array("barcodes", "T"))
+    _check_shape(matrix, shape, (len(features["id"]), len(barcodes)))
+    return _of_10x(source, features, barcodes, _compressed(matrix), layer, var)
 
 
-def _of_matrix(source: Source, path: str, layer: str | None, var: str | None) -> Cells:
-    """From a text of coordinates, gene by cell, and the tables beside it."""
-    from scipy.io import mmread
-    from scipy.sparse import csr_matrix
-
-    table = zip(*_table(path, 2, "features", "genes"), strict=True)
-    features = {
-        name: np.array(each, dtype=object) for name, each in zip(_FEATURES, table, strict=False)
-    }
-    barcodes = np.array([line[0] for line in _table(path, 1, "barcodes")], dtype=object)
-    X = csr_matrix(mmread(path).T)
-    if X.shape != (len(barcodes), len(features["id"])):
-        raise ValueError(
-            f"its shape is {X.shape[::-1]}, and the tables name {len(features['id']):,} features "
-            f"and {len(barcodes):,} barcodes"
+def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
+    """Compare the shape that a sparse matrix says it has with the names there are."""
+    told = tuple(np.ravel(shape).tolist())
+    if told != named:
+        raise node.fault(
+            f"has the shape {told}, and the file names {named[0]:,} and {named[1]:,}. It "
+            "is damaged: get it again."
         )
-    return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
 
 
-def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
-    """The lines of a table beside a matrix that has one of the names, and so many columns or
-    more."""
-    paths = tables_beside(matrix, *names)
-    path = next(filter(os.path.exists, paths), None)
-    if path is None:
-        raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")
-    opened: Any = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rt", encoding="utf-8") as file:
-        lines = [line.rstrip("\r\n").split("\t") for line in file]
-    table = os.path.basename(path)
-    if not lines:
-        raise ValueError(f"{table} names no {names[0]}")
-    if len(lines[0]) < n_columns:
-        raise ValueError(f"{table} has fewer than {n_columns} columns")
-    for i, line in enumerate(lines, 1):
-        if len(line) != len(lines[0]):
-            raise ValueError(
-                f"line {i} of {table} has another number of columns, {len(line)}, than the first, "
-                f"{len(lines[0])}"
-            )
-    return lines
+def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
+    """Data, indices and pointers of a sparse matrix."""
+    data, indices = matrix.array("data", "biuf"), matrix.array("indices", "iu")
+    if len(data) != len(indices):
+        raise matrix.fault(
+            f"has {len(data):,} values and {len(indices):,} indices. It is damaged: get it again."
+        )
+    return data, indices, matrix.array("indptr", "iu").whole()
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
@@ -291,14 +260,22 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         X = X.tocsr()
         parts = X.data, X.indices, X.indptr
     _check_column("The AnnData", "var", var, list(frame))
+    is_gene = None
+    if FEATURE_TYPES in frame:
+        is_gene = genes_among(*_of_pandas(frame[FEATURE_TYPES]))
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
-        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]),
+        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]), is_gene,
     )  # fmt: skip
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
-    values = column.astype("category").cat
+    try:
+        values = column.astype("category").cat
+    except TypeError:
+        raise ValueError(
+            f"The AnnData has values in the column {column.name!r} that are not numbers or text."
+        ) from None
     return np.asarray(values.codes), np.asarray(values.categories)
 
 
@@ -313,62 +290,64 @@ def _check_column(name: str, frame: str, column: str | None, columns: list[str])
         raise ValueError(f"{name} has no column {column!r} in {frame}. There are: {known}.")
 
 
-def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> Cells:
-    matrix, frame, layers = file.get("X"), file["var"], list(file.get("layers", ()))
+def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) -> Cells:
+    holder, name, frame, layers = root, "X", root.group("var"), _members(root, "layers")
     remedy = "adata.X = adata.X.tocsr()"
     if layer is not None and layer in layers:
-        matrix = file["layers"][layer]
+        holder, name = root.group("layers"), layer
         remedy = f"adata.layers[{layer!r}] = adata.layers[{layer!r}].tocsr()"
-    elif layer == "raw" and "raw" in file:
-        matrix, frame = file["raw/X"], file["raw/var"]
+    elif layer == "raw" and "X" in _members(root, "raw"):
+        holder = root.group("raw")
+        frame = holder.group("var")
         remedy = "raw = adata.raw.to_adata(); raw.X = raw.X.tocsr(); adata.raw = raw"
     elif layer is not None:
         raise _no_layer(source.name, layer, layers)
-    if matrix is None:
+    if holder.get(name) is None:
         raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
-    obs = file["obs"]
-    names = [each for each in frame if each != "__categories"]
+    obs = root.group("obs")
+    names, index = [each for each in frame.names() if each != "__categories"], obs.text("_index")
     _check_column(source.name, "var", var, names)
-    codes, genes = _column_of(frame, frame.attrs["_index"] if var is None else var)
-    index = obs.attrs["_index"]
+    genes, barcodes = index_of(frame) if var is None else names_of(frame, var), index_of(obs)
+    n_genes, n_cells = len(genes), len(barcodes)
+    is_gene = None
+    if FEATURE_TYPES in names:
+        is_gene = genes_among(*column_of(frame, FEATURE_TYPES, n_genes))
+
+    def column(name: str) -> tuple[np.ndarray, np.ndarray]:
+        with readable(source.name):
+            return column_of(obs, name, n_cells)
+
     return Cells(
-        source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, remedy),
-        [each for each in obs if each not in (index, "__categories")],
-        lambda name: _column_of(obs, name), source=source, layers=tuple(layers),
+        source.name, genes.whole(), barcodes,
+        *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
+        [each for each in obs.names() if each not in (index, "__categories")],
+        column, is_gene, source, tuple(layers),
     )  # fmt: skip
 
 
-def _parts_of(source: Source, matrix: Any, remedy: str) -> tuple[Any, Any, Any]:
+def _members(root: Group, name: str) -> list[str]:
+    """The names in a group that need not be there."""
+    found = root.get(name)
+    return found.names() if isinstance(found, Group) else []
+
+
+def _parts_of(
+    source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
+) -> tuple[Any, Any, Any]:
     """Data, indices and pointers; `remedy` makes them lie cell by cell."""
-    if not hasattr(matrix, "keys"):
-        return matrix, None, None
-    form = matrix.attrs.get("encoding-type", matrix.attrs.get("h5sparse_format", ""))
-    if not str(form).startswith("csr"):
+    matrix = holder.get(name)
+    if isinstance(matrix, Array):
+        return matrix.checked("biuf", 2), None, None
+    matrix = holder.group(name)
+    form = matrix.text("encoding-type") or matrix.text("h5sparse_format")
+    if not form.startswith("csr"):
         raise ValueError(
             f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
             f"Write it anew after {remedy}."
         )
-    return matrix["data"], matrix["indices"], matrix["indptr"][:]
-
-
-def _texts_of(node: Any) -> Any:
-    """A dataset whose strings are read as such."""
-    return node.asstr() if node.dtype.kind in "OS" and hasattr(node, "asstr") else node
-
-
-def _column_of(frame: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A column of a data frame in a file, as codes and what they stand for."""
-    node = frame[name]
-    if hasattr(node, "keys") and "categories" in node:
-        return node["codes"][:], _texts_of(node["categories"])[:]
-    if "__categories" in frame and name in frame["__categories"]:
-        return node[:], _texts_of(frame["__categories"][name])[:]
-    missing: Any = False
-    if hasattr(node, "keys"):
-        node, missing = node["values"], node["mask"][:]
-    values, codes = np.unique(_texts_of(node)[:], return_inverse=True)
-    missing = missing | (values != values)[codes]
-    return np.where(missing, -1, codes), values
+    found = matrix.attribute("shape")
+    _check_shape(matrix, matrix.attribute("h5sparse_shape") if found is None else found, shape)
+    return _compressed(matrix)
 
 
 def _of_10x(
@@ -378,12 +357,29 @@ def _of_10x(
     if layer is not None:
         raise _no_layer(source.name, layer, [])
     _check_column(source.name, "features", var, ["id", "name"])
-    genes = features[var or "name"]
-    if var is None:  # where several have one name, they go by their ids
-        _, at, counts = np.unique(genes, return_inverse=True, return_counts=True)
-        genes = np.where(counts[at] > 1, features["id"], genes)
-    kinds = features.get("feature_type")  # Cell Ranger 2 knew genes alone
+    if len({*map(len, features.values())}) > 1:
+        raise ValueError(f"{source.name}: the columns of its features have different lengths.")
+    genes, is_gene = features[var or "name"], None
+    if "feature_type" in features:  # Cell Ranger 2 knew genes alone
+        kinds, codes = np.unique(features["feature_type"], return_inverse=True)
+        is_gene = genes_among(codes, kinds)
+    if var is None:  # genes that share a name go by their ids
+        among = slice(None) if is_gene is None else is_gene
+        names, counts = np.unique(genes[among], return_counts=True)
+        shared = np.isin(genes, names[counts > 1])
+        genes = np.where(shared, features["id"], genes)
     return Cells(
-        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__,
-        None if kinds is None else kinds == "Gene Expression", source,
+        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
     )  # fmt: skip
+
+
+def warn_of_left_out(cells: list[Cells]) -> None:
+    """Warn once that features which are not genes, such as antibodies, are left out."""
+    some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
+    if some:
+        is_gene = np.concatenate([each for _, each in some])
+        warn_user(
+            f"{', '.join(name for name, _ in some[:3])}{', ...' * (len(some) > 3)}: "
+            f"{np.count_nonzero(~is_gene):,} of {len(is_gene):,} features are left out, as their "
+            f"type is not {GENE!r}."
+        )

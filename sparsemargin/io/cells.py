@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
-import os
 import re
 import time
 import zlib
 from collections import Counter
-from collections.abc import Generator, Iterable, Iterator, Mapping
+from collections.abc import Generator, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,7 +22,8 @@ from sparsemargin._checks import check_choice
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.genomes.cells import CellNormalizer, normalised
-from sparsemargin.io.cell_files import Cells, cells_of, open_cells
+from sparsemargin.io.cell_files import Cells, cells_of, open_cells, warn_of_left_out
+from sparsemargin.io.cell_labels import labels_of
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Reading, SettingsError
 from sparsemargin.io.rows import LabelledRows, RowSource
@@ -103,6 +102,7 @@ def names_by(genes: Iterable[Any], match: Match) -> list[str]:
 
 def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
     """The genes to learn from: those of all files, of any ("union"), or those that are told."""
+    warn_of_left_out(cells)
     named = [dict(zip(form.names_of(each), each.genes, strict=True)) for each in cells]
     for each in named:
         each.pop(None, None)
@@ -331,56 +331,6 @@ class CellCorpus(RowSource):
         return X, rows
 
 
-def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
-    """Codes of the labels of each file's cells, -1 for those left out, and the classes: by a column
-    of obs, or by a table, or a mapping, of barcodes."""
-    found = [_labels_of(each, label) for each in cells]
-    numeric = all(values.dtype.kind in "iuf" for _, values in found)
-    texts = [list(map(label_text, values.tolist())) for _, values in found]
-    numbers = [np.bincount(codes[codes >= 0], minlength=len(of)) for (codes, _), of in
-               zip(found, texts, strict=True)]  # fmt: skip
-    present = {text for of, n in zip(texts, numbers, strict=True)
-               for text, count in zip(of, n.tolist(), strict=True) if count}  # fmt: skip
-    names = sorted(present, key=float if numeric else None)
-    classes = np.array(names, dtype=np.float64 if numeric else np.str_)
-    LabelTable.of_classes(classes)  # refuses those that are one number
-    code = {text: i for i, text in enumerate(names)}
-    places = [np.array([*(code.get(text, -1) for text in of), -1], np.int32) for of in texts]
-    return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
-
-
-def _labels_of(cells: Cells, label: Any) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(label, str) and label in cells.columns:
-        codes, values = cells.column(label)
-        missing = np.flatnonzero(codes < 0)
-        if len(missing):
-            raise ValueError(
-                f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
-                f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
-                f"out: adata[adata.obs[{label!r}].notna()]."
-            )
-        return codes, values
-    table: Any = label.to_dict() if hasattr(label, "to_dict") else label
-    if not isinstance(table, Mapping):
-        if cells.columns or not os.path.exists(label):
-            told = ", ".join(cells.columns) or "none, so name a table of barcodes and labels"
-            raise ValueError(f"{cells.name} has no column {label!r} in obs. There are: {told}.")
-        with open(label, encoding="utf-8") as file:
-            rows = csv.reader(file, delimiter="," if str(label).endswith(".csv") else "\t")
-            table = {row[0]: row[1] for row in rows if len(row) > 1}
-    table = {cell: each for cell, each in table.items() if each is not None and each == each}
-    values = np.array(sorted(set(table.values())))
-    code = {value: i for i, value in enumerate(values.tolist())}
-    barcodes = map(str, cells.barcodes[:])
-    codes = np.array([code.get(table.get(each), -1) for each in barcodes], dtype=np.int32)
-    if (codes < 0).all():
-        raise ValueError(
-            f"{cells.name} has none of the barcodes with labels, {_first(table)}, but "
-            f"{_first(cells.barcodes[:3])}."
-        )
-    return codes, values
-
-
 def learn_cells(
     what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None,
     batch: Any = None, **given: Any,
@@ -490,6 +440,7 @@ def corpus_for(
     """Cells as they lie, with the genes that a normalizer was fitted to; a warning tells of those
     that are missing."""
     genes = how.feature_names_in_
+    warn_of_left_out(cells)
     codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
     corpus = CellCorpus(cells, genes, how, form, codes, classes)
     for each, columns in zip(cells, corpus.columns, strict=True):

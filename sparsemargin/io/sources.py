@@ -365,16 +365,35 @@ def files_beside(path: str) -> list[str]:
     folder, name = os.path.split(path)
     paths = list[str]()
     if name in STORES:
-        paths = [
-            os.path.join(at, each) for at, _, names in os.walk(folder or os.curdir)
-            for each in names
-        ]  # fmt: skip
+        paths = _files_of_store(folder or os.curdir)
     elif name.endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
     # A row cache, perhaps one that is being written, is not of the store it lies in.
     others = {each: os.path.relpath(each, folder or os.curdir) for each in paths}
     return [each for each, at in others.items() if at != name and CACHE_SUFFIX not in at]
+
+
+def _files_of_store(folder: str) -> list[str]:
+    """All files of a zarr store; a ValueError for what leads out of it, or is no file."""
+    found, root = list[str](), os.path.join(os.path.realpath(folder), "")
+    for at, folders, names in os.walk(folder):
+        files = [os.path.join(at, each) for each in names]
+        for path in (*(os.path.join(at, each) for each in folders), *files):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(root):
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is a link out of the store, which "
+                    "is not followed. If you trust it, copy the store with what its links lead "
+                    "to: cp -rL STORE NEW."
+                )
+        for path in files:
+            if not os.path.isfile(path):
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is no file, as those of a store "
+                    "are. Remove it, or copy the store again."
+                )
+        found += files
+    return found
 
 
 def tables_beside(matrix: str, *names: str) -> list[str]:

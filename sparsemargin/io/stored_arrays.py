@@ -1,0 +1,232 @@
+"""Groups and arrays in files of strangers: what HDF5 files and zarr stores have in common.
+
+`io.hdf5_files` and `io.zarr_stores` implement these classes. They refuse objects that would run
+code, open another file or take far more memory than the file has bytes. All errors are ValueErrors
+that name the file and the object.
+"""
+
+from __future__ import annotations
+
+import zlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+#: Threads that unpack chunks.
+UNPACKING = 2
+
+#: Bytes to which one chunk may unpack.
+LARGEST_CHUNK = 1 << 28
+
+# Values and bytes that an array which is read at once may have: these, and so many for each byte
+# of the file. Tables of real files stay far below, as the counts beside them take most of the file.
+_VALUES, _VALUES_PER_BYTE = 1 << 22, 4
+_BYTES, _BYTES_PER_BYTE = 1 << 26, 32
+
+# Texts that are read at a time. An HDF5 file may refer to one long text many times.
+_TEXTS = 256
+
+# Bytes from the start of a packed chunk in which its unpacked size is written.
+SIZE_BYTES = 18
+
+
+def room_for(n_bytes: int) -> int:
+    """Bytes to which tables of a file of so many bytes may unpack."""
+    return _BYTES + _BYTES_PER_BYTE * n_bytes
+
+
+@contextmanager
+def readable(name: str) -> Iterator[None]:
+    """Turn errors of libraries that read a file into a ValueError that names the file."""
+    try:
+        yield
+    except (
+        OSError, EOFError, RuntimeError, LookupError, ArithmeticError, TypeError, ValueError,
+        MemoryError, zlib.error,
+    ) as error:  # fmt: skip
+        if isinstance(error, FileNotFoundError | PermissionError) or name in str(error):
+            raise
+        words = str(error).split("\n")[0] or type(error).__name__
+        raise ValueError(
+            f"{name} can't be read: {words}. It was cut short or damaged, or is of another form: "
+            "copy it again, or write it anew by anndata."
+        ) from None
+
+
+@dataclass
+class Node:
+    """A group or an array; `file` and `path` name it, `n_bytes` is the size of the file."""
+
+    file: str
+    path: str
+    n_bytes: int
+
+    def fault(self, what: str) -> ValueError:
+        """The error that says what is wrong with this object."""
+        return ValueError(f"{self.file}: {self.path or '/'} {what}")
+
+    def unsafe(self, what: str) -> ValueError:
+        """The error for an object that is refused unless the user trusts the file."""
+        return self.fault(
+            f"{what}, which is not read from files of strangers. If you trust this one, open it by "
+            "anndata, and write it anew: adata.write_h5ad('new.h5ad')."
+        )
+
+
+class Group(Node, ABC):
+    """A group of named members, with attributes."""
+
+    @abstractmethod
+    def names(self) -> list[str]:
+        """The names of the members."""
+
+    @abstractmethod
+    def get(self, name: str) -> Group | Array | None:
+        """A member, or None."""
+
+    @abstractmethod
+    def attribute(self, name: str) -> Any:
+        """The value of an attribute, or None."""
+
+    def group(self, name: str) -> Group:
+        """A member that has to be a group."""
+        found = self.get(name)
+        if not isinstance(found, Group):
+            raise self.fault(f"has no group {name!r}. The file is damaged, or of another form.")
+        return found
+
+    def array(self, name: str, kinds: str, ndim: int = 1) -> Array:
+        """A member that has to be an array, of one of the kinds of numpy, "T" for text."""
+        found = self.get(name)
+        if not isinstance(found, Array):
+            raise self.fault(f"has no array {name!r}. The file is damaged, or of another form.")
+        return found.checked(kinds, ndim)
+
+    def text(self, name: str) -> str:
+        """An attribute as text, "" where it is missing or something else."""
+        value = self.attribute(name)
+        value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+        return value if isinstance(value, str) else ""
+
+
+@dataclass
+class Array(Node, ABC):
+    """An array of numbers or text, which is read by slices of its first axis."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    is_text: bool
+    chunks: tuple[int, ...] | None
+
+    def __post_init__(self) -> None:
+        if not self.is_text and self.dtype.kind not in "biuf":
+            raise self.fault(f"has values of type {self.dtype}, which are not numbers or text.")
+        most = prod(self.chunks or ()) * max(1, self.dtype.itemsize)
+        if self.chunks is not None and not 0 < most <= LARGEST_CHUNK:
+            raise self.fault(
+                f"has chunks of {most:,} bytes, and at most {LARGEST_CHUNK:,} are read at once. "
+                "Write it anew with smaller chunks: open it by anndata, and "
+                "adata.write_h5ad('new.h5ad')."
+            )
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        start, stop, _ = rows.indices(len(self))
+        with readable(self.file):
+            return self._read(start, max(start, stop))
+
+    @abstractmethod
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        """Some rows; of text, an array of str objects."""
+
+    def checked(self, kinds: str, ndim: int = 1) -> Array:
+        """The array itself, if it has one of the kinds and so many axes."""
+        kind = "T" if self.is_text else self.dtype.kind
+        if kind not in kinds or len(self.shape) != ndim:
+            what = "text" if self.is_text else f"type {self.dtype}"
+            raise self.fault(
+                f"has {what} and shape {self.shape}, and another is needed. The file is damaged, "
+                "or of another form."
+            )
+        return self
+
+    def whole(self) -> np.ndarray:
+        """All values of an array that is small beside the file."""
+        n_values = prod(self.shape)
+        n_bytes = n_values * self.dtype.itemsize
+        most = _VALUES + _VALUES_PER_BYTE * self.n_bytes
+        if n_values > most or n_bytes > room_for(self.n_bytes):
+            raise self.fault(
+                f"has the shape {self.shape}, and the file {self.n_bytes:,} bytes only. It is "
+                "damaged: get it again."
+            )
+        return self._texts() if self.is_text else self[:]
+
+    def _texts(self) -> np.ndarray:
+        found, n_bytes = [np.empty(0, object)], 0
+        for start in range(0, len(self), _TEXTS):
+            found.append(self[start : start + _TEXTS])
+            n_bytes += sum(map(len, found[-1]))
+            if n_bytes > room_for(self.n_bytes):
+                raise self.fault("has far longer texts than the file has bytes. It is damaged.")
+        return np.concatenate(found)
+
+    def check_unpacked(self, codec: str, packed: bytes, most: int) -> None:
+        """Refuse a packed chunk that would unpack to more than `most` bytes."""
+        if size_of(codec, packed, most) > most:
+            raise self.too_large(most)
+
+    def too_large(self, most: int) -> ValueError:
+        """The error for a chunk that unpacks to more than `most` bytes."""
+        return self.fault(
+            f"has a chunk that unpacks to more than the {most:,} bytes it should have. It is "
+            "damaged: get it again."
+        )
+
+
+def size_of(codec: str, packed: bytes, most: int) -> int:
+    """The unpacked size of a packed chunk, by its first `SIZE_BYTES` bytes; or, where these do not
+    tell, of "gzip", by unpacking it up to just beyond `most` bytes."""
+    if codec == "gzip":
+        return _inflated_size(packed, most)
+    if codec == "zstd":
+        return _zstd_size(packed)
+    at, n, order = {"blosc": (4, 4, "little"), "lz4": (0, 4, "little"), "lz4-hdf5": (0, 8, "big")}[
+        codec
+    ]
+    if len(packed) < at + n:
+        raise ValueError(f"a chunk packed by {codec} is cut short")
+    return int.from_bytes(packed[at : at + n], order)  # type: ignore[arg-type]
+
+
+def _inflated_size(packed: bytes, most: int) -> int:
+    """Of the members of gzip, or a stream of zlib."""
+    size = 0
+    while packed and size <= most:
+        unpacker = zlib.decompressobj(47)
+        while not unpacker.eof and size <= most:
+            part = unpacker.decompress(packed, 1 << 20)
+            size, packed = size + len(part), unpacker.unconsumed_tail
+            if not part and not packed and not unpacker.eof:
+                raise ValueError("a chunk packed by gzip is cut short")
+        packed = unpacker.unused_data.lstrip(b"\0")
+    return size
+
+
+def _zstd_size(packed: bytes) -> int:
+    """What the header of the frame says, by RFC 8878."""
+    if packed[:4] != b"\x28\xb5\x2f\xfd" or len(packed) < 6:
+        raise ValueError("a chunk packed by zstd is damaged")
+    flag = packed[4]
+    width = (1 if flag & 32 else 0, 2, 4, 8)[flag >> 6]
+    if not width:
+        raise ValueError("a chunk packed by zstd does not tell its size. Write it anew by anndata")
+    at = 5 + (not flag & 32) + (0, 1, 2, 4)[flag & 3]
+    return int.from_bytes(packed[at : at + width], "little") + (256 if width == 2 else 0)

@@ -1,0 +1,164 @@
+"""Labels of cells that stand in tables of barcodes."""
+
+import gzip
+
+import numpy as np
+import pytest
+
+from problems.cells import adata_of, counts_of, pd, write_10x
+from problems.command_line import run
+from sparsemargin import fit_anndata
+from sparsemargin.io.cells import CellForm, labels_of
+
+BARCODES = [f"ACGTACGT{i:04d}-1".replace("0", "A").replace("2", "C") for i in range(300)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    write_10x(tmp_path / "cells.h5", counts_of()[0], [f"G{i}" for i in range(80)], BARCODES)
+    return tmp_path / "cells.h5"
+
+
+@pytest.fixture
+def obs():
+    types = counts_of()[1]
+    frame = pd.DataFrame({"n_genes": np.arange(300) % 7, "cell_type": types}, index=BARCODES)
+    frame["note"] = [f"a, {i}" for i in range(300)]
+    return frame
+
+
+def labels(path, label):
+    """The label of each cell, None for those without one."""
+    with CellForm().open(path) as cells:
+        (codes,), classes = labels_of(cells, label)
+        return [None if code < 0 else classes[code] for code in codes]
+
+
+def refused(path, label):
+    with pytest.raises(ValueError, match=r"\w") as error:
+        labels(path, label)
+    assert "\n" not in str(error.value)
+    return str(error.value)
+
+
+def test_a_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
+    obs.to_csv(table := tmp_path / "obs.csv")
+    text = refused(path, str(table))
+    assert "has several columns: 'n_genes', 'cell_type', 'note'" in text
+    remedy = text.rsplit(" ", 1)[1].strip("'.")
+    assert remedy == f"{table}:note"
+    assert labels(path, remedy) == obs["note"].tolist()
+    assert labels(path, f"{table}:cell_type") == obs["cell_type"].tolist()
+    assert "has no column 'x'" in refused(path, f"{table}:x")
+    obs.to_csv(tmp_path / "obs.tsv.gz", sep="\t", index_label="barcode")
+    assert labels(path, f"{tmp_path}/obs.tsv.gz:cell_type") == obs["cell_type"].tolist()
+    model = tmp_path / "model"
+    command = "train", path, "--label", f"{table}:cell_type", "-o"
+    run(*command, model, "-q")
+    assert "are one file" in run(*command, table, code=2).stderr
+
+
+def test_tables_of_r_have_no_name_for_the_first_column(path, obs, tmp_path):
+    table = tmp_path / "obs.tsv"
+    lines = [f'"{name}"\t"{row.n_genes}"\t"{row.cell_type}"\n' for name, row in obs.iterrows()]
+    table.write_text('"n_genes"\t"cell_type"\n' + "".join(lines))
+    assert labels(path, f"{table}:cell_type") == obs["cell_type"].tolist()
+
+
+def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
+    table, text = tmp_path / "types.csv", obs["cell_type"].to_csv(header=False)
+    for name, raw in (
+        ("types.csv", b"\xef\xbb\xbf" + text.encode()),
+        ("types.csv", text.replace("\n", "\r\n").encode()),
+        ("types.csv.gz", gzip.compress(text.encode())),
+        ("types.csv", gzip.compress(text.encode())),
+    ):
+        (tmp_path / name).write_bytes(raw)
+        assert labels(path, tmp_path / name) == obs["cell_type"].tolist()
+    for raw, words in (
+        (f"{BARCODES[0]},T\xe9\n{text}".encode("latin1"), "line 1 is not UTF-8 text"),
+        (text.encode("utf-16"), "is UTF-16 text"),
+        (f"{BARCODES[0]},{'x' * 200_000}\n{text}".encode(), "line 1: field larger"),
+        (f"{text}x\n".encode(), "line 301: there are 1 columns"),
+        (text.replace(",", ";").encode(), "has one column"),
+        (b"", "it is empty"),
+        (f"{text}{BARCODES[0]},other\n".encode(), "line 301: 'ACGTACGTAAAA-1' has two labels"),
+        (gzip.compress(text.encode())[:-9], "damaged or cut off"),
+    ):
+        table.write_bytes(raw)
+        error = refused(path, table)
+        assert error.startswith(str(table))
+        assert words in error
+    latin = f"{text}x,T\xe9\n"
+    table.write_bytes(latin.encode("latin1").decode("latin1").encode())  # as iconv makes it
+    labels(path, table)
+
+
+def test_cells_without_a_label_are_left_out(path, obs):
+    expected = obs["cell_type"].where(np.arange(300) > 9, None).tolist()
+    for missing in None, np.nan, "", pd.NA:
+        holes = [missing if i < 10 else each for i, each in enumerate(obs["cell_type"])]
+        assert labels(path, dict(zip(BARCODES, holes, strict=True))) == expected
+        assert labels(path, pd.Series(holes, index=BARCODES, dtype=object)) == expected
+
+
+@pytest.mark.parametrize(("label", "words"), [
+    ({"x": [1]}, "label has a list for a cell"),
+    ({"x": 1, "y": "z"}, "texts and numbers"),
+    (["A"] * 300, "got list"),
+    (np.array(["A"] * 300), "pandas.Series(labels, index=adata.obs_names)"),
+    (pd.DataFrame({"a": [1]}), "one column of a table"),
+    (pd.Series(["A", "B"], index=["x", "x"]), "'x' has two labels"),
+    (7, "got int"),
+    (None, "got NoneType"),
+])  # fmt: skip
+def test_what_is_no_table_is_refused(path, label, words):
+    assert words in refused(path, label)
+
+
+def test_the_remedies_for_arrays_and_tables_in_memory(path, obs):
+    X, types = counts_of()
+    adata = adata_of(X, types)
+    assert labels(path, obs["cell_type"]) == types.tolist()
+    del adata.obs["cell_type"]
+    assert labels(adata, pd.Series(types, index=adata.obs_names)) == types.tolist()
+
+
+RENAMED = {
+    "the number at the end": lambda name: name.removesuffix("-1"),
+    "what stands before": lambda name: f"run1_{name}",
+    "what stands behind": lambda name: f"{name}_run1",
+    "all but the bases": lambda name: f"run1#{name[:-2]}-7",
+}
+
+
+@pytest.mark.parametrize("how", RENAMED)
+def test_barcodes_that_differ_by_a_part_are_told(path, obs, how):
+    renamed = obs["cell_type"].rename(RENAMED[how])
+    text = refused(path, renamed)
+    assert "0 of 300 cells are among the 300 barcodes with labels" in text
+    assert f"Without {how}" in text
+    assert f"{BARCODES[0]!r} for {renamed.index[0]!r}" in text
+    assert labels(path, renamed.set_axis(BARCODES)) == obs["cell_type"].tolist()
+
+
+def test_few_matches_are_warned_of(path, obs):
+    half = obs["cell_type"].rename(lambda name: name if name in BARCODES[:100] else f"x{name}")
+    with pytest.warns(UserWarning, match="100 of 300 cells are among the 300 barcodes"):
+        assert labels(path, half)[:100] == obs["cell_type"].tolist()[:100]
+    most = obs["cell_type"].rename(lambda name: name if name in BARCODES[:5] else f"x{name}")
+    assert "5 of 300 cells are among the 300 barcodes" in refused(path, most)
+
+
+@pytest.mark.filterwarnings("error:.*barcodes.*:UserWarning")
+def test_small_and_large_tables_need_no_warning(path, obs):
+    labels(path, obs["cell_type"][:9])
+    others = pd.Series("A", index=[f"other{i}" for i in range(9000)])
+    labels(path, pd.concat([obs["cell_type"], others]))
+
+
+def test_infinite_labels_are_refused(path):
+    table = dict.fromkeys(BARCODES, 1.0)
+    table[BARCODES[0]] = np.inf
+    with pytest.raises(ValueError, match="label is infinite for some cells"):
+        fit_anndata(path, table)

@@ -1,0 +1,84 @@
+"""Files of cells changed at random are read, or refused by an error that names the file."""
+
+import warnings
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from problems.damaged_cells import FORMS, change, copied, write_sound
+from sparsemargin import annotate, fit_anndata, save_model
+from sparsemargin.cli.app import main
+
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+# Inputs of each form of file; they take about 20 s in all.
+N_INPUTS = 20
+
+#: Errors that the labels of a sound file lead to, too.
+OF_LABELS = "one class only", "is missing for"
+
+
+@pytest.fixture(scope="module")
+def sound(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("sound")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        types = write_sound(folder)
+        labels = {form: "cell_type" if "h5ad" in form or "zarr" in form else types
+                  for form in FORMS}  # fmt: skip
+        models = {form: fit_anndata(folder / form, labels[form], max_iter=1) for form in FORMS}
+    return folder, labels, models
+
+
+def refusal(act):
+    """The error that a call ends in, or nothing. No other type of error may come."""
+    try:
+        act()
+    except (ValueError, OSError) as error:
+        return str(error)
+    return ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_damaged_files_are_read_or_refused_by_name(sound, tmp_path, form):
+    folder, labels, models = sound
+    refused = 0
+    for seed in range(N_INPUTS):
+        random = np.random.RandomState(seed)
+        path = copied(folder / form, tmp_path / form)
+        done = [change(path, random) for _ in range(random.randint(1, 3))]
+        for act in (
+            lambda path=path: fit_anndata(path, labels[form], max_iter=1),
+            lambda path=path: annotate(models[form], path),
+        ):
+            error = refusal(act)
+            known = not error or any(words in error for words in OF_LABELS)
+            assert known or str(path) in error, (seed, done, error)
+            assert "\n" not in error, (seed, done, error)
+            refused += bool(error)
+    assert refused
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_commands_end_in_a_line(sound, tmp_path, form):
+    folder, labels, models = sound
+    save_model(models[form], tmp_path / "model")
+    label = labels[form]
+    if isinstance(label, dict):
+        label = str(tmp_path / "types.tsv")
+        lines = [f"{cell}\t{each}\n" for cell, each in labels[form].items()]
+        (tmp_path / "types.tsv").write_text("".join(lines))
+    for seed in range(100, 108):
+        random = np.random.RandomState(seed)
+        path, model = copied(folder / form, tmp_path / form), str(tmp_path / "model")
+        done = change(path, random)
+        for command in (
+            ["info", path],
+            ["train", path, "--label", label, "-o", tmp_path / "new", "--epochs", "1", "-q"],
+            ["annotate", model, path, "-o", tmp_path / "types"],
+            ["evaluate", model, path, "--label", label],
+        ):
+            result = CliRunner().invoke(main, [*map(str, command)])
+            assert result.exit_code in (0, 1, 2), (seed, done)
+            assert "inside sparsemargin" not in result.output, (seed, done, result.output)
