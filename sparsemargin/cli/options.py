@@ -301,8 +301,8 @@ N_JOBS = option(
 
 
 #: Options of files of cells, by name; and of learning from them.
-CELL_OPTIONS = "layer", "var", "match"
-CELL_LEARNING = "cell_values", "target_sum", "batch"
+CELL_OPTIONS = "layer", "var", "match", "normalize"
+CELL_LEARNING = "target_sum", "batch"
 
 
 def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -313,6 +313,11 @@ def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
         option(
             READING, "--match", type=click.Choice(["exact", "case", "version"]),
             help="Compare names of genes as they are, in capitals, or without Ensembl's versions.",
+        ),
+        option(
+            READING, "--cell-values", "normalize", type=click.Choice(["auto", "counts", "none"]),
+            help="Of cells: auto: counts are normalised, other values are recognised; counts: all "
+            "values are counts, whole or not; none: values stay as they are.  [default: auto]",
         ),
     )):  # fmt: skip
         function = each(function)

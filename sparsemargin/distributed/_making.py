@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from sparsemargin.distributed._rounds import ShardOptions
     from sparsemargin.distributed._shards import FileShard, Shard
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import CellCorpus, CellForm
+    from sparsemargin.io.cells import CellCorpus
+    from sparsemargin.io.genes import CellForm
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,8 @@ class CellRows:
     def parts_of(self, adata: Any) -> tuple[Any, np.ndarray]:
         """The Dask array of an AnnData, and the types of its cells."""
         from sparsemargin.io.cell_files import cells_of
-        from sparsemargin.io.cells import columns_in, genes_of, labels_of
+        from sparsemargin.io.cells import labels_of
+        from sparsemargin.io.genes import columns_in, genes_of
 
         cells = cells_of(adata, self.form.layer, self.form.var)
         (codes,), classes = labels_of([cells], self.label)
@@ -126,7 +128,7 @@ class CellRows:
         options with the classes."""
         from scipy.sparse import vstack
 
-        from sparsemargin.io.cells import genes_of
+        from sparsemargin.io.genes import genes_of
 
         if self.columns is None:
             met = in_order(backend.each(_met, self.form, self.label))
@@ -247,7 +249,8 @@ def is_array(collection: Any) -> bool:
 def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     """Cells by the parameters that are theirs, which are taken out."""
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import CellForm, mixing_seed
+    from sparsemargin.io.cells import mixing_seed
+    from sparsemargin.io.genes import CellForm
 
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}

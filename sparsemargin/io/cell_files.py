@@ -36,7 +36,8 @@ class Cells:
     one `indices` is None, and `data` the matrix. `is_gene` tells genes from other features, None:
     all are. `barcodes` are names of cells, which may lie in the file; `column` gives a column of
     `obs`, as codes, -1 where a value is missing, and what they stand for; `columns` are the names
-    there are. `source` is the file, None: they are in memory.
+    there are. `namings` gives other names of genes, by column of `var`, None for the index.
+    `source` is the file, None: they are in memory.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Cells:
     is_gene: np.ndarray | None = None
     source: Source | None = None
     layers: tuple[str, ...] = ()
+    namings: Callable[[], dict[str | None, Any]] = dict
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
@@ -294,7 +296,22 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
         *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]),
+        layers=tuple(adata.layers),
+        namings=lambda: _texts_in({
+            None: _of_pandas(frame.index.to_series()),
+            **{each: _of_pandas(frame[each]) for each in frame},
+        }),
     )  # fmt: skip
+
+
+def _texts_in(
+    columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
+) -> dict[str | None, np.ndarray]:
+    """The columns whose values are texts, which codes stand for."""
+    return {
+        name: values[codes[codes >= 0]]
+        for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
+    }  # fmt: skip
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -335,6 +352,10 @@ def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> C
         source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, remedy),
         [each for each in obs if each not in (index, "__categories")],
         lambda name: _column_of(obs, name), source=source, layers=tuple(layers),
+        namings=lambda: _texts_in({
+            None if each == frame.attrs["_index"] else each: _column_of(frame, each)
+            for each in names
+        }),
     )  # fmt: skip
 
 
@@ -386,4 +407,5 @@ def _of_10x(
     return Cells(
         source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__,
         None if kinds is None else kinds == "Gene Expression", source,
+        namings=lambda: {each: features[each] for each in ("id", "name")},
     )  # fmt: skip
