@@ -22,7 +22,7 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 """
 
 
-@make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match", "normalize"})
+@make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match", "cell_values"})
 @MODEL
 @FILES
 @OUTPUT_FILE

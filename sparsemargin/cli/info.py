@@ -185,7 +185,6 @@ def _compression(source: Source) -> str | None:
 
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From its tables, and the values of some cells."""
-    from sparsemargin.genomes.scales import scale_of
     from sparsemargin.io.cells import sample_of
     from sparsemargin.io.genes import CellForm, columns_in
 
@@ -194,7 +193,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
         try:
             columns = columns_in(cells, cells.genes, form)
             sample = sample_of(cells, columns, np.dtype(np.float64))
-            values = str(scale_of(sample.rows, columns))
+            values = str(sample.scale)
         except ValueError as error:
             values = str(error)
         return {

@@ -100,6 +100,11 @@ class Sample(NamedTuple):
     columns: np.ndarray
     advice: Advice = ADVICE
 
+    @property
+    def scale(self) -> Scale:
+        """The scale that is recognised without a model."""
+        return scale_of(self.rows, self.columns)
+
 
 def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
     """Where parts of the cells begin and end by which their scale is recognised."""
@@ -319,27 +324,26 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         rows = counts_of(X)
         columns = np.arange(rows.n_features, dtype=np.int32)
         _check_n_features(self, X, reset=reset)
-        return self._normalised(rows, columns, rows.n_features, "X", is_new=reset)
+        return self.normalised(rows, columns, rows.n_features, "X", is_new=reset)
 
-    def _normalised(
-        self, rows: Csr, columns: np.ndarray, n_columns: int, name: str, *, is_new: bool
+    def normalised(
+        self, rows: Csr, columns: np.ndarray, n_columns: int, name: str, *, is_new: bool = False
     ) -> tuple[csr_matrix, Scale]:
         """All rows of a matrix on the scale of the model, and that scale."""
         advice = ADVICE if is_new else Advice(counts="", none="")
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
-        scale = self.agreed([sample]) if is_new else self.scale
+        scale = self.agreed([sample.scale]) if is_new else self.scale
         part = Part(rows, columns, self.way_of(sample, scale, is_new=is_new))
         place_of = f"{name}, cell {{}}".format
         return normalised([part], n_columns, place_of, advice=advice), scale
 
-    def agreed(self, samples: Sequence[Sample]) -> Scale:
-        """The scale that a model gets which is trained on these cells."""
+    def agreed(self, found: Sequence[Scale]) -> Scale:
+        """The scale that a model gets whose training cells have these."""
         self._validate_params()
         counted = Scale("log1p", float(self.target_sum))
         if self.normalize == "counts":
             return counted
-        found = [scale_of(each.rows, each.columns) for each in samples]
         is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
         return counted if is_counted else found[0]
 
@@ -363,7 +367,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         as_they_are = way in (CHECKED, UNCHECKED)
         if not as_they_are and self.normalize is None:
             way = None
-        if way is CHECKED and not is_new and (isnan(found.total) or isnan(own.total)):
+        is_unsure = isnan(found.total) or isnan(own.total)
+        if way is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
             typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
             way = CHECKED if typical else None
         if way is None and not np.isfinite(sample.rows.data).all():
@@ -387,8 +392,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         is_logarithm = found.form in ("log1p", "log2", "log10")
         if is_new and is_logarithm and (found.raw or not isnan(found.total)):
             raise ValueError(
-                f"{sample.name} has {found}, and normalize='counts' is for counts. Pass "
-                "normalize='log1p', which takes logarithms, too."
+                f"{sample.name} has {found}. Leave out normalize='counts', which is for counts."
             )
         return is_new or not is_logarithm
 

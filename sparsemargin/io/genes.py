@@ -203,14 +203,16 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     found = [(n_found, 0, True, "")]
     for column, names in {form.var: cells.genes, **cells.namings()}.items():
         for match in get_args(Match):
-            given = [f"var={column!r}"] * (column != form.var)
-            given += [f"match={match!r}"] * (match != form.match)
+            given = [f"pass match={match!r}"] * (match != form.match)
+            if column is None and form.var is not None:
+                given.append(f"leave out var={form.var!r}")
+            elif column != form.var:
+                given.append(f"pass var={column!r}")
             n_found = len(wanted[match].intersection(names_by(names, match)))
-            found.append((n_found, -len(given), column == form.var, ", ".join(given)))
+            found.append((n_found, -len(given), column == form.var, " and ".join(given)))
     n_found, *_, given = max(found)
     if given:
-        given = given.replace("var=None", "var=None (names in var_names)")
-        return f"Pass {given}, by which {n_found:,} genes are found."
+        return f"{given[0].upper()}{given[1:]}: so {n_found:,} genes are found."
     return (
         "No column of var has more of them. Train a model on the genes of these cells: "
         "fit_anndata(..., genes=list(adata.var_names))."
