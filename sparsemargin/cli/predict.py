@@ -39,7 +39,8 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.predict import PredictedBlock, Predictor
-from sparsemargin.io.readable import INTERCEPT, escaped
+from sparsemargin.io.readable import INTERCEPT
+from sparsemargin.io.tsv import tsv_field
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
@@ -112,7 +113,7 @@ def command(
     learner, opened, before = opened_model(model, sources, how, labelled=False)
     predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None
-    texts = _texts(learner, tabs=bool(scores or proba or n_explained), lists=lists)
+    texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
     header, told = b"", [*texts, _UNKNOWN]
     if how["max_error"] is not None and _UNKNOWN in texts:
         raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
@@ -142,16 +143,20 @@ def command(
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner, *, tabs: bool, lists: bool) -> list[bytes]:
-    """The classes as training files wrote them, whatever their encoding; refused if a reader of
-    the predictions could not make out one of them, in lists of them if rows are told these."""
-    marks = "\n\r" + "\t" * tabs + "," * lists
+def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
+    """The classes as bytes.
+
+    In a table they are fields: see `tsv_field`. Else each is a line as training files have it, in
+    any encoding; a ValueError if one can't be read from lines, or from lists of classes.
+    """
+    marks = "\n\r" * (not in_table) + "," * lists
     texts = []
     for text in map(label_text, learner.classes_.tolist()):
         clear = set(marks).isdisjoint(text) and (text != "" or not lists)
         try:
-            texts.append(text.encode("utf-8", "surrogateescape"))
-            clear = clear and texts[-1].decode("utf-8", "surrogateescape") == text
+            raw = text.encode("utf-8", "surrogateescape")
+            clear = clear and raw.decode("utf-8", "surrogateescape") == text
+            texts.append(tsv_field(text) if in_table else raw)
         except UnicodeEncodeError:
             clear = False
         if not clear:
@@ -229,6 +234,7 @@ def _parts(told: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
     yield INTERCEPT.encode(), told.intercept
     added = told.contributions.tolist()
     for name, value in zip(told.names[:n_features], added, strict=False):
-        yield escaped(name, (_OUTPUT, INTERCEPT, _OTHERS)).encode(), value
+        taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
+        yield b"\\" * taken + tsv_field(name), value
     if len(added) > n_features:
         yield _OTHERS.encode(), sum(added[n_features:])
