@@ -40,7 +40,7 @@ from sparsemargin.cli.options import (
 from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.predict import PredictedBlock, Predictor
 from sparsemargin.io.readable import INTERCEPT
-from sparsemargin.io.tsv import tsv_field
+from sparsemargin.io.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.outputs import NO_PROBABILITIES, probabilities_of
@@ -146,8 +146,9 @@ def command(
 def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
     """The classes as bytes.
 
-    In a table they are fields: see `tsv_field`. Else each is a line as training files have it, in
-    any encoding; a ValueError if one can't be read from lines, or from lists of classes.
+    In a table they are escaped, and yet to be quoted: see `tsv_field`. Else each is a line as
+    training files have it, in any encoding. A ValueError if one can't be read from lines, or from
+    lists of classes.
     """
     marks = "\n\r" * (not in_table) + "," * lists
     texts = []
@@ -156,7 +157,7 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
         try:
             raw = text.encode("utf-8", "surrogateescape")
             clear = clear and raw.decode("utf-8", "surrogateescape") == text
-            texts.append(tsv_field(text) if in_table else raw)
+            texts.append(escaped(text) if in_table else raw)
         except UnicodeEncodeError:
             clear = False
         if not clear:
@@ -194,13 +195,13 @@ def _numbers_of(
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
         for text, row in zip(told(predicted), numbers(predicted).tolist(), strict=True):
-            yield b"\t".join([text, *(repr(value).encode() for value in row)]) + b"\n"
+            yield b"\t".join([quoted(text), *(repr(value).encode() for value in row)]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
 
 def _header_of(texts: list[bytes]) -> bytes:
-    return b"\t".join([b"label", *texts]) + b"\n"
+    return b"\t".join([b"label", *map(quoted, texts)]) + b"\n"
 
 
 def _explained_of(
@@ -217,7 +218,7 @@ def _explained_of(
                 told = explainer.explain(code, predicted.outputs[i], columns, values)
                 for name, value in _parts(told, n_features):
                     told_value = repr(value).encode()
-                    yield b"\t".join([b"%d" % row, texts[code], name, told_value]) + b"\n"
+                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, told_value]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 

@@ -24,14 +24,22 @@ def tsv_field(text: str) -> bytes:
     >>> print(tsv_field("a\tb").decode(), tsv_field('5" b').decode())
     a\tb "5"" b"
     """
+    return quoted(escaped(text))
+
+
+def escaped(text: str) -> bytes:
+    """Escape the characters of a text that no field can have: see `tsv_field`."""
     if not text.isalnum():
         text = text.translate(_ESCAPES)
-        if '"' in text:
-            text = '"' + text.replace('"', '""') + '"'
     try:
         return text.encode("utf-8", "surrogateescape")
     except UnicodeEncodeError:
         return text.encode("utf-8", "backslashreplace")
+
+
+def quoted(field: bytes) -> bytes:
+    """Quote an escaped field if it has quotes: see `tsv_field`."""
+    return b'"%b"' % field.replace(b'"', b'""') if b'"' in field else field
 
 
 def tsv_row(fields: Iterable[str]) -> bytes:

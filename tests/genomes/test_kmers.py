@@ -111,6 +111,6 @@ def test_sequences_from_files(tmp_path, packed):
     fastq = "@one\nACGT\n+\n@@@@\n@two\nGG\n+two\nII\n"
     assert list(read_sequences(written(fastq))) == [("one", b"ACGT"), ("two", b"GG")]
     for text, words in (("@one\nACGT\n+\nII\n", "line 1"), ("@one\nAC\n", "line 1"),
-                        ("ACGT\n", "line 1: neither")):  # fmt: skip
+                        ("ACGT\n", "line 1: the file is neither")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             list(read_sequences(written(text)))
