@@ -40,7 +40,8 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
     """
     [source] = open_sources(path)
     with source.content() as (_, content):
-        lines = _lines(io.BufferedReader(content, _READ_BYTES))
+        file = io.BufferedReader(content, _READ_BYTES)
+        lines = _lines(file) if b"\r" in file.peek() else map(bytes.strip, file)
         number, first = 0, b""
         for number, first in enumerate(lines, 1):
             if number == 1:
@@ -50,7 +51,7 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
         if first[:1] == b"@":
             yield from _fastq(source.name, lines, number, first)
         elif first[:1] == b">":
-            yield from _fasta(lines, first)
+            yield from _fasta(source.name, lines, first)
         elif first and first[:1] != b";":
             raise ValueError(
                 f"{source.name}, line {number}: the file is neither FASTA (>) nor FASTQ (@)."
@@ -66,17 +67,27 @@ def _lines(file: io.BufferedReader) -> Iterator[bytes]:
             yield line.strip()
 
 
-def _fasta(lines: Iterator[bytes], first: bytes) -> Iterator[tuple[str, bytes]]:
+def _fasta(file: str, lines: Iterator[bytes], first: bytes) -> Iterator[tuple[str, bytes]]:
     """The records of FASTA, of which the first line has been read."""
+
+    def record(name: bytes, parts: list[bytes]) -> tuple[str, bytes]:
+        sequence = b"".join(parts)
+        if b"\r" in sequence or b"\r" in name:
+            raise ValueError(
+                f"{file}: lines of the record {_name_of(name)!r} end in \\r, and those before do "
+                "not. Give all lines the same end."
+            )
+        return _name_of(name), sequence
+
     name, parts = first, list[bytes]()
     for line in lines:
         kind = line[:1]
         if kind == b">":
-            yield _name_of(name), b"".join(parts)
+            yield record(name, parts)
             name, parts = line, []
         elif kind != b";":
             parts.append(line)
-    yield _name_of(name), b"".join(parts)
+    yield record(name, parts)
 
 
 def _fastq(
