@@ -107,7 +107,7 @@ def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | N
         return None
     from sparsemargin.io.genes import CellForm
 
-    values = given["cell_values"] or "auto"
+    values: Any = given["cell_values"] or "auto"
     return CellForm(
         given["layer"], given["var"], given["match"] or "exact",
         None if values == "none" else values,

@@ -84,8 +84,8 @@ class Command(click.Command):
             if found[2] is None and "_" not in found[1]:
                 return found[0]
             others = (each for each in self.params if isinstance(each, Option))
-            option = next((each for each in others if each.takes(found[1], found[2])), None)
-            option = option or options.get(found[1])
+            takes = (each for each in others if each.takes(found[1], found[2]))
+            option: click.Option | None = next(takes, options.get(found[1]))
             return found[0] if option is None else _as_given(option, found[2])
 
         return re.sub(pattern, told, text)

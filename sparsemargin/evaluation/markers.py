@@ -67,10 +67,10 @@ def marker_genes(
     known = np.arange(len(genes))
     if adata is not None:
         with CellForm(var=var, match=match).open(adata) as [cells]:
-            columns = columns_in(cells, genes, CellForm(var=var, match=match))
-        at = np.flatnonzero(columns >= 0)
-        at = at[np.argsort(columns[at])]
-        known, genes = columns[at], np.asarray(adata.var_names, dtype=object)[at]
+            found = columns_in(cells, genes, CellForm(var=var, match=match))
+        at = np.flatnonzero(found >= 0)
+        at = at[np.argsort(found[at])]
+        known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]
     vectors = list(vectors_of(coef_of(learner)))
     vectors = [-vectors[0], vectors[0]] if len(vectors) == 1 else vectors
     types = list(map(label_text, learner.classes_.tolist()))

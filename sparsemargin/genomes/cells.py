@@ -42,6 +42,7 @@ from sparsemargin._engine.rows.parts import pointers_of, rows_at
 from sparsemargin.genomes.scales import (
     CHECKED,
     UNCHECKED,
+    Form,
     Scale,
     Way,
     from_log1p,
@@ -135,14 +136,14 @@ def normalised(
         return ValueError(f"{place_of(row)}: {_FAULTS[status].format(advice)}")
 
     first, found, made_of = 0, list[tuple[np.ndarray, np.ndarray]](), list[Part]()
-    for part in parts:
+    for each in parts:
         try:
-            part, scales = _prepared(part)
+            prepared, factors = _prepared(each)
         except BadRow as bad:
             raise refused(first + bad.row, bad.status) from None
-        found.append(scales)
-        made_of.append(part)
-        first += part.rows.n_rows
+        found.append(factors)
+        made_of.append(prepared)
+        first += each.rows.n_rows
     lengths, scales = map(np.concatenate, zip(*found, strict=True))
     order = np.arange(first) if order is None else order
     indptr, starts = pointers_of(lengths[order], np.int64), np.full(first, -1)
@@ -153,7 +154,7 @@ def normalised(
         some = slice(first, first + rows.n_rows)
         rising &= write_rows(*rows.arrays, columns, scales[some], starts[some], data, indices)
         first = some.stop
-    form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
+    form: Form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
     if form != "log1p":
         entries = np.repeat(~np.isnan(scales[order]), lengths[order])
         data[entries] = from_log1p(form, data[entries].astype(np.float64))
@@ -375,6 +376,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return UNCHECKED  # refuses the cell
         if way is None:
             advice = sample.advice.layer if can_take_counts else ""
+            if can_take_counts and found.form == "other":
+                advice += sample.advice.counts
             raise ValueError(
                 f"{sample.name} has {found}, which can't be converted to what the model was "
                 f"trained on: {own}.{advice}{sample.advice.none}"

@@ -19,7 +19,7 @@ from sparsemargin._engine.rows.csr import Csr
 Form = Literal["counts", "linear", "log1p", "log2", "log10", "other", "negative"]
 
 # The bases of the logarithms, the most frequent one first.
-_BASES: dict[str, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
+_BASES: dict[Form, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
 
 # Relative difference of totals that count as equal. Values of float16 differ by less.
 _SAME_TOTAL = 0.01
@@ -63,7 +63,8 @@ class Scale(NamedTuple):
             return "scaled values, some of which are negative"
         if self.form == "other":
             return "values that are neither counts nor logarithms of normalised counts"
-        of = f" normalised to a total of {self.total:,.6g}"
+        total = f"{self.total:,.0f}" if self.total >= 1000 else f"{self.total:.4g}"
+        of = f" normalised to a total of {total}"
         if isnan(self.total):
             of = "" if self.raw else " normalised to a total that is not known"
         logarithm = {"linear": "", "log1p": "log1p of "}.get(self.form, f"{self.form}(1 + x) of ")
@@ -130,8 +131,8 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     # Cells with whole values only, such as those of one gene, say nothing about logarithms.
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
-    forms = [form for form in ("linear", *_BASES)
-             if data.max() * log(_BASES.get(form, 1.0)) < _LARGEST_EXPONENT]  # fmt: skip
+    every: list[Form] = ["linear", *_BASES]
+    forms = [form for form in every if data.max() * log(_BASES.get(form, 1.0)) < _LARGEST_EXPONENT]  # fmt: skip
     return _by_totals(data, cells, forms, near) or _by_counts(data, cells, forms, near)
 
 

@@ -113,7 +113,7 @@ def predicted_types(
     corpus = corpus_for(cells, how, form)
     predictor = Predictor(learner, lambda _: corpus)
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
-    ends, shares = np.cumsum([each.n_cells for each in cells]), np.array(corpus.shares)
+    ends, weights = np.cumsum([each.n_cells for each in cells]), np.array(corpus.weights)
     barcodes = (each.barcodes[i : i + 1024] for each in cells for i in range(0, each.n_cells, 1024))
     read, n_done, n_empty = np.zeros(0, dtype=object), 0, 0
     for block in predictor.blocks():
@@ -122,7 +122,7 @@ def predicted_types(
             read = np.concatenate([read, next(barcodes)])
         of_file = np.searchsorted(ends, n_done + np.arange(n_rows), side="right")
         confidence = learner._fitted.probabilities(block.outputs).max(axis=1)
-        confidence = 1 / len(names) + shares[of_file] * (confidence - 1 / len(names))
+        confidence = 1 / len(names) + weights[of_file] * (confidence - 1 / len(names))
         is_empty = np.diff(np.append(0, np.cumsum(block.rows.data != 0))[block.rows.indptr]) == 0
         confidence[is_empty] = 1 / len(names)
         unassigned = is_empty | (confidence < threshold)

@@ -116,8 +116,8 @@ class CellCorpus(RowSource):
         ]
 
     def check_genes(self) -> None:
-        """Check that genes of a model are there, and keep their `shares`: see `check_shared`."""
-        self.shares = [
+        """Check that genes of a model are there, and keep `weights`: see `check_shared`."""
+        self.weights = [
             check_shared(each, columns, self.how, self.cell_form)
             for each, columns in zip(self.cells, self.columns, strict=True)
         ]

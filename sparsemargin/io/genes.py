@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from math import sqrt
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -210,9 +211,9 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
                 given.append(f"pass var={column!r}")
             n_found = len(wanted[match].intersection(names_by(names, match)))
             found.append((n_found, -len(given), column == form.var, " and ".join(given)))
-    n_found, *_, given = max(found)
-    if given:
-        return f"{given[0].upper()}{given[1:]}: so {n_found:,} genes are found."
+    n_found, *_, best = max(found)
+    if best:
+        return f"{best[0].upper()}{best[1:]}: so {n_found:,} genes are found."
     return (
         "No column of var has more of them. Train a model on the genes of these cells: "
         "fit_anndata(..., genes=list(adata.var_names))."
@@ -229,7 +230,8 @@ def check_shared(
     Returns
     -------
     float
-        The share of the variance of the training cells that is that of the genes the cells have.
+        The weight of confidences, from 0 to 1: the square root of the share of the variance of the
+        training cells that the genes have which are there.
 
     Raises
     ------
@@ -246,7 +248,8 @@ def check_shared(
     is_missing[columns[columns >= 0]] = False
     variances = how.deviations_**2
     total = float(variances.sum())
-    share = 1 - float(variances[is_missing].sum()) / total if total else 1 - is_missing.mean()
+    share = float(variances[~is_missing].sum()) / total if total else 1 - float(is_missing.mean())
+    weight = sqrt(share)
     missing = genes[is_missing]
     if not len(missing):
         return 1.0
@@ -256,12 +259,15 @@ def check_shared(
     )
     if share >= _COMPLETE_SHARE:
         warn_user(lacks)
-        return share
+        return weight
     lacks += f" The others have {100 * share:.0f} % of the variance of the training cells"
     if share < _LEAST_SHARE:
         raise ValueError(
             f"{lacks}, and less than {100 * _LEAST_SHARE:.0f} % is too little to tell types. "
             f"{_remedy(cells, genes, form)}"
         )
-    warn_user(f"{lacks}; confidences are reduced to that share. {_remedy(cells, genes, form)}")
-    return share
+    warn_user(
+        f"{lacks}, so confidences are lowered by {100 * (1 - weight):.0f} %. "
+        f"{_remedy(cells, genes, form)}"
+    )
+    return weight

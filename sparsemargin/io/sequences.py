@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from sparsemargin.io.sources import File, open_sources
 
@@ -58,7 +58,7 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
             )
 
 
-def _lines(file: io.BufferedReader) -> Iterator[bytes]:
+def _lines(file: Iterable[bytes]) -> Iterator[bytes]:
     """The lines of a file, whatever they end in, without white space around them."""
     for line in file:
         if b"\r" in line:
@@ -99,12 +99,8 @@ def _fastq(
         return ValueError(f"{file}, line {number}: {what}")
 
     while name:
-        start, sequence, n_lines = number, next(lines, b"+"), 1
-        if sequence[:1] == b"+":  # of no bases
-            sequence, line = b"", sequence
-        else:
-            line, n_lines = next(lines, None), 2
-        parts = [sequence]
+        start, n_lines, parts = number, 1, list[bytes]()
+        line: bytes | None = next(lines, None)
         while line is not None and line[:1] != b"+":
             parts.append(line)
             line, n_lines = next(lines, None), n_lines + 1
@@ -124,7 +120,10 @@ def _fastq(
             )  # fmt: skip
         yield _name_of(name), sequence
         number += n_lines + 1
-        while (name := next(lines, None)) == b"":  # type: ignore[assignment]
+        name = b""
+        for name in lines:
+            if name:
+                break
             number += 1
         if name and name[:1] != b"@":
             raise error(number, "a record of FASTQ begins with @, and this line does not.")
