@@ -132,7 +132,8 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
     every: list[Form] = ["linear", *_BASES]
-    forms = [form for form in every if data.max() * log(_BASES.get(form, 1.0)) < _LARGEST_EXPONENT]  # fmt: skip
+    most = _LARGEST_EXPONENT / data.max()
+    forms = [form for form in every if log(_BASES.get(form, 1.0)) < most]
     return _by_totals(data, cells, forms, near) or _by_counts(data, cells, forms, near)
 
 

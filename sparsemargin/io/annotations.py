@@ -122,7 +122,7 @@ def predicted_types(
             read = np.concatenate([read, next(barcodes)])
         of_file = np.searchsorted(ends, n_done + np.arange(n_rows), side="right")
         confidence = learner._fitted.probabilities(block.outputs).max(axis=1)
-        confidence = 1 / len(names) + weights[of_file] * (confidence - 1 / len(names))
+        confidence -= (1 - weights[of_file]) * (confidence - 1 / len(names))
         is_empty = np.diff(np.append(0, np.cumsum(block.rows.data != 0))[block.rows.indptr]) == 0
         confidence[is_empty] = 1 / len(names)
         unassigned = is_empty | (confidence < threshold)

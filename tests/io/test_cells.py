@@ -84,9 +84,7 @@ def test_logarithms_stay_as_they_are_and_are_told_of(adata):
     logs = adata.copy()
     logs.X = CellNormalizer().fit_transform(adata.X)
     assert np.array_equal(CellNormalizer().fit_transform(logs.X).data, logs.X.data)
-    with pytest.warns(
-        UserWarning, match="taken for log1p of counts normalised to a total"
-    ):
+    with pytest.warns(UserWarning, match="taken for log1p of counts normalised to a total"):
         model = fit_anndata(logs, "cell_type", **IN_ORDER)
     assert np.array_equal(weights(model), weights(fit_anndata(adata, "cell_type", **IN_ORDER)))
     estimated = adata.X.multiply(np.random.RandomState(0).uniform(0.5, 1, adata.shape)).tocsr()
