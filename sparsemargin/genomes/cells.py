@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import isnan, nan
 from numbers import Real
 from typing import Any, ClassVar, Literal, NamedTuple, Self
@@ -59,7 +61,7 @@ Normalize = Literal["log1p", "counts"] | None
 Values = Literal["auto", "counts"] | None
 
 # Cells by which a scale is recognised.
-_SAMPLED_CELLS = 512
+_SAMPLED_CELLS = 256
 
 # What is wrong with a cell, and what to do: by the fields of `Advice`.
 _FAULTS = {
@@ -93,7 +95,8 @@ class Advice(NamedTuple):
 ADVICE = Advice()
 
 
-class Sample(NamedTuple):
+@dataclass(frozen=True)
+class Sample:
     """Some of the cells that are on one scale; `name` says where they are from in errors."""
 
     name: str
@@ -101,7 +104,7 @@ class Sample(NamedTuple):
     columns: np.ndarray
     advice: Advice = ADVICE
 
-    @property
+    @cached_property
     def scale(self) -> Scale:
         """The scale that is recognised without a model."""
         return scale_of(self.rows, self.columns)
@@ -358,7 +361,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """
         if values is None or (is_new and self.normalize is None):
             return UNCHECKED
-        found = scale_of(sample.rows, sample.columns, own)
+        found = sample.scale if is_new else scale_of(sample.rows, sample.columns, own)
         can_take_counts = not isnan(own.total) and self.normalize is not None
         if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
             return Way(own.total, form=own.form)

@@ -38,7 +38,9 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
     OSError
         If the file can't be read.
     """
-    [source] = open_sources(path)
+    source, *others = open_sources(path)
+    if others:
+        raise ValueError(f"path={path!r} names several files. Read one after the other.")
     with source.content() as (_, content):
         file = io.BufferedReader(content, _READ_BYTES)
         lines = _lines(file) if b"\r" in file.peek() else map(bytes.strip, file)
