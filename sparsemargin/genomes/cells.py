@@ -88,7 +88,9 @@ class Advice(NamedTuple):
     def of_layers(cls, layers: Sequence[str]) -> Advice:
         """What to advise where cells have these layers."""
         counts = [each for each in layers if "count" in each or "raw" in each] or list(layers)
-        named = " or ".join(f"layer={each!r}" for each in [*counts[:3], "raw"])
+        if not counts:
+            return cls()
+        named = " or ".join(f"layer={each!r}" for each in counts[:3])
         return cls(f" Pass the counts, if they are in another matrix: {named}.")
 
 

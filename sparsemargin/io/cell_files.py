@@ -296,7 +296,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
         *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]),
-        layers=tuple(adata.layers),
+        layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
         namings=lambda: _texts_in({
             None: _of_pandas(frame.index.to_series()),
             **{each: _of_pandas(frame[each]) for each in frame},
@@ -351,7 +351,8 @@ def _of_h5ad(source: Source, file: Any, layer: str | None, var: str | None) -> C
     return Cells(
         source.name, genes[codes], _texts_of(obs[index]), *_parts_of(source, matrix, remedy),
         [each for each in obs if each not in (index, "__categories")],
-        lambda name: _column_of(obs, name), source=source, layers=tuple(layers),
+        lambda name: _column_of(obs, name), source=source,
+        layers=(*layers, *["raw"] * ("raw" in file)),
         namings=lambda: _texts_in({
             None if each == frame.attrs["_index"] else each: _column_of(frame, each)
             for each in names

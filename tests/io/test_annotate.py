@@ -269,3 +269,79 @@ def test_dotplots_of_filtered_genes_and_of_ids(model):
         sc.pp.log1p(adata)
         adata.uns["rank_genes_groups"] = marker_genes(model, adata, top=5, **how)
         assert sc.pl.rank_genes_groups_dotplot(adata, show=False, **plot)
+
+
+def remedied(message, adata, how):
+    """The calls that an error message advises: cells and arguments."""
+    for name, value in re.findall(r"\b(layer|var|match|normalize)=('[^']*'|None)", message):
+        given = None if value == "None" else value.strip("'")
+        if f"eave out {name}={value}" in message:
+            yield adata, {key: each for key, each in how.items() if key != name}
+        else:
+            yield adata, {**how, name: given}
+    if "Call adata.var_names_make_unique()" in message:
+        other = adata.copy()
+        other.var_names_make_unique()
+        yield other, how
+    if "Call sum_duplicates()" in message:
+        other = adata.copy()
+        other.X.sum_duplicates()
+        yield other, how
+    if "Drop the cell" in message:
+        yield adata[np.isfinite(adata.X.toarray()).all(axis=1)].copy(), how
+
+
+def doubled(X):
+    X = X.copy()
+    X.indices[1] = X.indices[0]
+    return X
+
+
+def changed(X, value):
+    X = X.copy()
+    X.data[3] = value
+    return X
+
+
+SCALED = csr_matrix(COUNTS.toarray() - 0.5)
+LOGS = csr_matrix(np.log1p(COUNTS.toarray()) / np.log(7))
+WRONG = {
+    "negative": (lambda adata: SCALED, {}), "one negative": (lambda adata: changed(COUNTS, -1), {}),
+    "other": (lambda adata: csr_matrix(np.sqrt(COUNTS.toarray())) / 3, {}),
+    "estimated": (lambda adata: COUNTS * 1.1, {}),
+    "not whole": (lambda adata: changed(COUNTS, 1.5), {}),
+    "large": (lambda adata: COUNTS * 30.7, {}), "NaN": (lambda x: changed(COUNTS, np.nan), {}),
+    "twice": (lambda adata: doubled(COUNTS), {}), "ids": (None, {"var": "ensembl"}),
+    "no name": (None, {"var": "lower"}), "lower": (None, {"match": "exact", "var": "lower"}),
+    "logs for counts": (lambda adata: csr_matrix(np.log1p(COUNTS.toarray())),
+                        {"normalize": "counts"}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fitting", [False, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_every_remedy_of_an_error_works(model, name, fitting):
+    adata, (make, how) = cells(), WRONG[name]
+    adata.var["lower"] = adata.var_names.str.lower()
+    adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)
+    adata.layers["counts"], adata.raw = COUNTS.copy(), adata.copy()
+    if make is not None:
+        adata.X = make(adata)
+
+    def act(adata, how):
+        if fitting:
+            return fit_anndata(adata, "cell_type", max_iter=1, **how)
+        return annotate(model, adata, **how)
+
+    try:
+        act(adata, how)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert fitting or name == "logs for counts"
+        return
+    calls = list(remedied(message, adata, how))
+    assert calls, message
+    for other, how in calls:
+        act(other, how)
