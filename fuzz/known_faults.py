@@ -55,7 +55,7 @@ ROOMS = {
     "choice": ("models/test_auto",),
     "texts": ("text/test_equality", "text/test_hazards"),
     "documents": ("io/test_documents", "io/test_stream"),
-    "cells": ("io/test_cells", "genomes/test_normalizer"),
+    "cells": ("io/test_cells", "io/test_cell_scales", "io/test_annotate", "genomes/test_normalizer"),
     "sequences": ("genomes/test_kmers",),
     "stores": ("io/test_remote",),
 }  # fmt: skip
@@ -341,8 +341,16 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("cells", "sparsemargin/io/cells.py"): [
         ("order = order[labels[order] >= 0]", "pass"),
-        ("_VERSION.sub(r\"\\1\", name)", "name"),
         ("len(np.unique(groups)) < 2:", "False:"),
+    ],
+    ("cells", "sparsemargin/io/genes.py"): [
+        ("_VERSION.sub(r\"\\1\", name)", "name"),
+        ("if share < _LEAST_SHARE:", "if False:"),
+        ("free.setdefault(key, i)", "free.__setitem__(key, i)"),
+    ],
+    ("cells", "sparsemargin/genomes/scales.py"): [
+        ("if spread > _SAME_TOTAL:", "if False:"),
+        ("found.form == own.form and found.raw == own.raw", "found.form == own.form"),
     ],
     ("stores", "sparsemargin/io/remote.py"): [
         ("                self.check_unchanged()\n                raise ConnectionError", "                raise ConnectionError"),

@@ -20,7 +20,7 @@ def on_first_use(package: str) -> tuple[list[str], Callable[[str], Any], Callabl
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         # Without a module it is a package within, which has names of its own.
         home = homes[name]
-        value = import_module(f"{package}.{home or name}")
+        value = import_module(f".{home or name}", package)
         value = getattr(value, name) if home else value
         setattr(module, name, value)
         return value

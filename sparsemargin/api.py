@@ -9,10 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from sparsemargin.genomes.cells import CellNormalizer
-from sparsemargin.io.cells import CellForm, Match, learn_cells
+from sparsemargin.genomes.cells import CellNormalizer, Values
+from sparsemargin.io.cells import learn_cells
 from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, TextForm
+from sparsemargin.io.genes import CellForm, Match
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File
@@ -382,8 +383,10 @@ def fit_anndata(
     layer : str, default=None
         A layer in place of ``X``; "raw" is ``adata.raw``.
     normalize : {"log1p", "counts", None}, default="log1p"
-        As of `CellNormalizer`: a cell of whole numbers has counts, which are normalised; one of
-        others has logarithms, and stays as it is, of which a warning tells.
+        As of `CellNormalizer`. "log1p": counts are normalised. Other values are taken as logarithms
+        and stay as they are, with a warning that says of what. "counts": values are counts, whole
+        or not, such as estimated ones. None: values stay as they are. The model keeps the scale;
+        `annotate` converts other cells to it, or refuses them.
     target_sum : float, default=1e4
         Total of a cell, all genes of its file together, before logarithms are taken.
     genes : list of str, "union" or None, default=None
@@ -392,8 +395,10 @@ def fit_anndata(
     var : str, default=None
         The column of `var` with the names of genes; None: ``var_names``. For 10x "id" or "name".
     match : {"exact", "case", "version"}, default="exact"
-        How names of genes are compared: as they are, in capitals, or without the versions that
-        Ensembl's have (ENSG00000141510.18).
+        How names of genes are compared: as they are, in capitals, or without the versions of
+        Ensembl's names (ENSG00000141510.18). Where a file has several genes that compare equal,
+        one of exactly the same name is preferred, then the first. The others count for the totals
+        of cells only, with a warning.
     batch : str, path or mapping, default=None
         The column of `obs` with the batches (donors, studies), or a table, as for `label`:
         probabilities are then those for cells of another batch, by models tested on some of the
@@ -437,13 +442,15 @@ def fit_anndata(
 
     before, first = parts_of(params.get("init_model"))
     normalizer = CellNormalizer(normalize=normalize, target_sum=target_sum)
+    values: Values = "auto"
     if first is not None:
         if before is None:
             raise ValueError("init_model must be a pipeline that fit_anndata has made.")
         params["init_model"], normalizer = first, before[-1]
+        values = "auto" if normalize == "log1p" else normalize
     normalizer = deepcopy(normalizer)
     learner = learn_cells(
-        adata, label, CellForm(layer, var, match), normalizer, genes=genes, batch=batch, algo=algo,
-        report=Lines() if verbose else None, **params,
+        adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
+        algo=algo, report=Lines() if verbose else None, **params,
     )  # fmt: skip
     return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])

@@ -21,20 +21,21 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 """
 
 
-@make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match"})
+@make_command("annotate", _EXAMPLES, {"output", "threshold", "layer", "match", "cell_values"})
 @MODEL
 @FILES
 @OUTPUT_FILE
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
-              help="Cells of which no type is as likely are unassigned.  [default: 0]")  # fmt: skip
+              help="Cells whose confidence is smaller are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
 def command(
     model: str, files: tuple[str, ...], output: str, threshold: float, **how: Any
 ) -> None:  # fmt: skip
     """Print a table of cells, their types and how likely these are.
 
-    Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms. Genes are
-    found by their names.
+    Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms, which are
+    converted to the scale of the training cells. Genes are matched by name. Columns are separated
+    by tabs; tabs, line ends and backslashes in names are escaped, and names with quotes quoted.
     """
     sources = text_sources(files)
     check_apart(sources)
@@ -46,5 +47,6 @@ def command(
 
     annotate(
         load_model(model), list(files), threshold=threshold, layer=form.layer, var=form.var,
-        match=form.match, output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
+        match=form.match, normalize=form.values,
+        output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
     )  # fmt: skip

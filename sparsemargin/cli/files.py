@@ -102,9 +102,13 @@ def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | N
         if names:
             raise click.UsageError(f"{option_name(names[0])} is for files of cells: .h5ad, .h5.")
         return None
-    from sparsemargin.io.cells import CellForm
+    from sparsemargin.io.genes import CellForm
 
-    return CellForm(given["layer"], given["var"], given["match"] or "exact")
+    values: Any = given["cell_values"] or "auto"
+    return CellForm(
+        given["layer"], given["var"], given["match"] or "exact",
+        None if values == "none" else values,
+    )  # fmt: skip
 
 
 def has_normalizer(before: Any) -> bool:

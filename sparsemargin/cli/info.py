@@ -194,15 +194,15 @@ def _compression(source: Source) -> str | None:
 
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From its tables, and the values of some cells."""
-    from sparsemargin.genomes import CellNormalizer
-    from sparsemargin.io.cells import CellCorpus, CellForm
+    from sparsemargin.io.cells import sample_of
+    from sparsemargin.io.genes import CellForm, columns_in
 
     form = CellForm()
     with form.open(source.name) as [cells]:
-        corpus = CellCorpus([cells], cells.genes, CellNormalizer(), form)
         try:
-            corpus.sample()
-            values = "logarithms" if corpus.n_logs else "counts"
+            columns = columns_in(cells, cells.genes, form)
+            sample = sample_of(cells, columns, np.dtype(np.float64))
+            values = str(sample.scale)
         except ValueError as error:
             values = str(error)
         return {

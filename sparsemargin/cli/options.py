@@ -26,11 +26,22 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Option(click.Option):
-    """An option that --help lists in a section."""
+    """An option that --help lists in a section.
 
-    def __init__(self, *args: Any, section: str = "General", **kwargs: Any) -> None:
+    `parameter` is the name of the library's parameter, if it is not that of the option. Only its
+    values that the option has are translated in errors, as another option may have that name.
+    """
+
+    def __init__(
+        self, *args: Any, section: str = "General", parameter: str | None = None, **kwargs: Any
+    ) -> None:
         super().__init__(*args, **kwargs)
-        self.section = section
+        self.section, self.parameter = section, parameter
+
+    def takes(self, parameter: str, value: str | None) -> bool:
+        """Whether this is the option for a value of a parameter of another name."""
+        choices = getattr(self.type, "choices", ())
+        return parameter == self.parameter and word_for((value or "").strip("'")) in choices
 
 
 class Command(click.Command):
@@ -62,7 +73,8 @@ class Command(click.Command):
     def in_options(self, text: str) -> str:
         """A text that names parameters as the library does, with the options for them."""
         options = {each.name: each for each in self.params if isinstance(each, click.Option)}
-        names = "|".join(map(re.escape, filter(None, options)))
+        given = [each.parameter for each in self.params if isinstance(each, Option)]
+        names = "|".join(map(re.escape, filter(None, [*options, *given])))
         value = r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\w.,+-]*\w"
         # No part of a path, and nothing that is quoted from a file.
         pattern = rf"(?<![\w./'\"-])({names})(?:=({value}))?(?![\w/=]|\.\w)"
@@ -71,7 +83,10 @@ class Command(click.Command):
             # Without a value it may be any word.
             if found[2] is None and "_" not in found[1]:
                 return found[0]
-            return _as_given(options[found[1]], found[2])
+            others = (each for each in self.params if isinstance(each, Option))
+            takes = (each for each in others if each.takes(found[1], found[2]))
+            option: click.Option | None = next(takes, options.get(found[1]))
+            return found[0] if option is None else _as_given(option, found[2])
 
         return re.sub(pattern, told, text)
 
@@ -310,8 +325,8 @@ N_JOBS = option(
 
 
 #: Options of files of cells, by name; and of learning from them.
-CELL_OPTIONS = "layer", "var", "match"
-CELL_LEARNING = "cell_values", "target_sum", "batch"
+CELL_OPTIONS = "layer", "var", "match", "cell_values"
+CELL_LEARNING = "target_sum", "batch"
 
 
 def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -322,6 +337,12 @@ def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
         option(
             READING, "--match", type=click.Choice(["exact", "case", "version"]),
             help="Compare names of genes as they are, in capitals, or without Ensembl's versions.",
+        ),
+        option(
+            READING, "--cell-values", parameter="normalize",
+            type=click.Choice(["auto", "counts", "none"]),
+            help="Of cells: auto: counts are normalised, other values are recognised; counts: all "
+            "values are counts, whole or not; none: values stay as they are.  [default: auto]",
         ),
     )):  # fmt: skip
         function = each(function)

@@ -39,7 +39,8 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
 from sparsemargin.io.predict import PredictedBlock, Predictor
-from sparsemargin.io.readable import INTERCEPT, escaped
+from sparsemargin.io.readable import INTERCEPT
+from sparsemargin.io.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.outputs import probabilities_of
@@ -59,6 +60,9 @@ sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 _BRIEF = {"output", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
+# Line ends are written as escapes, so that each prediction stays one line.
+_LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
+
 _UNKNOWN = b"unknown"
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
@@ -116,7 +120,7 @@ def command(
     learner, opened, before = opened_model(model, sources, how, labelled=False, has_labels=labelled)
     predictor = Predictor(learner, opened, **how)
     lists = learner._fitted.many or how["top_k"] is not None
-    texts = _texts(learner, tabs=bool(scores or proba or n_explained), lists=lists)
+    texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
     header, told = b"", [*texts, _UNKNOWN]
     if how["max_error"] is not None and _UNKNOWN in texts:
         raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
@@ -146,18 +150,21 @@ def command(
         warnings.warn(f"{corpus.names} has no rows: there are no predictions.", stacklevel=1)
 
 
-def _texts(learner: Learner, *, tabs: bool, lists: bool) -> list[bytes]:
-    """The classes as training files have them, in their encoding; line ends, and tabs where tabs
-    separate fields, are written as escapes. A ValueError names a class that a reader of the
-    predictions could not make out, in lists of classes if rows have several."""
-    escapes = str.maketrans({"\n": "\\n", "\r": "\\r", **({"\t": "\\t"} if tabs else {})})
+def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
+    """The classes as bytes.
+
+    In a table they are escaped, and yet to be quoted: see `tsv_field`. Else each is a line in the
+    encoding of the training files, with its line ends escaped. A ValueError names a class that a
+    reader of the predictions could not recognise, in lists of classes if rows have several.
+    """
     texts = dict[bytes, str]()
     for label in map(label_text, learner.classes_.tolist()):
-        text = label.translate(escapes)
+        text = label.translate(_LINE_ENDS)
         clear = not lists or ("," not in text and text != "")
         try:
             raw = text.encode("utf-8", "surrogateescape")
             clear = clear and raw.decode("utf-8", "surrogateescape") == text
+            raw = escaped(label) if in_table else raw
         except UnicodeEncodeError:
             clear = False
         if not clear or raw in texts:
@@ -196,13 +203,13 @@ def _numbers_of(
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
         for text, row in zip(told(predicted), numbers(predicted).tolist(), strict=True):
-            yield b"\t".join([text, *(repr(value).encode() for value in row)]) + b"\n"
+            yield b"\t".join([quoted(text), *(repr(value).encode() for value in row)]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
 
 def _header_of(texts: list[bytes]) -> bytes:
-    return b"\t".join([b"label", *texts]) + b"\n"
+    return b"\t".join([b"label", *map(quoted, texts)]) + b"\n"
 
 
 def _explained_of(
@@ -219,7 +226,7 @@ def _explained_of(
                 told = explainer.explain(code, predicted.outputs[i], columns, values)
                 for name, value in _parts(told, n_features):
                     told_value = repr(value).encode()
-                    yield b"\t".join([b"%d" % row, texts[code], name, told_value]) + b"\n"
+                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, told_value]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
@@ -236,6 +243,7 @@ def _parts(told: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
     yield INTERCEPT.encode(), told.intercept
     added = told.contributions.tolist()
     for name, value in zip(told.names[:n_features], added, strict=False):
-        yield escaped(name, (_OUTPUT, INTERCEPT, _OTHERS)).encode(), value
+        taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
+        yield b"\\" * taken + tsv_field(name), value
     if len(added) > n_features:
         yield _OTHERS.encode(), sum(added[n_features:])

@@ -7,6 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from math import inf
 from typing import Any
@@ -131,9 +132,6 @@ _Learn = Callable[..., Learner]
 @SINGLE
 @document_options
 @cell_options
-@option(READING, "--cell-values", type=click.Choice(["log1p", "counts", "none"]),
-        help="Of cells: log1p: those of whole numbers have counts, and are normalised; "
-        "counts: all have; none: all stay as they are.  [default: log1p]")  # fmt: skip
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
         help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
 @option(READING, "--batch", metavar="COLUMN", type=TABLE,
@@ -191,7 +189,9 @@ def command(
     if cells is None:
         vectorizer = _vectorizer(settings, how, init)
     else:
-        vectorizer = _normalizer(settings, normalizing, is_told=is_told)
+        vectorizer = _normalizer(settings, cells.values, normalizing, is_told=is_told)
+        if init is None:
+            cells = replace(cells, values="auto")
     # Without sources workers read the files, and make the caches.
     cache = (settings["cache"] or None) if sources else None
     _check_files(output, readable, cache, dictionary)
@@ -310,16 +310,18 @@ def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | 
     return vectorizer
 
 
-def _normalizer(settings: dict[str, Any], normalizing: dict[str, Any], *, is_told: bool) -> Any:
-    """What makes rows of cells; settings that are none of theirs are taken out."""
+def _normalizer(
+    settings: dict[str, Any], values: Any, normalizing: dict[str, Any], *, is_told: bool
+) -> Any:  # fmt: skip
+    """The normalizer of cells; settings that are not for cells are taken out."""
     from sparsemargin.genomes import CellNormalizer
 
-    kind: Any = normalizing["cell_values"] or "log1p"
     del settings["dtype"]
     if not is_told and settings.get("init_model") is None:
         del settings["max_iter"]
     return settings.pop("vectorizer", None) or CellNormalizer(
-        normalize=None if kind == "none" else kind, target_sum=normalizing["target_sum"] or 1e4
+        normalize="log1p" if values == "auto" else values,
+        target_sum=normalizing["target_sum"] or 1e4,
     )
 
 

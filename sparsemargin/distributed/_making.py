@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
 from sparsemargin.io.label_tables import named_table
@@ -28,7 +29,12 @@ if TYPE_CHECKING:
     from sparsemargin.distributed._rounds import ShardOptions
     from sparsemargin.distributed._shards import FileShard, Shard
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import CellCorpus, CellForm
+    from sparsemargin.io.cells import CellCorpus
+    from sparsemargin.io.genes import CellForm
+
+
+# Cells of a Dask array by which the scale of all is recognised.
+_FIRST_CELLS = 512
 
 
 @dataclass(frozen=True)
@@ -103,16 +109,20 @@ class CellRows:
 
     def rows(self, counts: Any) -> Any:
         """See `Texts.rows`."""
-        from sparsemargin.genomes.cells import counts_of, normalised
+        from sparsemargin.genomes.cells import counts_of
 
         assert self.columns is not None
-        n_genes, place_of = len(self.step.feature_names_in_), "cell {}, counted from 0".format
-        return normalised([(counts_of(counts), self.columns)], n_genes, self.step, place_of)[0]
+        return self.step.normalised(
+            counts_of(counts), self.columns, len(self.step.feature_names_in_), "The Dask array"
+        )[0]
 
     def parts_of(self, adata: Any) -> tuple[Any, np.ndarray]:
         """The Dask array of an AnnData, and the types of its cells."""
+        from sparsemargin.genomes.cells import counts_of
+        from sparsemargin.genomes.scales import scale_of
         from sparsemargin.io.cell_files import cells_of
-        from sparsemargin.io.cells import columns_in, genes_of, labels_of
+        from sparsemargin.io.cells import labels_of
+        from sparsemargin.io.genes import columns_in, genes_of
 
         cells = cells_of(adata, self.form.layer, self.form.var)
         (codes,), classes = labels_of([cells], self.label)
@@ -120,6 +130,8 @@ class CellRows:
             raise ValueError("Some of the cells have no label. Leave them out of the AnnData.")
         self.step.feature_names_in_ = genes = genes_of([cells], self.wanted, self.form)
         self.columns = columns_in(cells, genes, self.form)
+        first = counts_of(cells.data[:_FIRST_CELLS].compute())
+        self.step.scale = self.step.agreed([scale_of(first, self.columns)])
         return cells.data, classes[codes]
 
     def meet(self, backend: Backend, options: ShardOptions) -> ShardOptions:
@@ -127,11 +139,12 @@ class CellRows:
         the options with the classes."""
         from scipy.sparse import vstack
 
-        from sparsemargin.io.cells import genes_of
+        from sparsemargin.io.genes import genes_of
 
         if self.columns is None:
             met = in_order(backend.each(_met, self.form, self.label))
             named = [each for some, _ in met for each in some]
+            self.step.scale = self.step.agreed([each.scale for each in named])
             self.step.feature_names_in_ = genes_of(named, self.wanted, self.form)
             backend.turn(_with_step, self.step)
             if options.positive is None:
@@ -140,7 +153,7 @@ class CellRows:
         for message in dict.fromkeys(chain.from_iterable(told for *_, told in found)):
             warn_user(message)
         X = vstack([some for some, *_ in found], format="csr")
-        self.step._keep(X)
+        self.step._keep(X, self.step.scale)
         self.sample = X, list(chain.from_iterable(types for _, types, _ in found))
         return options
 
@@ -169,14 +182,18 @@ class CellRows:
 
 
 def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
-    """The genes of each file of a shard, and the classes of the shard."""
-    from sparsemargin.io.cells import labels_of
+    """The genes and the scale of each file of a shard, and the classes of the shard."""
+    from sparsemargin.io.cells import labels_of, sample_of
 
     with form.open(shard.paths) as cells:
-        genes = [
-            SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene)
-            for each in cells
-        ]
+        genes = list[Any]()
+        for each in cells:
+            is_gene = np.full(len(each.genes), True) if each.is_gene is None else each.is_gene
+            columns = np.where(is_gene, LEFT_OUT, NO_GENE).astype(np.int32)
+            scale = sample_of(each, columns, np.dtype(np.float64)).scale
+            genes.append(
+                SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene, scale=scale)
+            )
         return genes, labels_of(cells, label)[1]
 
 
@@ -249,7 +266,8 @@ def is_array(collection: Any) -> bool:
 def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     """The conversion of cells with its parameters, which are removed from `params`."""
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import CellForm, mixing_seed
+    from sparsemargin.io.cells import mixing_seed
+    from sparsemargin.io.genes import CellForm
 
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}

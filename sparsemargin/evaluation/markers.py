@@ -1,4 +1,4 @@
-"""The genes that tell types of cells, as scanpy keeps them."""
+"""The genes with the largest weights for types of cells, in the layout of scanpy."""
 
 from __future__ import annotations
 
@@ -8,21 +8,36 @@ import numpy as np
 
 from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.evaluation.weights import coef_of
+from sparsemargin.io.genes import CellForm, Match, columns_in
 from sparsemargin.models.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
-# What scanpy's tables have besides, of which weights tell nothing.
+# Further columns of scanpy's tables, which are not known from weights.
 _UNKNOWN = "logfoldchanges", "pvals", "pvals_adj"
 
 
-def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> dict[str, Any]:
-    """The genes that speak most for each type of cells.
+def marker_genes(
+    model: Any,
+    adata: Any = None,
+    *,
+    top: int = 20,
+    var: str | None = None,
+    match: Match = "exact",
+    groupby: str = "predicted",
+) -> dict[str, Any]:
+    """Find the genes with the largest weights for each type of cells.
 
     Parameters
     ----------
     model : pipeline of `fit_anndata`
+    adata : AnnData, default=None
+        The cells that are to be plotted. Only genes that it has are returned, by their names in
+        ``adata.var_names``, where scanpy's plots look for them. None: all genes of the model, by
+        the names that the model has.
     top : int, default=20
-        How many genes of each type.
+        The number of genes of each type.
+    var, match
+        How genes of `adata` are named, as for `annotate`.
     groupby : str, default="predicted"
         The column of `obs` with the types, by which scanpy's plots group cells.
 
@@ -37,7 +52,8 @@ def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> di
     Raises
     ------
     ValueError
-        If the model is no such pipeline, or has no weight vector for each type.
+        If the model is no such pipeline, or has no weight vector for each type; if `adata` has none
+        of its genes.
 
     See Also
     --------
@@ -48,12 +64,19 @@ def marker_genes(model: Any, top: int = 20, *, groupby: str = "predicted") -> di
     if not hasattr(before and before[-1], "deviations_"):
         raise ValueError("model must be a pipeline that fit_anndata has made.")
     deviations, genes = before[-1].deviations_, before.get_feature_names_out()
+    known = np.arange(len(genes))
+    if adata is not None:
+        with CellForm(var=var, match=match).open(adata) as [cells]:
+            found = columns_in(cells, genes, CellForm(var=var, match=match))
+        at = np.flatnonzero(found >= 0)
+        at = at[np.argsort(found[at])]
+        known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]
     vectors = list(vectors_of(coef_of(learner)))
     vectors = [-vectors[0], vectors[0]] if len(vectors) == 1 else vectors
     types = list(map(label_text, learner.classes_.tolist()))
     names, scores = list[Any](), list[np.ndarray]()
     for vector in vectors:
-        score = vector * deviations
+        score = vector[known] * deviations[known]
         at = np.argsort(-score, kind="stable")[:top]
         names.append(genes[at])
         scores.append(score[at].astype(np.float32))

@@ -1,10 +1,13 @@
-"""Counts of genes in cells, normalised as scanpy does."""
+"""Counts of genes in cells, normalised as by scanpy, and values on the scale of a model."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import isnan, nan
 from numbers import Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from scipy.sparse import csr_matrix
@@ -18,7 +21,15 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
-from sparsemargin._engine.rows.counts import NEGATIVE, NO_LOGARITHM, find_scales, write_rows
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.counts import (
+    COUNTS_AMONG_LOGARITHMS,
+    NEGATIVE,
+    NO_LOGARITHM,
+    NOT_WHOLE,
+    find_scales,
+    write_rows,
+)
 from sparsemargin._engine.rows.csr import (
     NOT_CANONICAL,
     NOT_FINITE,
@@ -29,62 +40,146 @@ from sparsemargin._engine.rows.csr import (
     bad_pointer,
     first_bad_row,
 )
-from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin._engine.rows.parts import pointers_of, rows_at
+from sparsemargin.genomes.scales import (
+    CHECKED,
+    UNCHECKED,
+    Form,
+    Scale,
+    Way,
+    from_log1p,
+    is_typical,
+    linear_of,
+    scale_of,
+    way_between,
+)
 
 #: What becomes of values: see `CellNormalizer`.
 Normalize = Literal["log1p", "counts"] | None
 
-_AS_THEY_ARE = "normalize=None takes values as they are"
+#: How cells are read that a model is asked about: see `annotate`.
+Values = Literal["auto", "counts"] | None
+
+# Cells by which a scale is recognised.
+_SAMPLED_CELLS = 256
+
+# What is wrong with a cell, and what to do: by the fields of `Advice`.
 _FAULTS = {
-    NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another",
-    OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged",
-    NEGATIVE: "Negative values in data, as scaled ones have. Counts may be in a layer, or in raw: "
-    f"layer='raw'. {_AS_THEY_ARE}",
-    NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms. "
-    f"normalize='counts' takes them as counts, if they are estimates of these; {_AS_THEY_ARE}",
-    NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix",
+    NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
+    OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
+    NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
+    NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."
+    "{0.counts}{0.none}",
+    NOT_WHOLE: "values are not whole, and those of most cells are.{0.counts}{0.none}",
+    COUNTS_AMONG_LOGARITHMS: "values are whole, as counts are, and those of most cells are not."
+    "{0.layer}{0.none}",
+    NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix.",
 }  # fmt: skip
 
 
-def normalised(
-    parts: Sequence[tuple[Csr, np.ndarray]], n_columns: int, how: CellNormalizer,
-    place_of: Callable[[int], str], order: np.ndarray | None = None,
-) -> tuple[csr_matrix, int]:  # fmt: skip
-    """Cells normalised, and how many of them were taken for logarithms.
+class Advice(NamedTuple):
+    """What errors advise to users: sentences, each after a space."""
 
-    `parts` are rows, numbered throughout, with the column of each gene as `find_scales` takes them;
-    `order` has the numbers of those that are wanted, `place_of` tells for errors where one is.
+    layer: str = " Pass the counts."
+    counts: str = " normalize='counts' takes all as counts, if they are estimates of these."
+    none: str = " normalize=None takes values as they are."
+
+    @classmethod
+    def of_layers(cls, layers: Sequence[str]) -> Advice:
+        """What to advise where cells have these layers."""
+        counts = [each for each in layers if "count" in each or "raw" in each] or list(layers)
+        if not counts:
+            return cls()
+        named = " or ".join(f"layer={each!r}" for each in counts[:3])
+        return cls(f" Pass the counts, if they are in another matrix: {named}.")
+
+
+ADVICE = Advice()
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the cells that are on one scale; `name` says where they are from in errors."""
+
+    name: str
+    rows: Csr
+    columns: np.ndarray
+    advice: Advice = ADVICE
+
+    @cached_property
+    def scale(self) -> Scale:
+        """The scale that is recognised without a model."""
+        return scale_of(self.rows, self.columns)
+
+
+def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
+    """Where parts of the cells begin and end by which their scale is recognised."""
+    n_parts = max(1, min(_SAMPLED_CELLS, n_cells) // at_once)
+    starts = np.unique(np.linspace(0, max(0, n_cells - at_once), n_parts).astype(np.int64))
+    return [(start, min(start + at_once, n_cells)) for start in starts.tolist()]
+
+
+class Part(NamedTuple):
+    """Some cells, the new column of each gene as `find_scales` takes it, and how values change."""
+
+    rows: Csr
+    columns: np.ndarray
+    way: Way
+
+
+def normalised(
+    parts: Sequence[Part], n_columns: int, place_of: Callable[[int], str],
+    order: np.ndarray | None = None, advice: Advice = ADVICE,
+) -> csr_matrix:  # fmt: skip
+    """Return the cells of all parts on the scale of a model.
+
+    The rows of the parts are numbered throughout. `order` has the numbers of those that are wanted.
+    `place_of` says in errors where a row comes from.
     """
-    how._validate_params()
 
     def refused(row: int, status: int) -> ValueError:
-        return ValueError(f"{place_of(row)}: {_FAULTS[status]}.")
+        return ValueError(f"{place_of(row)}: {_FAULTS[status].format(advice)}")
 
-    target = 0.0 if how.normalize is None else how.target_sum
-    first, found = 0, list[tuple[np.ndarray, np.ndarray]]()
-    for rows, columns in parts:
+    first, found, made_of = 0, list[tuple[np.ndarray, np.ndarray]](), list[Part]()
+    for each in parts:
         try:
-            found.append(find_scales(*rows.arrays, columns, target, how.normalize == "log1p"))
+            prepared, factors = _prepared(each)
         except BadRow as bad:
             raise refused(first + bad.row, bad.status) from None
-        first += rows.n_rows
+        found.append(factors)
+        made_of.append(prepared)
+        first += each.rows.n_rows
     lengths, scales = map(np.concatenate, zip(*found, strict=True))
     order = np.arange(first) if order is None else order
     indptr, starts = pointers_of(lengths[order], np.int64), np.full(first, -1)
     starts[order] = indptr[:-1]
-    data = np.empty(indptr[-1], parts[0][0].data.dtype)
+    data = np.empty(indptr[-1], parts[0].rows.data.dtype)
     indices, rising, first = np.empty(indptr[-1], np.int32), True, 0
-    for rows, columns in parts:
+    for rows, columns, _ in made_of:
         some = slice(first, first + rows.n_rows)
         rising &= write_rows(*rows.arrays, columns, scales[some], starts[some], data, indices)
         first = some.stop
+    form: Form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
+    if form != "log1p":
+        entries = np.repeat(~np.isnan(scales[order]), lengths[order])
+        data[entries] = from_log1p(form, data[entries].astype(np.float64))
     made = csr_matrix((data, indices, indptr), shape=(len(order), n_columns))
     if not rising:
         made.sort_indices()
         status, row = first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
         if status != OK:
             raise refused(int(order[row]), status)
-    return made, 0 if how.normalize is None else int(np.isnan(scales[order]).sum())
+    return made
+
+
+def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
+    """The part with linear values where logarithms are undone, and what `find_scales` finds."""
+    rows, columns, way = part
+    if way.inverse in ("log1p", "log2", "log10"):
+        find_scales(*rows.arrays, columns, nan, False)  # refuses what can be no logarithm
+        data = linear_of(way.inverse, rows.data).astype(rows.data.dtype)
+        part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
+    return part, find_scales(*part.rows.arrays, columns, way.target, way.whole)
 
 
 def counts_of(X: Any) -> Csr:
@@ -97,15 +192,19 @@ def counts_of(X: Any) -> Csr:
 
 
 class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Counts of genes brought to the same total in each cell, and their logarithms: what scanpy's
-    ``normalize_total(target_sum=1e4)`` and ``log1p`` make of them.
+    """Normalise counts of genes in cells as scanpy does, and keep other cells on the same scale.
+
+    Counts become what ``normalize_total(target_sum=1e4)`` and ``log1p`` make of them. The scale of
+    the training cells is recognised by their values, and kept. Later cells on another scale are
+    converted where that is exact: counts, and natural, binary or decimal logarithms of normalised
+    counts, or these without logarithms. All other cells are refused.
 
     Parameters
     ----------
     normalize : {"log1p", "counts", None}, default="log1p"
-        "log1p": a cell of whole numbers has counts, which are normalised; one of others has their
-        logarithms already, and stays as it is. "counts": all are counts, whole or not, as tools
-        that estimate them give. None: all stay as they are.
+        "log1p": counts are normalised. If values of most cells are not whole numbers, they are
+        taken as logarithms, and training cells stay as they are. "counts": values are counts,
+        whole or not, such as estimated ones. None: values stay as they are.
     target_sum : float, default=1e4
         The total of a cell before logarithms are taken.
 
@@ -114,8 +213,17 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_features_in_ : int
     feature_names_in_ : ndarray of str, shape (n_genes,)
         The genes, where they have names.
+    form_ : str
+        The form of the values that the model gets: "log1p", "log2" or "log10" of normalised counts;
+        "linear" for normalised counts; "counts"; "negative" or "other" for other values.
+    total_ : float
+        The total of a cell before logarithms were taken. NaN if it differs from cell to cell.
+    raw_ : bool
+        Whether logarithms are those of counts that were not normalised.
     deviations_ : ndarray of float64, shape (n_genes,)
-        Standard deviation of each gene over cells it was fitted to, normalised.
+        Standard deviation of each gene over the training cells, normalised.
+    means_ : ndarray of float64, shape (n_genes,)
+        Mean of each gene over the training cells, before logarithms were taken.
 
     Examples
     --------
@@ -147,12 +255,24 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        return self._keep(self._made(X, reset=True))
+        return self._keep(*self._made(X, reset=True))
 
-    def _keep(self, X: csr_matrix) -> Self:
-        """Learn from cells that are normalised."""
-        self.n_features_in_ = X.shape[1]
+    @property
+    def scale(self) -> Scale:
+        """The scale of the values that the model gets."""
+        return Scale(self.form_, self.total_, self.raw_)
+
+    @scale.setter
+    def scale(self, scale: Scale) -> None:
+        self.form_, self.total_, self.raw_ = scale
+
+    def _keep(self, X: csr_matrix, scale: Scale) -> Self:
+        """Learn from cells that are on a scale."""
+        self.n_features_in_, self.scale = X.shape[1], scale
         self.deviations_ = np.sqrt(mean_variance_axis(X, axis=0)[1]).astype(np.float64)
+        linear = linear_of(scale.form, X.data)
+        sums = np.bincount(X.indices, weights=linear, minlength=X.shape[1])
+        self.means_ = sums / max(1, X.shape[0])
         return self
 
     def transform(self, X: Any) -> csr_matrix:
@@ -171,19 +291,118 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If X has another number of genes, other names, or values that can't be what `normalize`
-            says; names the first cell.
+            If X has another number of genes, other names, values that `normalize` does not allow,
+            which names the first cell, or values on a scale that can't become that of the model.
+
+        Warns
+        -----
+        UserWarning
+            If X is on another scale than the training cells.
         """
         check_is_fitted(self)
-        return self._made(X, reset=False)
+        return self._made(X, reset=False)[0]
 
-    def _made(self, X: Any, reset: bool) -> csr_matrix:
+    def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
+        """Fit to cells and normalise them: see `fit` and `transform`.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_cells, n_genes)
+        y : object
+            Not used.
+        **fit_params : object
+            There are none.
+
+        Returns
+        -------
+        csr_matrix of shape (n_cells, n_genes)
+        """
+        made, scale = self._made(X, reset=True)
+        self._keep(made, scale)
+        return made
+
+    def _made(self, X: Any, reset: bool) -> tuple[csr_matrix, Scale]:
+        """The rows of a matrix on the scale of the model, and that scale, which is new if the
+        normalizer is to be fitted."""
+        self._validate_params()
         if hasattr(X, "columns"):  # AnnData's matrices have no names, and need no warning
             _check_feature_names(self, X, reset=reset)
         rows = counts_of(X)
         columns = np.arange(rows.n_features, dtype=np.int32)
         _check_n_features(self, X, reset=reset)
-        return normalised([(rows, columns)], rows.n_features, self, "X, cell {}".format)[0]
+        return self.normalised(rows, columns, rows.n_features, "X", is_new=reset)
+
+    def normalised(
+        self, rows: Csr, columns: np.ndarray, n_columns: int, name: str, *, is_new: bool = False
+    ) -> tuple[csr_matrix, Scale]:
+        """All rows of a matrix on the scale of the model, and that scale."""
+        advice = ADVICE if is_new else Advice(counts="", none="")
+        chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
+        sample = Sample(name, rows_at(rows, chosen), columns, advice)
+        scale = self.agreed([sample.scale]) if is_new else self.scale
+        part = Part(rows, columns, self.way_of(sample, scale, is_new=is_new))
+        place_of = f"{name}, cell {{}}".format
+        return normalised([part], n_columns, place_of, advice=advice), scale
+
+    def agreed(self, found: Sequence[Scale]) -> Scale:
+        """The scale that a model gets whose training cells have these."""
+        self._validate_params()
+        counted = Scale("log1p", float(self.target_sum))
+        if self.normalize == "counts":
+            return counted
+        is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
+        return counted if is_counted else found[0]
+
+    def way_of(
+        self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
+    ) -> Way:  # fmt: skip
+        """How the values of a sample become those of a model.
+
+        `own` is the scale of the model, which is yet to be trained if `is_new`. A ValueError says
+        that the values can't be converted, a UserWarning that they are.
+        """
+        if values is None or (is_new and self.normalize is None):
+            return UNCHECKED
+        found = sample.scale if is_new else scale_of(sample.rows, sample.columns, own)
+        can_take_counts = not isnan(own.total) and self.normalize is not None
+        if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
+            return Way(own.total, form=own.form)
+        if found.form == "negative" and not (self.normalize is None and own.form == "negative"):
+            return CHECKED  # refuses the cell
+        way = way_between(found, own) if values == "auto" else None
+        as_they_are = way in (CHECKED, UNCHECKED)
+        if not as_they_are and self.normalize is None:
+            way = None
+        is_unsure = isnan(found.total) or isnan(own.total)
+        if way is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
+            typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
+            way = CHECKED if typical else None
+        if way is None and not np.isfinite(sample.rows.data).all():
+            return UNCHECKED  # refuses the cell
+        if way is None:
+            advice = sample.advice.layer if can_take_counts else ""
+            if can_take_counts and found.form == "other":
+                advice += sample.advice.counts
+            raise ValueError(
+                f"{sample.name} has {found}, which can't be converted to what the model was "
+                f"trained on: {own}.{advice}{sample.advice.none}"
+            )
+        if not as_they_are and found.form != "counts":
+            warn_user(f"{sample.name} has {found}. They are converted to {own}.")
+        elif way is CHECKED and isnan(found.total) and not isnan(own.total):
+            warn_user(f"{sample.name} has {found}. They are taken for {own}, as they are.")
+        return UNCHECKED if self.normalize is None else way
+
+    def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
+        """Whether normalize="counts" is for these values. A ValueError if they are logarithms."""
+        if self.normalize != "counts":
+            return False
+        is_logarithm = found.form in ("log1p", "log2", "log10")
+        if is_new and is_logarithm and (found.raw or not isnan(found.total)):
+            raise ValueError(
+                f"{sample.name} has {found}. Leave out normalize='counts', which is for counts."
+            )
+        return is_new or not is_logarithm
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

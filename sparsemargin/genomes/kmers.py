@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import os
 from collections.abc import Iterable, Iterator
 from numbers import Integral
 from typing import Any, ClassVar, Self
@@ -14,7 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
 from sparsemargin._checks import check_texts
+from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.text.kmers import count_kmers
+
+# Share of k-mers with other letters than bases from which on a warning says so. In soft-masked or
+# draft genomes it is smaller.
+_MOST_LEFT_OUT = 0.5
 
 # From k = 11 on k-mers are hashed to as many columns as those of 10 have.
 _MOST = 4**10
@@ -99,9 +102,24 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         if hasattr(X, "to_pylist"):
             # Arrow's columns give their own scalars one by one.
             X = X.to_pylist()
-        # What is no letter of ASCII is no base.
-        raw = (each.encode("ascii", "replace") if isinstance(each, str) else each for each in X)
-        counts, columns, ends = count_kmers(raw, self.k, self.canonical, self.n_columns)
+        n_kmers = 0
+
+        def as_bytes() -> Iterator[bytes]:
+            nonlocal n_kmers
+            for each in X:
+                # Letters that are not ASCII are no bases.
+                raw = each.encode("ascii", "replace") if isinstance(each, str) else each
+                n_kmers += max(0, len(raw) - self.k + 1)
+                yield raw
+
+        counts, columns, ends = count_kmers(as_bytes(), self.k, self.canonical, self.n_columns)
+        n_left_out = n_kmers - int(counts.sum(dtype=np.float64))
+        if n_left_out > _MOST_LEFT_OUT * n_kmers:
+            warn_user(
+                f"{100 * n_left_out / n_kmers:.0f} % of the k-mers were left out, as they have "
+                "letters other than A, C, G, T and U. Are the sequences proteins? "
+                "CountVectorizer(analyzer='char', ngram_range=(k, k)) counts k-mers of any letters."
+            )
         kind = np.int32 if len(columns) < 2**31 else np.int64
         arrays = counts, columns.astype(kind), ends.astype(kind)
         return csr_matrix(arrays, shape=(len(ends) - 1, self.n_columns))
@@ -128,44 +146,3 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         tags.input_tags.string, tags.input_tags.two_d_array = True, False
         tags.requires_fit = False
         return tags
-
-
-def read_sequences(path: str | os.PathLike[str]) -> Iterator[tuple[str, bytes]]:
-    """Names and sequences of a FASTA or FASTQ file, one after the other.
-
-    Parameters
-    ----------
-    path : path
-        Plain, or compressed by gzip (``.gz``).
-
-    Yields
-    ------
-    name, sequence : str, bytes
-
-    Raises
-    ------
-    ValueError
-        If the file is neither, or ends within a sequence of FASTQ; names the line.
-    """
-    opened: Any = gzip.open if os.fspath(path).endswith(".gz") else open
-    with opened(path, "rb") as file:
-        name, parts = None, list[bytes]()
-        lines = enumerate(map(bytes.strip, file), 1)
-        for number, line in lines:
-            if line[:1] == b">":
-                if name is not None:
-                    yield name, b"".join(parts)
-                name, parts = line[1:].decode(), []
-            elif line[:1] == b"@" and name is None:
-                rest = [
-                    each for _, each in zip(range(3), (text for _, text in lines), strict=False)
-                ]
-                if len(rest) < 3 or rest[1][:1] != b"+" or len(rest[2]) != len(rest[0]):
-                    raise ValueError(f"{path}, line {number}: the record is no sound FASTQ.")
-                yield line[1:].decode(), rest[0]
-            elif name is not None:
-                parts.append(line)
-            elif line:
-                raise ValueError(f"{path}, line {number}: neither FASTA (>) nor FASTQ (@).")
-        if name is not None:
-            yield name, b"".join(parts)

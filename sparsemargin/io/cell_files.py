@@ -38,8 +38,9 @@ class Cells:
     file. Of a dense matrix `indices` is None, and `data` the matrix. `is_gene` is True for each
     feature that is a gene; None: all are. `barcodes` are the names of cells, which may lie in the
     file. `column` returns a column of `obs`: codes, -1 where a value is missing, and the values
-    that they stand for. `columns` are the names of the columns. `source` is the file, or None for
-    cells in memory.
+    that they stand for. `columns` are the names of the columns. `namings` returns other names of
+    the genes, by column of `var`, None for the index. `source` is the file, or None for cells in
+    memory.
     """
 
     name: str
@@ -54,6 +55,7 @@ class Cells:
     source: Source | None = None
     layers: tuple[str, ...] = ()
     close: Callable[[], None] = lambda: None
+    namings: Callable[[], dict[str | None, Any]] = dict
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
@@ -266,7 +268,22 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
         *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]), is_gene,
+        layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
+        namings=lambda: _texts_in({
+            None: _of_pandas(frame.index.to_series()),
+            **{each: _of_pandas(frame[each]) for each in frame},
+        }),
     )  # fmt: skip
+
+
+def _texts_in(
+    columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
+) -> dict[str | None, np.ndarray]:
+    """The columns whose values are texts, which codes stand for."""
+    return {
+        name: values[codes[codes >= 0]]
+        for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
+    }  # fmt: skip
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -317,11 +334,22 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
         with readable(source.name):
             return column_of(obs, name, n_cells)
 
+    def namings() -> dict[str | None, np.ndarray]:
+        index_name = frame.text("_index")
+        with readable(source.name):
+            return _texts_in(
+                {
+                    None if each == index_name else each: column_of(frame, each, n_genes)
+                    for each in names
+                }
+            )
+
     return Cells(
         source.name, genes.whole(), barcodes,
         *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
         [each for each in obs.names() if each not in (index, "__categories")],
-        column, is_gene, source, tuple(layers),
+        column, is_gene, source, (*layers, *["raw"] * ("X" in _members(root, "raw"))),
+        namings=namings,
     )  # fmt: skip
 
 
@@ -370,6 +398,7 @@ def _of_10x(
         genes = np.where(shared, features["id"], genes)
     return Cells(
         source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
+        namings=lambda: {each: features[each] for each in ("id", "name")},
     )  # fmt: skip
 
 

@@ -2,32 +2,35 @@
 
 from __future__ import annotations
 
-import re
 import time
 import zlib
-from collections import Counter
-from collections.abc import Generator, Iterable, Iterator
+from collections.abc import Generator, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import islice, pairwise
+from itertools import pairwise
 from math import ceil
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_matrix
 
-from sparsemargin._checks import check_choice
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
-from sparsemargin.genomes.cells import CellNormalizer, normalised
-from sparsemargin.io.cell_files import Cells, cells_of, open_cells, warn_of_left_out
+from sparsemargin.genomes.cells import (
+    Advice,
+    CellNormalizer,
+    Part,
+    Sample,
+    normalised,
+    spread,
+)
+from sparsemargin.genomes.scales import CHECKED
+from sparsemargin.io.cell_files import Cells, warn_of_left_out
 from sparsemargin.io.cell_labels import labels_of
+from sparsemargin.io.genes import CellForm, check_shared, columns_in, genes_of
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Reading, SettingsError
 from sparsemargin.io.rows import LabelledRows, RowSource
-from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted import Beginning
@@ -35,126 +38,20 @@ from sparsemargin.models.held_out import held_out_outputs
 from sparsemargin.models.labels import LabelTable, label_text, number_of
 from sparsemargin.models.rows import check_rows, open_rows
 
-#: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
-Match = Literal["exact", "case", "version"]
-
-_VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
-
 # Values that are in memory together while cells are mixed, and cells that are read together.
 _BUFFERED, _SPAN = 2 << 20, 64
 
 # A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
 _CHUNKS = 4
 
+# Cells that are read together for a sample by which the scale is recognised.
+_SAMPLED_TOGETHER = 32
+
 # Cells of one type in a row that show that a file is sorted there.
 _RUN = 16
 
 # Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
 _EPOCHS, _TRIALS = 10, 1_000_000
-
-
-@dataclass(frozen=True)
-class CellForm:
-    """How cells are read: another matrix than X, the column that names genes, and how names are
-    compared."""
-
-    layer: str | None = None
-    var: str | None = None
-    match: Match = "exact"
-
-    @contextmanager
-    def open(self, what: Any) -> Iterator[list[Cells]]:
-        """The cells of an AnnData, of files, or of a list of either."""
-        check_choice("match", self.match, get_args(Match))
-        with ExitStack() as files:
-            found = list[Cells]()
-            for each in what if isinstance(what, list | tuple) else [what]:
-                is_file = not hasattr(each, "obs_names")
-                for one in open_sources(each) if is_file else [each]:
-                    found.append((open_cells if is_file else cells_of)(one, self.layer, self.var))
-                    files.callback(found[-1].close)
-            if not found:
-                raise ValueError("There are no cells: the list of files is empty.")
-            yield found
-
-    def names_of(self, cells: Cells) -> list[Any]:
-        """The genes by what they are compared by, each once; None for other features."""
-        names: list[Any] = names_by(cells.genes, self.match)
-        if cells.is_gene is not None:
-            names = [n if is_one else None for n, is_one in zip(names, cells.is_gene, strict=True)]
-        genes = [name for name in names if name is not None]
-        if len(set(genes)) < len(genes):
-            twice = next(name for name in genes if genes.count(name) > 1)
-            raise ValueError(
-                f"{cells.name} has several genes {twice!r}, and genes go by their names. Call "
-                "adata.var_names_make_unique(), or name them by another column: var=NAME."
-            )
-        return names
-
-
-def names_by(genes: Iterable[Any], match: Match) -> list[str]:
-    """Names of genes as they are compared."""
-    names = list(map(str, genes))
-    if match == "case":
-        return [name.upper() for name in names]
-    return [_VERSION.sub(r"\1", name) for name in names] if match == "version" else names
-
-
-def genes_of(cells: list[Cells], wanted: Any, form: CellForm) -> np.ndarray:
-    """The genes to learn from: those of all files, of any ("union"), or those that are told."""
-    warn_of_left_out(cells)
-    named = [dict(zip(form.names_of(each), each.genes, strict=True)) for each in cells]
-    for each in named:
-        each.pop(None, None)
-    every: dict[str, Any] = {}
-    for each in named:
-        every |= {key: gene for key, gene in each.items() if key not in every}
-    shared = [key for key in every if all(key in each for each in named)]
-    if wanted is not None and not isinstance(wanted, str):
-        genes = np.array(list(wanted), dtype=object)
-        keys = names_by(genes, form.match)
-        if twice := [key for key, count in Counter(keys).items() if count > 1]:
-            raise ValueError(f"genes has {twice[0]!r} several times. Name each gene once.")
-        n_known = sum(key in every for key in keys)
-        if not n_known:
-            raise ValueError(f"None of the {len(genes):,} genes is in {cells[0].name}.")
-        if n_known < len(genes):
-            warn_user(f"{len(genes) - n_known:,} of {len(genes):,} genes are in no file.")
-        return genes
-    check_choice("genes", wanted or "union", ("union", "intersection"))
-    if len(shared) < len(every):
-        warn_user(f"{len(shared):,} of {len(every):,} genes are in all of the files.")
-    if not shared:
-        raise ValueError(
-            f"{cells[0].name} and the other files share no gene: {_first(cells[0].genes)}, and "
-            f"{_first(cells[-1].genes)}. Name them by another column: var=NAME."
-        )
-    return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
-
-
-def _first(genes: Iterable[Any]) -> str:
-    return ", ".join(map(repr, islice(genes, 3)))
-
-
-def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
-    """The column of each gene of a file, by the genes of the columns; a ValueError where there is
-    no gene of these."""
-    at = {name: i for i, name in enumerate(names_by(genes, form.match))}
-    names = form.names_of(cells)
-    columns = np.array(
-        [NO_GENE if name is None else at.get(name, LEFT_OUT) for name in names], dtype=np.int32
-    )
-    if (columns < 0).all():
-        ways = [
-            way for way in get_args(Match)
-            if set(names_by(genes, way)) & set(names_by(cells.genes, way))
-        ]  # fmt: skip
-        remedy = f"match={ways[0]!r}" if ways else "var=NAME, another column"
-        raise ValueError(
-            f"{cells.name} has none of the {len(genes):,} genes, {_first(genes)}, but "
-            f"{_first(cells.genes)}. Pass {remedy}."
-        )
-    return columns
 
 
 @dataclass(frozen=True)
@@ -199,7 +96,23 @@ class CellCorpus(RowSource):
         self.reading = Reading(dtype, zero_based=True, n_features=len(self.genes))
         self.columns = [columns_in(each, self.genes, self.cell_form) for each in self.cells]
         self.starts = np.cumsum([0, *(each.n_cells for each in self.cells)])
-        self.n_logs = 0
+        samples = [
+            sample_of(each, columns, self.reading.dtype)
+            for each, columns in zip(self.cells, self.columns, strict=True)
+        ]
+        is_new = not hasattr(self.how, "form_")
+        self.scale = self.how.agreed([each.scale for each in samples]) if is_new else self.how.scale
+        values = self.cell_form.values
+        self.ways = [
+            self.how.way_of(each, self.scale, is_new=is_new, values=values) for each in samples
+        ]
+
+    def check_genes(self) -> None:
+        """Check that genes of a model are there, and keep `weights`: see `check_shared`."""
+        self.weights = [
+            check_shared(each, columns, self.how, self.cell_form)
+            for each, columns in zip(self.cells, self.columns, strict=True)
+        ]
 
     @property
     def names(self) -> str:
@@ -225,7 +138,8 @@ class CellCorpus(RowSource):
         files = [
             time.time_ns() if each.source is None else each.source.identity() for each in self.cells
         ]
-        how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed}
+        how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed,
+               "scale": str(self.scale)}  # fmt: skip
         genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
         arrays = [*self.columns, *(self.codes or ())]
         told = [zlib.crc32(each.tobytes()) for each in arrays]
@@ -288,11 +202,12 @@ class CellCorpus(RowSource):
 
     def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
         """The cells of spans, mixed where there is a seed."""
-        parts, numbers, codes = list[Any](), list[np.ndarray](), list[np.ndarray]()
+        parts, numbers, codes = list[Part](), list[np.ndarray](), list[np.ndarray]()
         for i in dict.fromkeys(i for i, *_ in spans):
             of_file = [span[1:] for span in spans if span[0] == i]
             at = np.concatenate([np.arange(*span) for span in of_file])
-            parts.append((self.cells[i].read(of_file, self.reading.dtype), self.columns[i]))
+            rows = self.cells[i].read(of_file, self.reading.dtype)
+            parts.append(Part(rows, self.columns[i], self.ways[i]))
             numbers.append(self.starts[i] + at)
             codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
         of, labels = np.concatenate(numbers), np.concatenate(codes)
@@ -303,8 +218,8 @@ class CellCorpus(RowSource):
             order = order[labels[order] >= 0]
             labels = labels[order]
         places = partial(_Places, self.cells, self.starts)
-        X, n_logs = normalised(parts, len(self.genes), self.how, places(of).place_of, order)
-        self.n_logs += n_logs
+        advice = advice_of([self.cells[i] for i, *_ in spans])
+        X = normalised(parts, len(self.genes), places(of).place_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
             origin=places(of[order]),
@@ -313,22 +228,30 @@ class CellCorpus(RowSource):
     def sample(self) -> LabelledRows:
         """Some thousand cells, from all over the files."""
         mixed = replace(self, seed=self.seed or 0)
-        rows = mixed._made(next(mixed._groups(), []))
-        self.n_logs = mixed.n_logs
-        return rows
+        return mixed._made(next(mixed._groups(), []))
 
     def survey(self) -> tuple[csr_matrix, LabelledRows]:
-        """Fit the normalizer to a sample, and give its matrix, too; a warning tells where it has
-        logarithms."""
+        """Fit the normalizer to a sample, and return its matrix, too."""
         rows = self.sample()
-        if self.n_logs:
+        if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
             warn_user(
-                f"{self.names}: the values of {self.n_logs:,} of {rows.n_rows:,} cells are not "
-                "whole. They are taken for logarithms of normalised counts, and stay as they are."
+                f"{self.names}: the values are not whole. They are taken for {self.scale}, and "
+                "stay as they are."
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
-        self.how._keep(X).feature_names_in_ = self.genes
+        self.how._keep(X, self.scale).feature_names_in_ = self.genes
         return X, rows
+
+
+def sample_of(cells: Cells, columns: np.ndarray, dtype: np.dtype) -> Sample:
+    """Some of the cells, by which their scale is recognised."""
+    rows = cells.read(spread(cells.n_cells, _SAMPLED_TOGETHER), dtype)
+    return Sample(cells.name, rows, columns, advice_of([cells]))
+
+
+def advice_of(cells: list[Cells]) -> Advice:
+    """What to advise where cells have wrong values."""
+    return Advice.of_layers(list(dict.fromkeys(name for each in cells for name in each.layers)))
 
 
 def learn_cells(
@@ -369,6 +292,8 @@ def _learn(
     batches = None if batch is None else _batches_of(cells, batch)
     seed = mixing_seed(options.params)
     corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
+    if options.init_model is not None:
+        corpus.check_genes()
     sources = [each.source for each in cells if each.source is not None]
     options = with_cache_path(options, sources) if sources else options
     if options.positive is None:
@@ -437,17 +362,9 @@ def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
 def corpus_for(
     cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None
 ) -> CellCorpus:
-    """Cells as they lie, with the genes that a normalizer was fitted to; a warning tells of those
-    that are missing."""
-    genes = how.feature_names_in_
+    """The cells in their order, with the genes of a fitted normalizer. See `check_shared`."""
     warn_of_left_out(cells)
     codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
-    corpus = CellCorpus(cells, genes, how, form, codes, classes)
-    for each, columns in zip(cells, corpus.columns, strict=True):
-        missing = np.setdiff1d(np.arange(len(genes)), columns)
-        if len(missing):
-            warn_user(
-                f"{each.name} lacks {len(missing):,} of the {len(genes):,} genes of the model, "
-                f"which count as 0: {_first(genes[missing])}{', ...' * (len(missing) > 3)}."
-            )
+    corpus = CellCorpus(cells, how.feature_names_in_, how, form, codes, classes)
+    corpus.check_genes()
     return corpus

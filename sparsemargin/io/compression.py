@@ -99,7 +99,7 @@ def codec_of(head: bytes) -> Codec | None:
     return next((codec for codec in _CODECS if codec.head.match(head)), None)
 
 
-class DecompressedReader:
+class DecompressedReader(io.RawIOBase):
     """The content of a compressed file, of all its members one after another.
 
     Readers that others wrote end in silence at a later member that is damaged at its beginning
@@ -117,7 +117,10 @@ class DecompressedReader:
             ) from None
         self._content = memoryview(b"")
 
-    def readinto(self, room: memoryview) -> int:
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
         """Fill the beginning of `room`: the number of bytes, 0 at the end; a ValueError names the
         file and the place where the content is damaged or cut off."""
         try:
@@ -135,7 +138,7 @@ class DecompressedReader:
                 f"that begins at byte {self._start:,} ({error}). Get it or make it anew."
             ) from error
         n = min(len(room), len(self._content))
-        room[:n] = self._content[:n]
+        memoryview(room)[:n] = self._content[:n]
         self._content = self._content[n:]
         return n
 

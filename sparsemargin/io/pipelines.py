@@ -8,12 +8,22 @@ learned is set once it is known to be sound. scikit-learn is imported on first u
 from __future__ import annotations
 
 from importlib import import_module
+from math import isnan, nan
 from numbers import Real
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from sparsemargin._engine.state import array_of, integer, part, require
+from sparsemargin._engine.state import (
+    array_of,
+    flag,
+    instance,
+    integer,
+    optional,
+    part,
+    real,
+    require,
+)
 from sparsemargin.io.step_checks import (
     check_fixed_vocabulary,
     check_jobs,
@@ -28,6 +38,8 @@ _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 # What the kinds of this library's steps begin with: they have the names of scikit-learn's.
 _OURS = "sparsemargin."
 
+_CELLS = f"{_OURS}CellNormalizer"
+
 # The module of each step, and the numbers it learns, one a column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CountVectorizer": (_TEXT, ()),
@@ -38,7 +50,7 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
     "TfidfTransformer": (_TEXT, ("idf_",)),
     "TfidfVectorizer": (_TEXT, ("idf_",)),
-    f"{_OURS}CellNormalizer": ("sparsemargin.genomes", ("deviations_",)),
+    _CELLS: ("sparsemargin.genomes", ("deviations_", "means_")),
     f"{_OURS}CountVectorizer": ("sparsemargin.text", ()),
     f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
     f"{_OURS}KmerVectorizer": ("sparsemargin.genomes", ()),
@@ -86,6 +98,9 @@ def _encoded(step: Any) -> dict[str, Any]:
         return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
+    if kind == _CELLS and hasattr(step, "form_"):
+        form, total, raw = step.scale
+        learned["scale"] = {"form": form, "total": None if isnan(total) else total, "raw": raw}
     compiled = getattr(step, "compiled_vocabulary", None)
     if compiled is not None:
         learned["terms"] = compiled.saved()
@@ -171,6 +186,8 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
         step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
     if "feature_names_in_" in learned:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
+    if "scale" in learned:
+        step.scale = _restored_scale(learned["scale"])
     if "n_samples_seen_" in learned:
         step.n_samples_seen_ = _n_samples(learned, width)
     if kind.endswith("TfidfVectorizer"):
@@ -200,6 +217,15 @@ def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
         sound = found.dtype.kind in "if" and found.shape == (width,)
     require(sound, "'n_samples_seen_' is no number of rows")
     return found
+
+
+def _restored_scale(state: Any) -> Any:
+    from sparsemargin.genomes.scales import Form, Scale
+
+    form = instance(state, "form", str)
+    require(form in get_args(Form), f"{form!r} is no form of values")
+    total = optional(state, "total", real, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
+    return Scale(form, nan if total is None else total, flag(state, "raw"))
 
 
 def _restored_terms(terms: Any, as_words: bool) -> Any:

@@ -9,7 +9,8 @@ import io
 import os
 import stat
 import zlib
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Integral
@@ -115,6 +116,14 @@ class Source:
         """Whether it can be read again from the start; a pipe can't, nor may an open file."""
         return self.size is not None or self.remote is not None
 
+    @contextmanager
+    def content(self) -> Iterator[tuple[CountingReader, CountingReader | DecompressedReader]]:
+        """Open the bytes on disk, and the content, which is decompressed if the bytes say so."""
+        with self._open() as file:
+            reader = CountingReader(file, self.name, self.size or 0)
+            codec = codec_of(reader.head)
+            yield reader, DecompressedReader(reader, codec, self.name) if codec else reader
+
     def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
         """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
@@ -122,10 +131,7 @@ class Source:
         be added to it. A ValueError tells of a damaged archive, a file that becomes shorter, UTF-16
         or a line longer than `LONGEST_LINE`.
         """
-        with self._open() as file:
-            reader = CountingReader(file, self.name, self.size or 0)
-            codec = codec_of(reader.head)
-            text = DecompressedReader(reader, codec, self.name) if codec else reader
+        with self.content() as (reader, text):
             buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
             while True:
                 filled = _fill(text, buffer, filled)

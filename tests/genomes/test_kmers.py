@@ -1,6 +1,9 @@
 """K-mers beside scikit-learn's characters, and sequences from files."""
 
+import bz2
 import gzip
+import lzma
+import warnings
 
 import numpy as np
 import pytest
@@ -111,6 +114,69 @@ def test_sequences_from_files(tmp_path, packed):
     fastq = "@one\nACGT\n+\n@@@@\n@two\nGG\n+two\nII\n"
     assert list(read_sequences(written(fastq))) == [("one", b"ACGT"), ("two", b"GG")]
     for text, words in (("@one\nACGT\n+\nII\n", "line 1"), ("@one\nAC\n", "line 1"),
-                        ("ACGT\n", "line 1: neither")):  # fmt: skip
+                        ("ACGT\n", "line 1: the file is neither")):  # fmt: skip
         with pytest.raises(ValueError, match=words):
             list(read_sequences(written(text)))
+
+
+PACKED = {
+    "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress, "plain": bytes,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", PACKED)
+@pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "A.FA.GZ", "a.fa.bz2", "a"])
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
+def test_files_are_known_by_their_content(tmp_path, kind, name, end):
+    fasta = [b"\xef\xbb\xbf;first", b"", b">s\xe9 1", b"ACGT ", b";a comment", b"NN", b"", b">two"]
+    (tmp_path / name).write_bytes(PACKED[kind](end.join(fasta)))
+    assert list(read_sequences(tmp_path / name)) == [("s\xe9 1", b"ACGTNN"), ("two", b"")]
+    fastq = [b"@one", b"AC", b"GT", b"+one", b"@@", b"+I", b"@two", b"", b"+", b"", b"@three", b"A",
+             b"+", b"@", b"", b""]  # fmt: skip
+    (tmp_path / name).write_bytes(PACKED[kind](end.join(fastq)))
+    assert list(read_sequences(tmp_path / name)) == [
+        ("one", b"ACGT"), ("two", b""), ("three", b"A")
+    ]  # fmt: skip
+    with open(tmp_path / name, "rb") as file:
+        assert len(list(read_sequences(file))) == 3
+
+
+@pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
+def test_files_that_were_cut_off_are_named(tmp_path, kind):
+    bases = bytes(np.random.RandomState(0).choice(list(b"ACGT"), 5000).astype(np.uint8))
+    content = PACKED[kind](b">one\n" + bases)
+    (tmp_path / "cut.fa").write_bytes(content[: len(content) // 2])
+    with pytest.raises(ValueError, match=rf"cut\.fa: the {kind} archive is damaged or cut off"):
+        list(read_sequences(tmp_path / "cut.fa"))
+
+
+@pytest.mark.parametrize(("text", "words"), [
+    ("@a\nAC\n+\nII\n@b\nACGT\n", r"line 5: the record of FASTQ has no line with \+"),
+    ("@a\nAC\n+\nII\n\n@b\nACGT\n+\nII\n", "line 6: the record of FASTQ has 4 bases and 2 qual"),
+    ("@a\nAC\n+\nIII\n", "line 1: the record of FASTQ has 2 bases and 3 qualities"),
+    ("@a\nAC\n+b\nII\n", "line 3: the name after"),
+    ("@a\nAC\n+\nII\n>b\nACGT\n", "line 5: a record of FASTQ begins with @"),
+    ("\n\nACGT\n", "line 3: the file is neither FASTA"),
+    (">a\n" + "ACGT\n" * 20000 + "AC\rGT\n", r"lines of the record 'a' end in \\r"),
+])  # fmt: skip
+def test_wrong_sequences_are_refused_by_their_line(tmp_path, text, words):
+    (tmp_path / "wrong.fq").write_bytes(text.encode())
+    with pytest.raises(ValueError, match=rf"wrong\.fq.*{words}"):
+        list(read_sequences(tmp_path / "wrong.fq"))
+
+
+def test_files_without_records_are_empty(tmp_path):
+    for text in "", "\n\n", ";a comment\n":
+        (tmp_path / "empty.fa").write_text(text)
+        assert list(read_sequences(tmp_path / "empty.fa")) == []
+
+
+def test_proteins_are_warned_of_once():
+    random = np.random.RandomState(0)
+    proteins = ["".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
+    with pytest.warns(UserWarning, match="99 % of the k-mers were left out") as found:
+        KmerVectorizer(3).transform(proteins)
+    assert len(found) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        KmerVectorizer(3).transform(["ACGTNNACGT" * 3, "acgu" * 10, ""])

@@ -12,7 +12,8 @@ from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, wr
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.io import cells as stream
-from sparsemargin.io.cells import CellCorpus, CellForm, genes_of, labels_of
+from sparsemargin.io.cells import CellCorpus, labels_of
+from sparsemargin.io.genes import CellForm, genes_of
 from sparsemargin.io.sources import open_sources
 from sparsemargin.models.labels import LabelTable
 
@@ -83,11 +84,14 @@ def test_logarithms_stay_as_they_are_and_are_told_of(adata):
     logs = adata.copy()
     logs.X = CellNormalizer().fit_transform(adata.X)
     assert np.array_equal(CellNormalizer().fit_transform(logs.X).data, logs.X.data)
-    with pytest.warns(UserWarning, match="300 of 300 cells are not whole"):
+    with pytest.warns(UserWarning, match="taken for log1p of counts normalised to a total"):
         model = fit_anndata(logs, "cell_type", **IN_ORDER)
     assert np.array_equal(weights(model), weights(fit_anndata(adata, "cell_type", **IN_ORDER)))
-    estimates = CellNormalizer(normalize="counts").fit_transform(logs.X)
-    assert np.allclose(estimates.toarray(), logs_of(logs.X), rtol=1e-6)
+    estimated = adata.X.multiply(np.random.RandomState(0).uniform(0.5, 1, adata.shape)).tocsr()
+    made = CellNormalizer(normalize="counts").fit_transform(estimated)
+    assert np.allclose(made.toarray(), logs_of(estimated), rtol=1e-6)
+    with pytest.raises(ValueError, match="Leave out normalize='counts'"):
+        CellNormalizer(normalize="counts").fit(logs.X)
 
 
 def spread(monkeypatch, buffered=2000, span=4):
@@ -259,7 +263,7 @@ def test_zarr_stores(adata, tmp_path, version):
     assert np.array_equal(told.predicted, of_all.predicted)
     with pytest.raises(ValueError, match=r"has no column 'x' in obs. There are: cell_type"):
         fit_anndata(tmp_path / "cells.zarr", "x")
-    with pytest.warns(UserWarning, match="taken for logarithms"):
+    with pytest.warns(UserWarning, match="taken for log1p of counts"):
         fit_anndata(tmp_path / "cells.zarr", "cell_type", layer="logs", max_iter=1)
 
 
@@ -340,7 +344,7 @@ def test_models_are_saved_go_on_and_tell_markers(adata, path, tmp_path):
     assert further[-1]._fitted.space.trials == 900
     logs = logs_of(adata.X)
     assert np.allclose(model[0].deviations_, logs.std(axis=0), rtol=1e-4)
-    markers = marker_genes(model, 5)
+    markers = marker_genes(model, top=5)
     scores = weights(model)[1] * model[0].deviations_
     best = np.argsort(-scores, kind="stable")[:5]
     assert markers["names"]["B"].tolist() == adata.var_names[best].tolist()

@@ -106,7 +106,7 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
         run(*how, *scores, "-o", target)
         lines = target.read_bytes().decode().split("\n")[len(scores) : -1]
         written = word.replace("\n", "\\n").replace("\r", "\\r")
-        written = written.replace("\t", "\\t") if scores else written
+        written = word.encode("unicode_escape").decode() if scores else written
         assert [line.split("\t")[0] if scores else line for line in lines] == [written, "p"]
         assert not scores or {line.count("\t") for line in lines} == {3}
 

@@ -4,6 +4,8 @@ import numpy as np
 
 NEGATIVE: Final[int]
 NO_LOGARITHM: Final[int]
+NOT_WHOLE: Final[int]
+COUNTS_AMONG_LOGARITHMS: Final[int]
 LEFT_OUT: Final[int]
 NO_GENE: Final[int]
 
@@ -13,7 +15,7 @@ def find_scales(
     indptr: np.ndarray,
     columns: np.ndarray,
     target: float,
-    may_be_logs: bool,
+    whole: bool,
 ) -> tuple[np.ndarray, np.ndarray]: ...
 def write_rows(
     data: np.ndarray,

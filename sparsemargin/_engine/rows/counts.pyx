@@ -12,6 +12,8 @@ from sparsemargin._engine.rows.csr import BadRow
 cpdef enum:  # errors of normalization, in addition to those of `csr`
     NEGATIVE = 32
     NO_LOGARITHM
+    NOT_WHOLE
+    COUNTS_AMONG_LOGARITHMS
 
 cpdef enum:  # special values in the map of columns
     LEFT_OUT = -1  # dropped, but counted in the total
@@ -27,7 +29,7 @@ cdef double LARGEST_LOGARITHM = 20.0
 
 
 def find_scales(const value_t[::1] data, const index_t[::1] indices, const index_t[::1] indptr,
-                const int32_t[::1] columns, double target, bint may_be_logs):
+                const int32_t[::1] columns, double target, bint whole):
     """Find the lengths of the normalized rows, and the factors of values before the logarithm.
 
     Parameters
@@ -37,9 +39,10 @@ def find_scales(const value_t[::1] data, const index_t[::1] indices, const index
     columns : ndarray of int32
         New column of each column, or `LEFT_OUT` or `NO_GENE`.
     target : float
-        Target total of each row; 0: values do not change.
-    may_be_logs : bool
-        Whether rows with non-integer values do not change.
+        Total of each row before logarithms are taken. 0 leaves all values as they are. NaN leaves
+        them, too, and checks that they can be logarithms.
+    whole : bool
+        Whether values have to be whole numbers.
 
     Returns
     -------
@@ -50,7 +53,7 @@ def find_scales(const value_t[::1] data, const index_t[::1] indices, const index
     Raises
     ------
     BadRow
-        With `NEGATIVE` or `NO_LOGARITHM`, or a status of `csr`.
+        With one of the errors above, or a status of `csr`.
     """
     cdef int64_t[::1] lengths = np.zeros(indptr.shape[0] - 1, np.int64)
     cdef double[::1] scales = np.full(indptr.shape[0] - 1, NAN)
@@ -68,8 +71,8 @@ def find_scales(const value_t[::1] data, const index_t[::1] indices, const index
                 lengths[r] = row.nnz
                 for j in range(0 if all_go else row.nnz):
                     lengths[r] -= columns[row.columns[j]] < 0
-            if status == OK and target > 0.0:
-                status = find_scale(row, columns, all_go, target, may_be_logs, &scales[r])
+            if status == OK and target != 0.0:
+                status = find_scale(row, columns, all_go, target, whole, &scales[r])
             if status != OK:
                 break
     if status != OK:
@@ -87,7 +90,7 @@ cdef inline Row[value_t, index_t] row_at(const value_t[::1] data, const index_t[
 
 
 cdef inline int find_scale(const Row[value_t, index_t]& row, const int32_t[::1] columns,
-                           bint all_go, double target, bint may_be_logs,
+                           bint all_go, double target, bint whole,
                            double* scale) noexcept nogil:
     cdef double value, total = 0.0, largest = 0.0
     cdef bint negative = False, parts = False
@@ -102,8 +105,12 @@ cdef inline int find_scale(const Row[value_t, index_t]& row, const int32_t[::1] 
         largest = value if value > largest else largest
     if negative:
         return NEGATIVE
-    if parts and may_be_logs:
-        return NO_LOGARITHM if largest > LARGEST_LOGARITHM else OK
+    if isnan(target):
+        if parts:
+            return NO_LOGARITHM if largest > LARGEST_LOGARITHM else OK
+        return COUNTS_AMONG_LOGARITHMS if largest > 1.0 else OK
+    if parts and whole:
+        return NOT_WHOLE
     scale[0] = target / total if total > 0.0 else 1.0
     return OK
 

@@ -1,0 +1,233 @@
+"""The scale of the values of cells: counts, or what normalisation has made of them.
+
+`scale_of` recognises the scale from the values of some cells. `way_between` says how values of one
+scale become values of another one, where that is exact.
+"""
+
+from __future__ import annotations
+
+from math import e, isnan, log, nan
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine.rows.counts import NO_GENE
+from sparsemargin._engine.rows.csr import Csr
+
+#: Kinds of values. "linear": counts divided by a factor for each cell. The logarithms are those of
+#: 1 + x, where x are linear values. "other": none of these, such as square roots.
+Form = Literal["counts", "linear", "log1p", "log2", "log10", "other", "negative"]
+
+# The bases of the logarithms, the most frequent one first.
+_BASES: dict[Form, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
+
+# Relative difference of totals that count as equal. Values of float16 differ by less.
+_SAME_TOTAL = 0.01
+
+# Cells of fewer rows are not enough to see that their totals are equal.
+_FEW_CELLS = 3
+
+# Fewer values are not enough to see that they are multiples of one.
+_FEW_VALUES = 20
+
+# Distance from whole numbers, of values divided by the smallest one of their cell, up to which
+# these are counts times a factor.
+_NEAR_WHOLE = 0.02
+
+# Values that are compared with whole numbers: beyond, rounding errors of float32 count.
+_MOST_COUNT = 100.0
+
+# Largest ratio of the totals of a cell to those of the training cells, where the total that
+# they were normalised to is not known.
+_LARGEST_RATIO = 3.0
+
+# No exponent is larger in data: float64 ends at e**709.
+_LARGEST_EXPONENT = 300.0
+
+
+class Scale(NamedTuple):
+    """The form of values, and the total of each cell before logarithms were taken.
+
+    `total` is NaN where cells differ, or the form has no total. `raw` says that linear values are
+    the counts themselves.
+    """
+
+    form: Form
+    total: float = nan
+    raw: bool = False
+
+    def __str__(self) -> str:
+        if self.form == "counts":
+            return "counts"
+        if self.form == "negative":
+            return "scaled values, some of which are negative"
+        if self.form == "other":
+            return "values that are neither counts nor logarithms of normalised counts"
+        total = f"{self.total:,.0f}" if self.total >= 1000 else f"{self.total:.4g}"
+        of = f" normalised to a total of {total}"
+        if isnan(self.total):
+            of = "" if self.raw else " normalised to a total that is not known"
+        logarithm = {"linear": "", "log1p": "log1p of "}.get(self.form, f"{self.form}(1 + x) of ")
+        return f"{logarithm}counts{of}"
+
+
+class Way(NamedTuple):
+    """How the values of cells become those of a model.
+
+    `target` and `whole` are as for `find_scales`. `inverse` is the form whose logarithm is undone
+    first. `form` is that of the result, where `target` is a number above 0.
+    """
+
+    target: float
+    whole: bool = False
+    inverse: Form | None = None
+    form: Form = "log1p"
+
+
+#: Values stay as they are: unchecked, or checked to be possible logarithms.
+UNCHECKED, CHECKED = Way(0.0), Way(nan)
+
+
+def linear_of(form: Form, data: np.ndarray) -> np.ndarray:
+    """Undo the logarithm of values, as an array of float64."""
+    data = data.astype(np.float64)
+    return np.expm1(data * log(_BASES[form])) if form in _BASES else data
+
+
+def from_log1p(form: Form, data: np.ndarray) -> np.ndarray:
+    """Turn values of log1p into those of another form."""
+    return np.expm1(data) if form == "linear" else data / log(_BASES[form])
+
+
+def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale:
+    """Recognise the scale of some cells.
+
+    Parameters
+    ----------
+    rows : Csr
+    columns : ndarray of int32
+        As for `find_scales`: values of columns with `NO_GENE` do not count.
+    near : Scale, default=None
+        The scale of the model. It is chosen where several fit equally well.
+
+    Returns
+    -------
+    Scale
+        `near`, or "counts", where there is no value.
+    """
+    data, cells = _values_of(rows, columns)
+    bad = np.unique(cells[~np.isfinite(data)])
+    keep = ~np.isin(cells, bad)
+    data, cells = data[keep], cells[keep]
+    if not len(data):
+        return near or Scale("counts")
+    _, cells = np.unique(cells, return_inverse=True)
+    n_cells = int(cells[-1]) + 1
+    if np.count_nonzero(np.bincount(cells[data < 0], minlength=n_cells)) * 2 > n_cells:
+        return Scale("negative")
+    parts = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
+    if np.count_nonzero(parts) * 2 <= n_cells:
+        return Scale("counts")
+    # Cells with whole values only, such as those of one gene, say nothing about logarithms.
+    keep = parts[cells] & (data >= 0)
+    data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
+    every: list[Form] = ["linear", *_BASES]
+    most = _LARGEST_EXPONENT / data.max()
+    forms = [form for form in every if log(_BASES.get(form, 1.0)) < most]
+    return _by_totals(data, cells, forms, near) or _by_counts(data, cells, forms, near)
+
+
+def _values_of(rows: Csr, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values of genes that are not 0, and the number of the cell of each."""
+    data = rows.data.astype(np.float64)
+    cells = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
+    keep = (data != 0) & (columns[np.clip(rows.indices, 0, len(columns) - 1)] != NO_GENE)
+    return data[keep], cells[keep]
+
+
+def _by_totals(
+    data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
+) -> Scale | None:
+    """The form of which the totals of cells are equal. None if there is none."""
+    found = list[tuple[float, Scale]]()
+    for form in forms:
+        totals = np.bincount(cells, weights=linear_of(form, data))
+        total = float(np.median(totals))
+        spread = float(np.quantile(np.abs(totals / total - 1), 0.9))
+        if spread > _SAME_TOTAL:
+            continue
+        if near is not None and near.form == form and same_total(total, near.total):
+            return near
+        power = 10.0 ** round(np.log10(total))
+        if len(totals) >= _FEW_CELLS or same_total(total, power):
+            found.append((max(spread, 1e-6), Scale(form, total)))
+    if not found:
+        return None
+    scale = min(found, key=lambda pair: pair[0])[1]
+    power = 10.0 ** round(np.log10(scale.total))
+    # Rounding errors of float32 add up to less.
+    return Scale(scale.form, power if abs(scale.total / power - 1) < 1e-4 else scale.total)
+
+
+def _by_counts(
+    data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
+) -> Scale:  # fmt: skip
+    """The form that makes values multiples of the smallest one of their cell, as counts are.
+
+    Where there are too few values to see that, it is that of the model.
+    """
+    found = list[tuple[float, Scale]]()
+    for form in forms:
+        linear = linear_of(form, data)
+        least = np.full(int(cells[-1]) + 1, np.inf)
+        np.minimum.at(least, cells, linear)
+        counts = linear / least[cells]
+        counts = counts[(counts > 1.5) & (counts < _MOST_COUNT)]
+        if len(counts) >= _FEW_VALUES:
+            distance = np.abs(counts - np.rint(counts))
+            raw = bool(np.abs(least - 1).max() < _NEAR_WHOLE)
+            found.append((float(np.quantile(distance, 0.75)), Scale(form, raw=raw)))
+    if not found:
+        return Scale("other") if near is None else near._replace(total=nan)
+    distance, scale = min(found, key=lambda pair: pair[0])
+    # The distance of random numbers is 1/4 on average.
+    return scale if distance <= _NEAR_WHOLE else Scale("other")
+
+
+def same_total(first: float, second: float) -> bool:
+    """Whether two totals are equal but for rounding errors."""
+    return abs(first / second - 1) <= _SAME_TOTAL
+
+
+def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) -> bool:
+    """Whether the totals of cells are like those of the training cells, over the same genes.
+
+    `means` are the means of the training cells, before logarithms were taken.
+    """
+    shared = columns[columns >= 0]
+    expected = float(means[shared].sum())
+    keep = columns[rows.indices] >= 0
+    if rows.n_rows < _FEW_CELLS or expected <= 0:
+        return True
+    total = float(linear_of(form, rows.data[keep]).sum()) / rows.n_rows
+    return expected / _LARGEST_RATIO <= total <= expected * _LARGEST_RATIO
+
+
+def way_between(found: Scale, own: Scale) -> Way | None:
+    """How values become those of a model, exactly.
+
+    None where that is not possible. Where both have the same form and one of the totals is not
+    known, the values are taken as they are; see `is_typical`.
+    """
+    if found.form == own.form and found.raw == own.raw:
+        if found.form in ("counts", "negative"):
+            return UNCHECKED
+        if not abs(found.total / own.total - 1) > _SAME_TOTAL:  # so it is for NaN
+            return CHECKED
+    if isnan(own.total):
+        return None
+    if found.form == "counts":
+        return Way(own.total, whole=True, form=own.form)
+    if isnan(found.total) and not found.raw:
+        return None
+    return Way(own.total, inverse=found.form, form=own.form)

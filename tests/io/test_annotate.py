@@ -1,0 +1,347 @@
+"""`annotate`: genes that are missing, cells without counts, tables, and remedies that work."""
+
+import csv
+import io
+import re
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix, hstack
+
+from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
+from problems.command_line import run
+from problems.published_files import data_folder
+from sparsemargin import annotate, fit_anndata, marker_genes, save_model
+from sparsemargin.io.tsv import tsv_row
+
+COUNTS, TYPES = counts_of(300, 200)
+
+
+def cells(X=COUNTS, **obs):
+    return adata_of(X.copy(), TYPES[: X.shape[0]], **obs)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fit_anndata(cells(), "cell_type", random_state=0, max_iter=3)
+
+
+def renamed(shares_of_genes, name):
+    """Cells of which only some genes keep their names."""
+    adata = cells()
+    keep = np.arange(adata.n_vars) < shares_of_genes * adata.n_vars
+    adata.var["symbol"] = adata.var_names.to_numpy()
+    adata.var_names = [gene if kept else name(gene)
+                       for gene, kept in zip(adata.var_names, keep, strict=True)]  # fmt: skip
+    return adata
+
+
+@pytest.mark.parametrize(("name", "remedy"), [
+    (str.lower, "match='case'"), (lambda gene: f"ENSG{int(gene[4:]):011d}", "var='symbol'"),
+])  # fmt: skip
+@pytest.mark.parametrize("share", [0, 0.01, 0.1, 0.6])
+def test_too_few_genes_are_refused_and_few_are_warned_of(model, tmp_path, name, remedy, share):
+    adata = renamed(share, name)
+    if remedy == "match='case'":
+        del adata.var["symbol"]
+    adata.write_h5ad(tmp_path / "other.h5ad")
+    expected = annotate(model, cells())
+    for what in adata, tmp_path / "other.h5ad":
+        if share < 0.5:
+            with pytest.raises(ValueError, match=f"[Pp]ass {remedy}: so 200 genes are found"):
+                annotate(model, what)
+        else:
+            with pytest.warns(UserWarning, match=f"lowered by .*[Pp]ass {remedy}: so 200 genes"):
+                types = annotate(model, what)
+            assert types.confidence.mean() < expected.confidence.mean() - 0.1
+        given = dict([re.fullmatch(r"(\w+)='(\w+)'", remedy).groups()])
+        types = annotate(model, what, **given)
+        assert np.array_equal(types.predicted, expected.predicted)
+        assert np.array_equal(types.confidence, expected.confidence)
+
+
+def test_panels_without_another_name_are_advised_to_train_on_their_genes(model):
+    panel = cells()[:, :10].copy()
+    with pytest.raises(ValueError, match=r"genes=list\(adata.var_names\)"):
+        annotate(model, panel)
+    trained = fit_anndata(cells(), "cell_type", genes=list(panel.var_names), max_iter=3)
+    assert len(annotate(trained, panel).predicted) == 300
+    unknown = renamed(0, lambda gene: f"x{gene}")
+    del unknown.var["symbol"]
+    with pytest.raises(ValueError, match=r"has none of the 200 genes.*Name the genes"):
+        annotate(model, unknown)
+    with pytest.raises(ValueError, match="Leave out var='ensembl': so 200 genes"):
+        annotate(model, cells(), var="ensembl")
+
+
+def test_genes_that_hardly_any_cell_has_may_be_missing(model):
+    rare = np.argsort(model[0].deviations_)[:40]
+    adata = cells()[:, np.setdiff1d(np.arange(200), rare)].copy()
+    with pytest.warns(UserWarning, match="lacks 40 of the 200 genes of the model, which count as 0"
+                      ) as found:  # fmt: skip
+        annotate(model, adata)
+    assert "lowered" not in str(found[0].message)
+
+
+def test_each_file_has_its_own_share_of_genes(model, tmp_path):
+    cells().write_h5ad(tmp_path / "1.h5ad")
+    renamed(0.6, str.lower).write_h5ad(tmp_path / "2.h5ad")
+    paths = [tmp_path / "1.h5ad", tmp_path / "2.h5ad", tmp_path / "1.h5ad"]
+    with pytest.warns(UserWarning, match="2.h5ad lacks 80 of the 200 genes"):
+        types = annotate(model, paths)
+    confidence = types.confidence.reshape(3, 300)
+    assert np.array_equal(confidence[0], confidence[2])
+    assert confidence[1].mean() < confidence[0].mean() - 0.1
+
+
+@pytest.mark.parametrize("name", ["baron", "paul"])
+def test_a_hundredth_of_the_genes_of_real_cells_is_refused(name):
+    path = data_folder(f"cells/{name}.h5ad") / "cells" / f"{name}.h5ad"
+    adata = anndata.read_h5ad(path)
+    adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)
+    types = fit_anndata(adata, "cell_type", max_iter=1, random_state=0)
+    some = np.random.RandomState(0).permutation(adata.n_vars)[: adata.n_vars // 100]
+    with pytest.raises(ValueError, match="too little to tell types"):
+        annotate(types, adata[:, some].copy())
+
+
+@pytest.mark.parametrize("threshold", [0, 0.5])
+def test_cells_without_counts_are_unassigned(model, tmp_path, threshold):
+    X = COUNTS.toarray()
+    X[[3, 250]] = 0
+    other = hstack([csr_matrix(X), csr_matrix(np.ones((300, 1), np.float32))]).tocsr()
+    adata = cells(other)  # a gene that the model does not know has a count
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    for what in adata, tmp_path / "cells.h5ad":
+        with pytest.warns(UserWarning, match="2 of 300 cells have no counts of the genes of the"):
+            types = annotate(model, what, threshold=threshold)
+        assert np.flatnonzero(types.predicted == "unassigned").tolist() == [3, 250]
+        assert types.confidence[[3, 250]] == pytest.approx([1 / 3, 1 / 3])
+    with pytest.warns(UserWarning, match="2 of 300"):
+        annotate(model, tmp_path / "cells.h5ad", output=tmp_path / "types.tsv")
+    table = pd.read_csv(tmp_path / "types.tsv", sep="\t")
+    assert (table["predicted"] == "unassigned").sum() == 2
+
+
+def test_a_gene_in_both_cases_is_matched_by_its_very_name_or_the_first(model):
+    expected = annotate(model, cells()).predicted
+    names = [f"Gene{j}" for j in range(200)]
+    for more, gene in (("GENE3", 3), ("gENE3", None)):
+        X = hstack([COUNTS, COUNTS[:, 3] if gene else COUNTS[:, 7] * 9]).tocsr()
+        adata = cells(X)
+        adata.var_names = [*names, more]
+        with pytest.warns(UserWarning, match="has 1 genes whose names compare equal") as found:
+            types = annotate(model, adata, match="case")
+        assert ("'Gene3'" if gene else "'gENE3'") in str(found[0].message)
+        assert (types.predicted == expected).mean() > 0.95
+    adata = cells()
+    adata.var_names = ["GENE0", "Gene0", *adata.var_names[2:]]
+    both = fit_anndata(adata, "cell_type", max_iter=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        types = annotate(both, adata, match="case")
+    assert np.array_equal(types.predicted, both.predict(COUNTS))
+    with pytest.warns(UserWarning, match="compare equal"):
+        one = fit_anndata(adata, "cell_type", match="case", max_iter=2)
+    assert one.feature_names_in_.tolist() == ["GENE0", *adata.var_names[2:]]
+
+
+def test_remedies_for_genes_of_one_name_work(model):
+    twice = cells()
+    twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
+    twice.var["symbol"] = ["GENE0", "GENE0", *twice.var_names[2:]]
+    with pytest.raises(ValueError, match=r"Call adata.var_names_make_unique\(\)\."):
+        annotate(model, twice)
+    other = twice.copy()
+    other.var_names_make_unique()
+    annotate(model, other)
+    other.var_names = [f"ENSG{j}" for j in range(200)]
+    with pytest.raises(ValueError, match="several genes 'GENE0'") as error:
+        annotate(model, other, var="symbol")
+    assert "adata.var_names = adata.var['symbol'].astype(str) and adata.var_names_make" in str(
+        error.value
+    )
+    other.var_names = other.var["symbol"].astype(str)
+    other.var_names_make_unique()
+    annotate(model, other)
+
+
+def test_files_of_10x_are_advised_by_their_columns(model, tmp_path):
+    genes, barcodes = [f"GENE{j}" for j in range(200)], [f"cell{i}" for i in range(300)]
+    write_10x(tmp_path / "cells.h5", COUNTS, genes, barcodes)
+    with pytest.raises(ValueError, match=r"(Pass var='name'|Leave out var='id'): so"):
+        annotate(model, tmp_path / "cells.h5", var="id")
+    annotate(model, tmp_path / "cells.h5", var="name")
+
+
+NAMES = ["plain", "a\tb", "c0\tT9\t1\nc1\tFORGED\t1", "x\ry", '"quoted', 'in "side"', "back\\slash",
+         "\u2028", "\x85", "\x00nul", "é", "'"]  # fmt: skip
+
+
+def read_back(content):
+    """The fields of a table, by csv, with the escapes undone."""
+
+    def restored(field):
+        return re.sub(r"\\(\\|[tnr]|x..|u....)",
+                      lambda found: found[0].encode().decode("unicode_escape"), field)  # fmt: skip
+
+    rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter="\t")
+    return [[restored(field) for field in row] for row in rows]
+
+
+@given(st.lists(st.lists(st.text(max_size=8) | st.sampled_from(NAMES), min_size=2, max_size=3)))
+def test_rows_of_tables_are_read_back(rows):
+    content = b"".join(map(tsv_row, rows))
+    assert len(content.decode("utf-8", "replace").splitlines()) == len(rows)
+    if all(text.isascii() or text.isprintable() for row in rows for text in row):
+        assert read_back(content) == rows
+
+
+def test_names_of_cells_and_types_forge_no_lines(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    adata = cells()
+    types = np.array(NAMES[:3])[np.searchsorted(["A", "B", "C"], TYPES)]
+    adata.obs["cell_type"] = types
+    barcodes = [NAMES[i] if i < len(NAMES) - 3 else f"cell{i}" for i in range(300)]
+    adata.obs_names = barcodes
+    model = fit_anndata(adata, "cell_type", random_state=0, max_iter=1)
+    save_model(model, "types.model")
+    expected = annotate(model, adata)
+    annotate(model, adata, output="types.tsv")
+    found = read_back((tmp_path / "types.tsv").read_bytes())
+    assert found[0] == ["cells", "predicted", "confidence"]
+    assert [row[0] for row in found[1:]] == barcodes
+    assert [row[1] for row in found[1:]] == expected.predicted.tolist()
+    adata.obs_names = [f"cell{i}" for i in range(300)]
+    adata.write_h5ad("cells.h5ad")
+    with h5py.File("cells.h5ad", "a") as file:
+        names = [b"a\tb\nc\td\t1", *file["obs/_index"][1:]]
+        about = dict(file["obs/_index"].attrs)
+        del file["obs/_index"]
+        file["obs"]["_index"] = np.array(names)
+        file["obs/_index"].attrs.update(about)
+    table = run("annotate", "types.model", "cells.h5ad").stdout.encode()
+    assert len(table.splitlines()) == 301
+    assert read_back(table)[1][0] == "a\tb\nc\td\t1"
+    for how in ["--proba"], ["--scores"], ["--explain", "2"]:
+        rows = read_back(run("predict", "types.model", "cells.h5ad", *how).stdout.encode())
+        assert len({len(row) for row in rows}) == 1
+        place = 1 if how[0] == "--explain" else 0
+        assert {row[place] for row in rows[1:]} == set(types)
+
+
+def test_markers_are_genes_of_the_cells_that_are_plotted(model):
+    adata = cells()[:, 50:].copy()
+    markers = marker_genes(model, adata, top=5)
+    for kind in "ABC":
+        genes = list(markers["names"][kind])
+        everything = [gene for gene in marker_genes(model, top=200)["names"][kind]
+                      if gene in adata.var_names]  # fmt: skip
+        assert genes == everything[:5]
+    named = renamed(0, lambda gene: f"ENSG{int(gene[4:]):011d}")
+    by_symbol = marker_genes(model, named, top=5, var="symbol")
+    for kind in "ABC":
+        ids = named.var.loc[list(by_symbol["names"][kind]), "symbol"]
+        assert ids.tolist() == list(marker_genes(model, top=5)["names"][kind])
+    named.var_names = [gene.lower() for gene in named.var["symbol"]]
+    assert marker_genes(model, named, match="case")["names"]["A"][0].islower()
+    with pytest.raises(ValueError, match=r"has none of the 200 genes.*match='case'"):
+        marker_genes(model, named, var=None)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_dotplots_of_filtered_genes_and_of_ids(model):
+    sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
+    pytest.importorskip("matplotlib").use("Agg")
+    filtered = cells()
+    filtered.X[:, :30] = 0
+    sc.pp.filter_genes(filtered, min_cells=3)
+    named = renamed(0, lambda gene: f"ENSG{int(gene[4:]):011d}")
+    for adata, how, plot in (
+        (filtered, {}, {}), (named, {"var": "symbol"}, {}),
+        (named, {"var": "symbol"}, {"gene_symbols": "symbol"}),
+    ):  # fmt: skip
+        annotate(model, adata, **how)
+        sc.pp.normalize_total(adata, target_sum=1e4)
+        sc.pp.log1p(adata)
+        adata.uns["rank_genes_groups"] = marker_genes(model, adata, top=5, **how)
+        assert sc.pl.rank_genes_groups_dotplot(adata, show=False, **plot)
+
+
+def remedied(message, adata, how):
+    """The calls that an error message advises: cells and arguments."""
+    for name, value in re.findall(r"\b(layer|var|match|normalize)=('[^']*'|None)", message):
+        given = None if value == "None" else value.strip("'")
+        if f"eave out {name}={value}" in message:
+            yield adata, {key: each for key, each in how.items() if key != name}
+        else:
+            yield adata, {**how, name: given}
+    if "Call adata.var_names_make_unique()" in message:
+        other = adata.copy()
+        other.var_names_make_unique()
+        yield other, how
+    if "Call sum_duplicates()" in message:
+        other = adata.copy()
+        other.X.sum_duplicates()
+        yield other, how
+    if "Drop the cell" in message:
+        yield adata[np.isfinite(adata.X.toarray()).all(axis=1)].copy(), how
+
+
+def doubled(X):
+    X = X.copy()
+    X.indices[1] = X.indices[0]
+    return X
+
+
+def changed(X, value):
+    X = X.copy()
+    X.data[3] = value
+    return X
+
+
+SCALED = csr_matrix(COUNTS.toarray() - 0.5)
+LOGS = csr_matrix(np.log1p(COUNTS.toarray()) / np.log(7))
+WRONG = {
+    "negative": (lambda adata: SCALED, {}), "one negative": (lambda adata: changed(COUNTS, -1), {}),
+    "other": (lambda adata: csr_matrix(np.sqrt(COUNTS.toarray())) / 3, {}),
+    "estimated": (lambda adata: COUNTS * 1.1, {}),
+    "not whole": (lambda adata: changed(COUNTS, 1.5), {}),
+    "large": (lambda adata: COUNTS * 30.7, {}), "NaN": (lambda x: changed(COUNTS, np.nan), {}),
+    "twice": (lambda adata: doubled(COUNTS), {}), "ids": (None, {"var": "ensembl"}),
+    "no name": (None, {"var": "lower"}), "lower": (None, {"match": "exact", "var": "lower"}),
+    "logs for counts": (lambda adata: csr_matrix(np.log1p(COUNTS.toarray())),
+                        {"normalize": "counts"}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("fitting", [False, True])
+@pytest.mark.parametrize("name", WRONG)
+def test_every_remedy_of_an_error_works(model, name, fitting):
+    adata, (make, how) = cells(), WRONG[name]
+    adata.var["lower"] = adata.var_names.str.lower()
+    adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)
+    adata.layers["counts"], adata.raw = COUNTS.copy(), adata.copy()
+    if make is not None:
+        adata.X = make(adata)
+
+    def act(adata, how):
+        if fitting:
+            return fit_anndata(adata, "cell_type", max_iter=1, **how)
+        return annotate(model, adata, **how)
+
+    try:
+        act(adata, how)
+    except ValueError as error:
+        message = str(error)
+    else:
+        assert fitting or name == "logs for counts"
+        return
+    calls = list(remedied(message, adata, how))
+    assert calls, message
+    for other, how in calls:
+        act(other, how)
