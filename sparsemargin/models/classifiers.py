@@ -27,7 +27,7 @@ from sparsemargin.models.arow import AROW
 from sparsemargin.models.base import LARGEST_SEED, Learner
 from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.cramma import CRAMMA
-from sparsemargin.models.fitted import NO_OUTPUTS, Beginning, Fitted
+from sparsemargin.models.fitted import Beginning, Fitted
 from sparsemargin.models.higher_order import HigherOrder
 from sparsemargin.models.in_use import asks, learns
 from sparsemargin.models.labels import (
@@ -52,6 +52,7 @@ from sparsemargin.models.outputs import (
 )
 from sparsemargin.models.parameters import declarations, indented
 from sparsemargin.models.pnorm_perceptron import PNorm
+from sparsemargin.models.probabilities import NO_OUTPUTS
 from sparsemargin.models.romma import ROMMA
 from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing
 from sparsemargin.models.second_order import SecondOrder

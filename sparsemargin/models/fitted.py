@@ -21,7 +21,13 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.in_use import asks, refuse_while_learning
 from sparsemargin.models.labels import FORMS, Form
-from sparsemargin.models.probabilities import LEAST_TRIALS, Calibration, Window
+from sparsemargin.models.probabilities import (
+    LEARNED_AGAIN,
+    LEAST_TRIALS,
+    NO_OUTPUTS,
+    Calibration,
+    Window,
+)
 from sparsemargin.models.rows import Rows
 
 #: Features of files are hashed to a number of at most so many bits.
@@ -29,22 +35,6 @@ MOST_HASH_BITS = 31
 
 if TYPE_CHECKING:
     from sparsemargin.models.base import Learner
-
-#: Why a model has no probabilities, and what helps; the name of the classifier is to be filled in.
-NO_OUTPUTS = (
-    "{} has probabilities with a linear kernel and hypothesis='last' or 'average' (not with "
-    "solver='dual'): they are fitted to outputs for rows that it had not learned, which are kept "
-    "with these settings only. sklearn.calibration.CalibratedClassifierCV(model, cv=3) fits them "
-    "with any settings."
-)
-LEARNED_AGAIN = (
-    "{} has no probabilities: it has learned rows more than once, in several epochs over a file, "
-    "under warm_start, or as partial_fit was given rows again. Probabilities are fitted to outputs "
-    "for rows that the model had not learned, and those kept are of another scale than its outputs "
-    "are now. Learn every row once (max_iter=1), or call fit without warm_start on rows in memory. "
-    "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
-    "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
-)
 
 #: The kernels that have a gamma.
 WITH_GAMMA = ("poly", "rbf", "polyrbf")
@@ -193,7 +183,7 @@ class Fitted:
         return self.calibrated()(outputs)
 
     def require_outputs(self, what: str) -> None:
-        """Refuse what needs outputs for as many rows that the model had not learned."""
+        """Refuse what needs enough outputs for rows that the model had not learned."""
         if not self.tells_probabilities:
             why = self.why_no_probabilities("The model")
             raise ValueError(f"{what} needs probabilities. {why}")

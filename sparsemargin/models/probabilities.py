@@ -8,6 +8,22 @@ import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 
+#: Why a model has no probabilities, and what helps; the name of the classifier is to be filled in.
+NO_OUTPUTS = (
+    "{} has probabilities with a linear kernel and hypothesis='last' or 'average' (not with "
+    "solver='dual'): they are fitted to outputs for rows that it had not learned, which are kept "
+    "with these settings only. sklearn.calibration.CalibratedClassifierCV(model, cv=3) fits them "
+    "with any settings."
+)
+LEARNED_AGAIN = (
+    "{} has no probabilities: it has learned rows more than once, in several epochs over a file, "
+    "under warm_start, or as partial_fit was given rows again. Probabilities are fitted to outputs "
+    "for rows that the model had not learned, and those kept are of another scale than its outputs "
+    "are now. Learn every row once (max_iter=1), or call fit without warm_start on rows in memory. "
+    "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
+    "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
+)
+
 #: Thresholds of outputs need at least so many outputs of rows that were not learned.
 LEAST_TRIALS = 30
 
