@@ -119,8 +119,7 @@ _Learn = Callable[..., Learner]
         "which is written every five minutes, and by Ctrl-C, SIGTERM and SIGHUP; with --dask from "
         "the last mixture in MODEL, if there is one.")  # fmt: skip
 @option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
-        help="Algorithm.  [default: what errs least on the first 10,000 rows, mostly arow; with "
-        "options that this has not, alma]")  # fmt: skip
+        help="Algorithm.  [default: the most accurate one on the first 10,000 rows, mostly arow]")  # fmt: skip
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES
