@@ -12,8 +12,8 @@ from sparsemargin.io.forms import form_of
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stored_arrays import room_for
 
-# Characters of the longest field, the default limit of `csv`. Other code may raise that limit, which
-# is global, and a longer field almost always begins with a quotation mark that is not closed.
+# Characters of the longest field, the default limit of `csv`. That limit is global, and other code
+# may raise it. A longer field almost always begins with a quotation mark that is not closed.
 _LONGEST_FIELD = 131_072
 
 # What parts the path of a table and the name of a column.
