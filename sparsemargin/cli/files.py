@@ -26,6 +26,7 @@ from sparsemargin.io.files import (
 )
 from sparsemargin.io.forms import DocumentForm, form_of
 from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.io.label_tables import named_table
 from sparsemargin.io.lines import LABEL
 from sparsemargin.io.model_files import load_learner
 from sparsemargin.io.predict import OpenCorpus, documents_of, svmlight_of
@@ -183,8 +184,8 @@ def check_apart(
             written += [each for each in named if not os.path.isdir(each.path)]
         elif param.type.role == "input":
             inputs += [] if name == "FILES" else named
-        elif os.path.isfile(value) and _is_given(context, param):
-            inputs += named
+        elif _is_given(context, param) and (table := named_table(value)) is not None:
+            inputs.append(Named(name, table[0]))
     for source in sources:
         name = "standard input" if source.files == [STANDARD_INPUT] else "FILE"
         inputs += [Named(name, each) for each in source.files]

@@ -118,9 +118,12 @@ _Learn = Callable[..., Learner]
         help="Go on where a run of the same files and options was cut: from MODEL.checkpoint, "
         "which is written every five minutes, and by Ctrl-C, SIGTERM and SIGHUP; with --dask from "
         "the last mixture in MODEL, if there is one.")  # fmt: skip
-@option(_LEARNING, "--algo", type=click.Choice(list(ALGORITHMS)),
-        help="Algorithm.  [default: what errs least on the first 10,000 rows, mostly arow; with "
-        "options that this has not, alma]")  # fmt: skip
+@option(
+    _LEARNING,
+    "--algo",
+    type=click.Choice(list(ALGORITHMS)),
+    help="Algorithm.  [default: the best on the first 10,000 rows, mostly arow]",
+)
 @algorithm_options
 @ZERO_BASED
 @N_FEATURES

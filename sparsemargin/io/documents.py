@@ -155,6 +155,7 @@ class DocumentCorpus(Corpus):
     so many features. `n_threads` make rows, while the consumer is at work on those before."""
 
     form = "Each text has a label, and words of two letters or more unless the vectorizer says else"
+    warns_of_labels = True
 
     def __init__(
         self, sources: list[Source], how: DocumentForm, vectorizer: Any, n_features: int,

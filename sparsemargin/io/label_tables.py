@@ -12,6 +12,10 @@ from sparsemargin.io.forms import form_of
 from sparsemargin.io.sources import open_sources
 from sparsemargin.io.stored_arrays import room_for
 
+# Characters of the longest field, the default limit of `csv`. That limit is global, and other code
+# may raise it. A longer field almost always begins with a quotation mark that is not closed.
+_LONGEST_FIELD = 131_072
+
 # What parts the path of a table and the name of a column.
 _COLUMN = ":"
 
@@ -121,8 +125,15 @@ def _lines_of(path: str) -> list[tuple[int, list[str]]]:
     delimiter = "," if form_of(path) == "csv" else "\t"
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        return [(rows.line_num, row) for row in rows if row]
+        return [(rows.line_num, _checked(row)) for row in rows if row]
     except csv.Error as error:
         raise ValueError(
             f"{path}, line {rows.line_num}: {error}. Perhaps a quotation mark is not closed."
         ) from None
+
+
+def _checked(row: list[str]) -> list[str]:
+    """Return the row, or raise a `csv.Error` if a field is too long."""
+    if max(map(len, row)) > _LONGEST_FIELD:
+        raise csv.Error(f"field larger than field limit ({_LONGEST_FIELD})")
+    return row

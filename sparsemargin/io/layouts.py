@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sparsemargin._shown import quoted
 from sparsemargin.io.forms import DocumentForm
+from sparsemargin.models.labels import many_classes
 
 _DELIMITERS = ",;\t|"
 
@@ -48,8 +49,8 @@ _ADD_NAMES = (
     "read as a table."
 )
 
-# From how many rows labels are judged, and from how many on scikit-learn warns of unique ones.
-_LEAST_ROWS, _MANY_ROWS = 10, 20
+# Rows from which on a first label that occurs once is taken for a name of a column.
+_LEAST_ROWS = 10
 
 
 class Layout(NamedTuple):
@@ -103,12 +104,9 @@ def notes_on_labels(labels: Sequence[str]) -> list[str]:
     """What looks wrong with the labels of the first rows, one for each row."""
     notes, counts = list[str](), Counter(labels)
     n_rows, n_once = len(labels), sum(n == 1 for n in counts.values())
-    if n_rows > _MANY_ROWS and 2 * len(counts) > n_rows:
-        notes.append(
-            f"the first {n_rows:,} rows have {len(counts):,} different labels, such as "
-            f"{quoted(labels[0])}. Are the columns swapped, or is this a column of numbers of "
-            "rows? Every label becomes a class."
-        )
+    found = many_classes(len(counts), n_rows)
+    if found is not None:
+        notes.append(f"the first rows have {found} Are the columns swapped?")
     elif n_rows >= _LEAST_ROWS and labels and counts[labels[0]] == 1 == n_once:
         notes.append(
             f"the label {quoted(labels[0])} of the first row is the only one that occurs once. If "

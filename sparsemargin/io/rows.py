@@ -123,6 +123,9 @@ class RowSource(ABC):
     #: What a row looks like, for errors of sources that have none.
     form = "Each row has a label and features"
 
+    #: Whether reading the rows already warns of labels that hardly repeat.
+    warns_of_labels = False
+
     @property
     @abstractmethod
     def names(self) -> str: ...

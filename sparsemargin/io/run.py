@@ -25,6 +25,7 @@ from sparsemargin.models import Learner
 from sparsemargin.models.base import LARGEST_SEED
 from sparsemargin.models.class_weights import Targets, counted_rows
 from sparsemargin.models.fitted import Beginning, count_labels
+from sparsemargin.models.labels import warn_of_many_classes
 from sparsemargin.models.outputs import (
     ROWS_TOLD,
     SampledRows,
@@ -126,11 +127,19 @@ class Run:
                 going_on = self._make_epoch((block, None) for block in self._begun(blocks))
             self.labels.check_positive()
             self._check_order()
+            self._check_classes()
         else:
             self.passes.keep()
             going_on = self._make_epoch(self.passes.again(self.passes.mixing, 1))
         while going_on:
             going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+
+    def _check_classes(self) -> None:
+        """Warn if there are hardly more rows than classes, and the rows have named the classes."""
+        labels, source = self.labels, self.source
+        are_named = self.options.classes is not None or self.learner._fitted.trials_before > 0
+        if not (are_named or labels.many or source.warns_of_labels):
+            warn_of_many_classes(len(labels.classes), self.rows, source.names)
 
     def _check_order(self) -> None:
         """Learn anew from rows that were sorted by their labels, in random order, or say that it

@@ -100,7 +100,6 @@ def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarra
     targets: Targets = encoder.fit_transform(y)
     if not many:
         refuse_lone(encoder.classes, "y")
-        given.warn_of_unique(len(encoder.classes), len(targets))
     return targets, encoder.classes
 
 

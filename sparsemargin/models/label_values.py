@@ -371,20 +371,28 @@ def is_indicator(values: Iterable[Any]) -> bool:
 
 
 def file_text(value: Any) -> str:
-    """The text that a value of a table or of JSON is; a NotALabelError where it is a list, an
-    object, or bytes that are not UTF-8."""
+    """Return the text of a value of a table or of JSON.
+
+    Raises
+    ------
+    NotALabelError
+        If the value is missing, a list, an object, or bytes that are not UTF-8.
+    """
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):
         try:
             return value.decode()
-        except UnicodeDecodeError:
-            raise NotALabelError("is bytes that are not UTF-8. Make them UTF-8") from None
+        except UnicodeDecodeError as error:
+            raise NotALabelError(
+                f"is bytes that are not UTF-8 (byte {value[error.start]:#04x}). Decode them by "
+                "their encoding, such as latin-1, and write a column of strings"
+            ) from None
     if is_missing(value):
         raise NotALabelError("is empty", missing=True)
     if isinstance(value, list | dict | tuple):
         raise NotALabelError(
             f"is {'an object' if isinstance(value, dict) else 'a list'}, not a text. Join its "
-            "parts to one text"
+            "parts into one string"
         )
     return label_text(value)

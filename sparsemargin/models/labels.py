@@ -600,20 +600,25 @@ def refuse_lone(classes: np.ndarray, name: str) -> None:
         raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
 
 
-def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
-    """Warn, as scikit-learn does, where more than half of the labels of more than 20 rows differ.
+def many_classes(n_classes: int, n_rows: int) -> str | None:
+    """Return the end of a warning if more than half of the labels of more than 20 rows differ.
 
-    Parameters
-    ----------
-    n_classes, n_rows : int
-    name : str
-        Where the labels are: "y", or names of files.
+    scikit-learn warns in the same cases. Fits of memory and svmlight files warn by
+    `warn_of_many_classes`, files of texts by the notes on their first rows.
     """
-    if n_rows > _FEW_ROWS and n_classes > round(n_rows / 2):
-        warn_user(
-            f"{name} has {n_classes:,} different labels in {n_rows:,} rows, more than half of "
-            "them. Are these classes? Each label is learned as a class of its own."
-        )
+    if n_rows <= _FEW_ROWS or n_classes <= round(n_rows / 2):
+        return None
+    return (
+        f"{n_classes:,} different labels in {n_rows:,} rows, and each becomes a class. Check that "
+        "these are labels, not texts, numbers of rows or values of a regression."
+    )
+
+
+def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
+    """Warn if most labels differ; `name` is where the labels are: "y", or names of files."""
+    found = many_classes(n_classes, n_rows)
+    if found is not None:
+        warn_user(f"{name} has {found}")
 
 
 class Choice:

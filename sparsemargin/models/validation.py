@@ -19,7 +19,6 @@ from sklearn.utils import check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
 
-from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
 from sparsemargin.models.label_values import label_array, unwrapped
 from sparsemargin.models.labels import whole_numbers
@@ -250,12 +249,3 @@ def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
             "weights; 0 leaves a row out."
         )
     return weights
-
-
-def warn_of_unique(n_classes: int, n_rows: int) -> None:
-    """Warn, as scikit-learn does, where more than half of the labels differ."""
-    if n_rows > 20 and n_classes > round(0.5 * n_rows):
-        warn_user(
-            f"y has {n_classes:,} different labels in {n_rows:,} rows, and each becomes a class. "
-            "Check that y holds labels, not texts, numbers of rows or values of a regression."
-        )

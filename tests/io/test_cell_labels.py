@@ -1,5 +1,6 @@
 """Labels of cells that stand in tables of barcodes."""
 
+import csv
 import gzip
 
 import numpy as np
@@ -92,6 +93,17 @@ def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
     latin = f"{text}x,T\xe9\n"
     table.write_bytes(latin.encode("latin1").decode("latin1").encode())  # as iconv makes it
     labels(path, table)
+
+
+def test_fields_are_limited_whatever_the_limit_of_csv(path, obs, tmp_path):
+    table, text = tmp_path / "types.csv", obs["cell_type"].to_csv(header=False)
+    table.write_text(f"{BARCODES[0]},{'x' * 200_000}\n{text}")
+    before = csv.field_size_limit(1 << 30)
+    try:
+        error = refused(path, table)
+    finally:
+        csv.field_size_limit(before)
+    assert "line 1: field larger" in error
 
 
 def test_cells_without_a_label_are_left_out(path, obs):

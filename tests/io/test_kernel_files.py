@@ -132,6 +132,7 @@ def text(tmp_path, monkeypatch):
 
 
 STREAM = {"kernel": "rbf", "gamma": 0.1, "max_support": 400}
+ALGO = "alma"  # Only `algo` selects an algorithm that has kernels.
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_epochs_of_a_file_are_those_of_a_fit(text, features, coef0, epochs):
 
 
 def test_shuffled_epochs_let_no_row_join_twice(text):
-    model = fit_svmlight(text, **{**STREAM, "gamma": "auto"}, hash_bits=6, max_iter=5)
+    model = fit_svmlight(text, ALGO, **{**STREAM, "gamma": "auto"}, hash_bits=6, max_iter=5)
     assert model.gamma_ == 1 / 64
     assert len(np.unique(model.support_)) == len(model.support_) <= 400
     assert model._space.rows_taken == 400
@@ -186,9 +187,9 @@ def test_going_on_from_a_model_of_a_matrix_takes_rows_for_new_ones(text):
 def test_a_full_pool_ends_a_stream_or_is_told(text):
     small = {**STREAM, "max_support": 10}
     with pytest.raises(ValueError, match=r"After [0-9]+ trials another row.*max_support=10"):
-        fit_svmlight(text, **small)
+        fit_svmlight(text, ALGO, **small)
     with pytest.warns(UserWarning, match="holds max_support=10 rows") as told:
-        model = fit_svmlight(text, **small, when_full="skip")
+        model = fit_svmlight(text, ALGO, **small, when_full="skip")
     assert len(told) == 1
     assert len(model.support_) == 10
     assert model.n_passed_over_.sum() > 0
@@ -207,15 +208,15 @@ def test_a_full_pool_ends_a_stream_or_is_told(text):
 )
 def test_what_cannot_stream_is_refused_with_the_remedy(text, params, words):
     with pytest.raises(ValueError, match=f"(?i){words}"):
-        fit_svmlight(text, **{**STREAM, **params})
+        fit_svmlight(text, ALGO, **{**STREAM, **params})
 
 
-OPTIONS = ["--kernel", "rbf", "--gamma", 0.1, "--max-support", 400]
+OPTIONS = ["--algo", ALGO, "--kernel", "rbf", "--gamma", 0.1, "--max-support", 400]
 
 
 def test_commands_make_the_model_of_fit_svmlight_tell_of_it_and_use_it(text, path, tmp_path):
     figures = json.loads(run("train", text, "-o", path, "-q", "--json", *OPTIONS).stdout)
-    model = fit_svmlight(text, **STREAM, random_state=0)
+    model = fit_svmlight(text, ALGO, **STREAM, random_state=0)
     save_model(model, tmp_path / "other")
     assert path.read_bytes() == (tmp_path / "other").read_bytes()
     n = len(model.support_)

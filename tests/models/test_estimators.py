@@ -5,10 +5,12 @@ import tracemalloc
 from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
+from sklearn.metrics import classification_report
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from depth import pairwise, some
@@ -27,6 +29,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin.evaluation import Rejector
 from sparsemargin.models.validation import as_csr
 
 FIRST_ORDER = [
@@ -174,9 +177,26 @@ def test_labels_of_any_type_are_only_names(names):
         assert_array_equal(model.coef_, plain.coef_)
         assert_array_equal(model.predict(X), names[plain.predict(X)])
         assert model.score(X, given_as(names[codes])) == plain.score(X, codes)
-        assert given_as is list or model.classes_.dtype == names.dtype
+        # Classes of text are of one type, str, in memory as in model files, which hold no objects.
+        kept = model.classes_.dtype
+        assert (
+            given_as is list or kept == (names.astype(str) if names.dtype == "O" else names).dtype
+        )
     streamed = PNormPerceptron(**params).partial_fit(X, names[codes], classes=names[::-1])
     assert_array_equal(streamed.classes_, names)
+
+
+def test_labels_of_objects_are_text_for_reports_tables_and_rejections():
+    X, codes = make_rows(2)
+    y = np.array(["no", "yes"], dtype=object)[codes]
+    for given in y, pd.Series(y), pd.Series(y, dtype="category"):
+        model = ALMAClassifier(random_state=0).fit(X, given)
+        told = model.predict(X)
+        assert model.classes_.tolist() == ["no", "yes"]
+        assert {"no", "yes"} < set(classification_report(given, told, output_dict=True))
+        assert (pd.Series(told) == pd.Series(y)).mean() == model.score(X, given)
+        rejector = Rejector(ALMAClassifier(), max_error=0.5, unknown="unassigned").fit(X, given)
+        assert set(rejector.predict(X)) <= {"no", "yes", "unassigned"}
 
 
 def with_arrays(X, *arrays):

@@ -11,7 +11,7 @@ from sklearn.preprocessing import LabelEncoder as Reference
 from sklearn.preprocessing import MultiLabelBinarizer
 
 from problems.first_order import examples
-from sparsemargin import AROWClassifier, fit_csr
+from sparsemargin import AROWClassifier, AutoClassifier, fit_csr, fit_svmlight, fit_text
 from sparsemargin.models.labels import (
     LabelEncoder,
     LabelTable,
@@ -88,7 +88,7 @@ def test_labels_of_text_are_told_apart_as_numbers_and_words():
     assert several.inverse_transform(places) == [("1", "spam"), (), ("spam",), ("-1",)]
 
 
-def test_targets_that_hardly_repeat_are_warned_of_as_scikit_learn_does():
+def test_targets_that_hardly_repeat_are_warned_of_as_scikit_learn_does(tmp_path):
     X = sp.csr_matrix(np.eye(40))
     for n_rows, n_classes, warns in (
         (20, 20, False),
@@ -101,10 +101,27 @@ def test_targets_that_hardly_repeat_are_warned_of_as_scikit_learn_does():
             warnings.simplefilter("always")
             AROWClassifier().fit(X[:n_rows], y)
         assert sum("different labels" in str(each.message) for each in told) == warns
+    names = [f"text {i}" for i in range(40)]
+    svmlight, texts = tmp_path / "a.svm", tmp_path / "a.tsv"
+    svmlight.write_text("".join(f"{i} {i + 1}:1\n" for i in range(40)))
+    texts.write_text("".join(f"{name}\tsome {name}\n" for name in names))
+    for fit in (
+        lambda: fit_csr(X, names),
+        lambda: AutoClassifier().fit(X, names),
+        lambda: fit_text(names, names),
+        lambda: fit_text(texts),
+        lambda: fit_svmlight(svmlight),
+        lambda: fit_svmlight(svmlight, max_iter=2),
+    ):
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            fit()
+        assert sum("different labels" in str(each.message) for each in told) == 1
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        fit_csr(X, [f"text {i}" for i in range(40)])
-    assert sum("different labels" in str(each.message) for each in told) == 1
+        fit_svmlight(svmlight, classes=list(range(40)))
+        fit_svmlight(svmlight, init_model=fit_svmlight(svmlight, classes=list(range(40))))
+    assert not any("different labels" in str(each.message) for each in told)
 
 
 def test_large_integers_of_other_types_are_compared_exactly():
