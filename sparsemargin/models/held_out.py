@@ -68,14 +68,15 @@ def held_out_outputs(
     if len(trials) > learner._most_rows_held_out:
         trials = np.sort(random.choice(trials, learner._most_rows_held_out, replace=False))
     groups = None if groups is None else groups[trials]
-    drawn = _narrowed(_part(task, trials))
+    drawn = _narrowed(task if len(trials) == len(task.codes) else _part(task, trials))
     outputs, held = list[np.ndarray](), list[np.ndarray]()
     for left, rest in _folds(drawn, random, groups):
         like = _like(learner, task, _part(drawn, left), first, seed)
         if like is None:
             return None
         rest = random.permutation(rest)[:n_places]
-        learned = left[np.linspace(0, len(left) - 1, min(len(left), len(rest))).astype(np.intp)]
+        n_compared = min(len(left), len(rest), _ENOUGH)
+        learned = left[np.linspace(0, len(left) - 1, n_compared).astype(np.intp)]
         size = _mean_size(_outputs(learner, task, trials[learned]))
         ratio = _ratio(size, _mean_size(_outputs(like, drawn, learned)))
         outputs.append(_outputs(like, drawn, rest) * ratio)
@@ -88,7 +89,8 @@ def held_out_outputs(
     # In random order, for as many as there are places to be drawn from all of them.
     order = random.permutation(sum(map(len, held)))
     which = np.concatenate(held)[order]
-    positive = _part(drawn, which).is_positive(slice(0, len(which)), n_labels)
+    targets = _part(drawn, which, with_rows=False)
+    positive = targets.is_positive(slice(0, len(which)), n_labels)
     steps = np.ones(len(which)) if drawn.weights is None else drawn.weights[which]
     return np.concatenate(outputs)[order], positive, steps
 
@@ -117,24 +119,25 @@ def _folds(
             yield left, rest
 
 
-def _part(task: Task, which: np.ndarray) -> Task:
-    """Return a task of some of the rows."""
+def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
+    """Return a task of some of the rows, or of their targets alone."""
     positives = task.positives
     if positives is not None:
         starts, at = gathered(positives.starts, which)
         positives = Positives(starts, positives.labels[at])
     weights = None if task.weights is None else task.weights[which]
     return replace(
-        task, rows=rows_at(task.rows, which), codes=task.codes[which], weights=weights,
-        positives=positives, row_state=None, kept=None, check=False,
+        task, rows=rows_at(task.rows, which) if with_rows else None, codes=task.codes[which],
+        weights=weights, positives=positives, row_state=None, kept=None, check=False,
     )  # fmt: skip
 
 
 def _narrowed(task: Task) -> Task:
-    """Return the task with checked rows, over the columns that occur in them. A model that learns
-    them has no weights for other columns, of which there may be millions."""
+    """Return the task with checked rows, over the columns that occur in them if there are more
+    columns than entries. A model that learns the rows has no weights for the other columns, of
+    which there may be millions."""
     rows = check_rows(task.rows)
-    if rows.n_features:
+    if rows.n_features > len(rows.data):
         rows = Chosen(rows.n_features, rows).of_rows(rows)
     return replace(task, rows=rows, distinct=True)
 
