@@ -51,7 +51,7 @@ ROOMS = {
     "shards": ("distributed/test_distributed",),
     "weights": ("models/test_weights",),
     "stopping": ("models/test_fit_csr",),
-    "probabilities": ("models/test_probabilities",),
+    "probabilities": ("models/test_probabilities", "models/test_held_out"),
     "choice": ("models/test_auto",),
     "texts": ("text/test_equality", "text/test_hazards"),
     "documents": ("io/test_documents", "io/test_stream"),
@@ -296,9 +296,13 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("chosen = chosen[late[chosen] >= 0.5]", "pass"),
         ("kept.n_trials += min(space.trials - before, task.n_trials)",
          "kept.n_trials += space.trials - before"),
+        ("np.flatnonzero(trials >= max(0, self.n_trials - self.n_held_out) // 2)",
+         "np.flatnonzero(trials >= 0)"),
+    ],
+    ("probabilities", "sparsemargin/models/held_out.py"): [
+        ("np.flatnonzero(folds != fold)", "np.arange(n_rows)"),
     ],
     ("probabilities", "sparsemargin/models/probabilities.py"): [
-        ("np.flatnonzero(trials >= n // 2)", "np.flatnonzero(trials >= 0)"),
         ("progress.steps[recent] ** progress.weight_root", "progress.steps[recent]"),
         ("least = f1.max(axis=0) / 2", "least = f1.max(axis=0)"),
         ("alone = np.hstack([1 - alone, alone])", "alone = np.hstack([alone, 1 - alone])"),
@@ -310,8 +314,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)",
          "return not self.errs_much(n_rows)"),
         ("best = running[int(np.argmax(leads))]", "best = running[0]"),
-        ("trials = rows.n_rows if weights is None else np.flatnonzero(weights)",
-         "trials = rows.n_rows"),
+        ("numbers = np.flatnonzero(counted)", "numbers = np.flatnonzero(counted >= 0)"),
     ],
     ("texts", ENGINE + "text/lexicon.hpp"): [
         ("if (end == p) return NONE;", ""),

@@ -96,6 +96,8 @@ class AROW(FirstOrderLearner):
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
+    _steps_by_output = True
+
     # Of r. By the weight itself rare topics are found more often, and dense rows of the others
     # taken for rare ones.
     _weight_root = 2

@@ -161,6 +161,9 @@ class Learner(SharedParameters, Attributes):
         """What multiplies the steps of rows of that weight."""
         return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
 
+    # To so many rows at most, models are fitted that hold some of them out.
+    _most_rows_held_out: ClassVar[int] = 30_000
+
     @property
     def _keeps_outputs(self) -> bool:
         """Whether outputs are kept of rows just before they are learned, with these parameters."""
@@ -276,13 +279,13 @@ class Learner(SharedParameters, Attributes):
                 max_corrections=self.max_corrections, n_threads=self._n_threads(),
             )  # fmt: skip
             result = self._train(task, seed, int(self.verbose))
+            self._fitted.n_iter = result.n_iter
             self._note_outputs(task, result, seed, first if afresh else None)
         fitted = self._fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
-        fitted.n_iter = result.n_iter
         self._conclude(result)
         # Of an epoch that was cut short, some rows have not been checked.
         if not result.interrupted and result.n_iter >= 1:

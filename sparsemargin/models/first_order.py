@@ -180,16 +180,20 @@ class FirstOrderLearner(Learner):
     @property
     def _checks_on_the_way(self) -> bool:  # type: ignore[override]
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
-        return all_used and self._is_linear
+        return all_used and self._takes_repeats
 
     @property
     def _needs_exact_products(self) -> bool:  # type: ignore[override]
         # A kernel's norms, and with them the bound on the margin, are made of products.
         return not self._is_linear and self._is_certified()
 
+    # Whether the length of a step depends on the output for the row. An output is rounded in
+    # another way where repeated columns are not added up before.
+    _steps_by_output: ClassVar[bool] = False
+
     @property
     def _takes_repeats(self) -> bool:  # type: ignore[override]
-        return self._is_linear
+        return self._is_linear and not self._steps_by_output
 
     def _begin(self, task: Task) -> StoppingRule:
         provable = self._recall_rows(

@@ -124,6 +124,11 @@ class MatrixLearner(Learner):
         return self.solver == "dual" or not self._is_linear
 
     @property
+    def _most_rows_held_out(self) -> int:  # type: ignore[override]
+        # Where every mistake changes the matrix, the time grows at least with their square.
+        return super()._most_rows_held_out if self.max_updates is not None else 2000
+
+    @property
     def _keeps_outputs(self) -> bool:
         return super()._keeps_outputs and not self._is_dual
 

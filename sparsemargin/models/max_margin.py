@@ -85,6 +85,8 @@ class MaxMargin(MarginSeeker):
     max_support: int | None = field(default=None, init=False)
     when_full: Literal["error"] = field(default="error", init=False)
 
+    _steps_by_output = True
+
     def _stream_faults(self, grows: bool) -> Iterator[str]:
         yield (
             "'maxmargin' keeps a number for every row, and a stream is learned in memory that "

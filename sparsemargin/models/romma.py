@@ -64,5 +64,7 @@ class ROMMA(EuclideanMarginSeeker):
         "fit seldom reaches exactly: pass `tol`.",
     )
 
+    _steps_by_output = True
+
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.romma(bool(self.aggressive))

@@ -5,17 +5,20 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 from depth import pairwise
 from problems.lives import LIMITS, assert_alike, classifier, lowered, rows
 from problems.shards import write
 from sparsemargin import fit_csr, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.rows.parts import summed
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
 from sparsemargin.io import sources
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
+from sparsemargin.models.rows import open_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -137,3 +140,14 @@ def test_one_shard_gives_the_model_of_one_machine(algo, n_classes):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert_alike(fit_distributed([(X, y)], algo=algo, **how), fit_csr(X, y, algo, **how), X)
+
+
+@pytest.mark.parametrize("algo", ["arow", "romma", "maxmargin"])
+@of_classes
+def test_repeated_columns_are_added_up_before_a_step_that_depends_on_the_output(algo, n_classes):
+    X, y = rows(60, 20, n_classes, 7)
+    added = summed(open_rows(X))
+    apart = csr_matrix(tuple(added.arrays), shape=X.shape)
+    assert apart.nnz < X.nnz
+    how = {"random_state": 0, "max_iter": 3}
+    assert_alike(fit_csr(X, y, algo, **how), fit_csr(apart, y, algo, **how), apart)

@@ -1,12 +1,15 @@
 """Outputs for rows that are held out of models like the one that is fitted, and their state."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
-from sparsemargin import AROWClassifier, SecondOrderPerceptron
+from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.models import base
+from sparsemargin.models import base, held_out
 from sparsemargin.models.probabilities import Window
 
 
@@ -57,3 +60,81 @@ def test_fits_of_several_epochs_do_not_depend_on_what_is_held_out(text, monkeypa
         plain = make().fit(X, y)
         np.testing.assert_array_equal(model.coef_, plain.coef_)
         assert not hasattr(plain, "predict_proba")
+
+
+@pytest.fixture
+def likes(monkeypatch):
+    """The calls that fit a model to a part of the rows, with the models that they return."""
+    fitted, original = [], held_out._like
+
+    def recorded(*args):
+        like = original(*args)
+        fitted.append((args, like))
+        return like
+
+    monkeypatch.setattr(held_out, "_like", recorded)
+    return fitted
+
+
+def test_no_model_has_learned_the_rows_whose_outputs_it_gives(text, monkeypatch):
+    folds, original = [], held_out._folds
+    monkeypatch.setattr(
+        held_out, "_folds", lambda *args: folds.extend(original(*args)) or iter(folds)
+    )
+    AROWClassifier(max_iter=2, random_state=0).fit(text[0][:600], text[1][:600])
+    assert len(folds) == 3
+    for left, rest in folds:
+        assert sorted([*left, *rest]) == list(range(600))
+
+
+def test_models_that_hold_rows_out_have_the_columns_of_their_rows_alone(text, likes):
+    X = text[0][:60]
+    n_used, wide = len(np.unique(X.indices)), sp.csr_matrix(X)
+    wide.resize(60, 10**6)
+    AROWClassifier(max_iter=2, random_state=0).fit(wide, text[1][:60])
+    assert len(likes) == 3
+    assert all(like._space.n_features <= n_used + 2 for _, like in likes)
+
+
+def test_a_power_that_depends_on_the_number_of_features_stays_the_same(text, likes):
+    X = sp.csr_matrix(text[0][:60])
+    X.resize(60, 10**6)
+    PNormPerceptron(p="log", max_iter=2, random_state=0).fit(X, text[1][:60])
+    assert {like.p for _, like in likes} == {2 * np.log(10**6)}
+
+
+def test_models_that_hold_rows_out_make_no_more_epochs_than_the_model(text, likes):
+    how = {"max_iter": None, "random_state": 0}
+    model = PNormPerceptron(**how).fit(text[0], text[1])
+    assert likes
+    assert all(like.max_iter <= model.n_iter_ for _, like in likes)
+
+
+def test_matrices_of_any_size_are_made_of_few_rows_held_out(likes):
+    X, y = make_zipf_text(3000, 300, n_classes=2, random_state=0)
+    for max_updates, n_rows in (None, 2000), (10, 3000):
+        likes.clear()
+        SecondOrderPerceptron(max_updates=max_updates, max_iter=2, random_state=0).fit(X, y)
+        assert 0 < max(len(args[2].codes) for args, _ in likes) <= n_rows * 2 // 3 + 1
+
+
+def test_models_that_hold_rows_out_are_silent(text, monkeypatch):
+    begin = AROWClassifier._begin
+    n_begun = []
+
+    def warns(learner, task):
+        n_begun.append(task)
+        warnings.warn("a fit begins", UserWarning, stacklevel=1)
+        return begin(learner, task)
+
+    monkeypatch.setattr(AROWClassifier, "_begin", warns)
+    with pytest.warns(UserWarning, match="a fit begins") as told:
+        AROWClassifier(max_iter=2, random_state=0).fit(text[0][:600], text[1][:600])
+    assert (len(n_begun), len(told)) == (4, 1)
+
+
+def test_outputs_held_out_take_no_more_places_than_they_need():
+    kept = ProgressiveOutputs(1, 16, 1)
+    for n, n_places in (6, 16), (16, 16), (17, 32):
+        whole = kept.held_out(np.zeros((n, 1)), np.zeros((n, 1), np.uint8), np.ones(n))
+        assert (len(whole.steps), whole.n_trials) == (n_places, n)

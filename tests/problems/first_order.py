@@ -24,6 +24,7 @@ from references.first_order import (
 )
 from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import epochs as fitting
+from sparsemargin.models import base
 
 
 def examples(n):
@@ -416,7 +417,7 @@ def assert_margins(margin, bound, runs):
 @contextmanager
 def by_dot_products():
     """Run all epochs but the first with the matrix of dot products; yield a list of these
-    epochs."""
+    epochs. No models are fitted that hold rows out, as their epochs would be in the list."""
     passes = []
 
     class Recorded(linear_loop.GramLoop):
@@ -429,5 +430,9 @@ def by_dot_products():
             passes.append(result[1])
             return result
 
-    with patch.object(linear_loop, "GramLoop", Recorded), patch.object(fitting, "PATIENCE", 0):
+    with (
+        patch.object(linear_loop, "GramLoop", Recorded),
+        patch.object(fitting, "PATIENCE", 0),
+        patch.object(base, "held_out_outputs", lambda *_: None),
+    ):
         yield passes

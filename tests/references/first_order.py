@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from references.weights import class_factors, step_factors
+from references.weights import class_factors, counted_weights, step_factors
 
 
 @singledispatch
@@ -545,11 +545,11 @@ def run_machines(
 
     Weights have the form that users pass. As in scikit-learn's linear classifiers, with two classes
     each class has its weight; with more, a machine gives its class that weight, and the rest weight
-    1.
+    1. Rows of a class of weight 0 are left out.
     """
     classes = np.unique(labels)
     weights = class_factors(class_weight, labels)
-    given = np.ones(len(labels)) if sample_weight is None else sample_weight
+    given = counted_weights(sample_weight, class_weight, labels)
     given = step_factors(given, first_call=first_call)
     runs = []
     for c, weight in list(zip(classes, weights, strict=True))[len(classes) == 2 :]:

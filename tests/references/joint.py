@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from references.first_order import Run, augment, corrects, gap, p_norm, resolve_p
-from references.weights import class_factors, step_factors
+from references.weights import class_factors, counted_weights, step_factors
 
 
 @dataclass
@@ -69,7 +69,7 @@ def run_joint(
     """
     classes, codes = np.unique(labels, return_inverse=True)
     rows = augment(X, rho=rho, dtype=dtype)
-    of_rows = step_factors(np.ones(len(rows)) if sample_weight is None else sample_weight)
+    of_rows = step_factors(counted_weights(sample_weight, class_weight, labels))
     trials, weight = np.flatnonzero(of_rows), of_rows * class_factors(class_weight, labels)[codes]
     p = resolve_p(p, X.shape[1])
     first = np.zeros((1, len(classes) * rows.shape[1]), dtype)

@@ -86,8 +86,10 @@ class ProgressiveOutputs:
     def held_out(
         self, outputs: np.ndarray, positive: np.ndarray, steps: np.ndarray
     ) -> ProgressiveOutputs:
-        """Return outputs of rows that were held out, for these to be replaced by."""
-        n_places = count_places(self.n_labels, averaged=False)
+        """Return outputs of rows that were held out, for these to be replaced by, in as many places
+        as these have, or more where they need them."""
+        needed = 1 << max(0, len(outputs) - 1).bit_length()
+        n_places = min(max(len(self.steps), needed), count_places(self.n_labels, averaged=False))
         whole = ProgressiveOutputs(self.n_labels, n_places, self.weight_root)
         n = whole.n_trials = whole.n_held_out = min(len(outputs), n_places)
         for name, values in ("outputs", outputs), ("positive", positive), ("steps", steps):
