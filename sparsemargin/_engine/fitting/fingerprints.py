@@ -70,11 +70,16 @@ class Fingerprints:
 
     def _add(self, hashes: np.ndarray, counts: np.ndarray) -> None:
         hashes, counts = np.append(self.hashes, hashes), np.append(self.counts, counts)
-        if len(hashes) > _SORTED:
-            self.largest = np.partition(hashes, _SORTED)[_SORTED]
-        some = hashes <= self.largest
-        self.hashes, places = np.unique(hashes[some], return_inverse=True)
-        self.counts = np.bincount(places, counts[some]).astype(np.int64)
+        for n_sorted in 2 * _MOST, _SORTED:
+            # Rows that are equal have one hash, so the fewest may hold too few different ones.
+            largest = self.largest
+            if len(hashes) > n_sorted:
+                largest = np.partition(hashes, n_sorted)[n_sorted]
+            some = hashes <= largest
+            self.hashes, places = np.unique(hashes[some], return_inverse=True)
+            if len(self.hashes) > _MOST or len(hashes) <= n_sorted:
+                break
+        self.largest, self.counts = largest, np.bincount(places, counts[some]).astype(np.int64)
         if len(self.hashes) > _MOST:
             self.largest = self.hashes[_MOST - 1]
             self.hashes, self.counts = self.hashes[:_MOST], self.counts[:_MOST]
