@@ -149,9 +149,7 @@ def test_missing_labels_within_lists_are_refused_and_the_remedy_works():
 
     for gap in None, math.nan, pandas.NA:
         y = [["sea", gap], ["land"]] * (N_ROWS // 2)
-        with pytest.raises(
-            ValueError, match=r"y\[0\]\[1\] is .*Leave it out of its list"
-        ):
+        with pytest.raises(ValueError, match=r"y\[0\]\[1\] is .*Leave it out of its list"):
             fit_text(TEXTS, y)
         kept = [[label for label in row if pandas.notna(label)] for row in y]
         assert fit_text(TEXTS, kept, random_state=0).classes_.tolist() == ["land", "sea"]
