@@ -183,6 +183,8 @@ def check_form(block: LabelledRows, corpus: RowSource) -> None:
 class _NoTable(LabelTable):
     """For labels that nobody asks for, of which every row may have another."""
 
+    takes_labels = False
+
     def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
         return labels
 

@@ -160,6 +160,9 @@ class LabelTable:
     form have numbers, other files of texts have words, which may look like numbers.
     """
 
+    #: Whether the labels of rows are looked up, as for training and evaluation.
+    takes_labels = True
+
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
         self.texts: list[str] = []
         self.numbers: list[float] = []

@@ -198,6 +198,7 @@ def test_lines_of_svmlight_text_without_a_row_are_told():
     told = run("predict", "a.model", "a.svm")
     assert len(told.stdout.splitlines()) == 2
     assert "a.svm: 2 lines are blank or hold only a comment" in told.stderr
+    assert run("evaluate", "a.model", "a.svm").stderr == ""
 
 
 # ------------------------------------------------------------------------------- layouts of a .tsv
