@@ -305,7 +305,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("probabilities", "sparsemargin/models/probabilities.py"): [
         ("progress.steps[recent] ** progress.weight_root", "progress.steps[recent]"),
         ("least = f1.max(axis=0) / 2", "least = f1.max(axis=0)"),
-        ("alone = np.hstack([1 - alone, alone])", "alone = np.hstack([alone, 1 - alone])"),
+        ("np.hstack([1 - alone, alone])", "np.hstack([alone, 1 - alone])"),
     ],
     ("probabilities", "sparsemargin/models/outputs.py"): [
         ("known[allowed[-1]]", "known[allowed[0]]"),

@@ -76,7 +76,7 @@ class DocumentForm:
         Where labels are not read, whether lines of a .tsv have some. None: each block of lines
         shows it, by the `classes` that a line may begin with.
     classes : frozenset of str, default=None
-        The classes of the model that predicts.
+        The classes of the model that predicts, as `word_of` writes them.
     """
 
     form: TextForm | None = None

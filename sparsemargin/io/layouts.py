@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from sparsemargin._shown import quoted
 from sparsemargin.io.forms import DocumentForm
-from sparsemargin.models.labels import many_classes
+from sparsemargin.models.labels import many_classes, word_of
 
 _DELIMITERS = ",;\t|"
 
@@ -78,7 +78,7 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
         return None
     record = _first_record(text[:_LONGEST_NAMES])
     names = _names(record, "\t")
-    is_label = not how.labelled and names[0] in (how.classes or ())
+    is_label = not how.labelled and word_of(names[0]) in (how.classes or ())
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
     lower = {name.lower() for name in names}
@@ -102,12 +102,12 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
 
 def notes_on_labels(labels: Sequence[str]) -> list[str]:
     """What looks wrong with the labels of the first rows, one for each row."""
-    notes, counts = list[str](), Counter(labels)
+    notes, counts = list[str](), Counter(map(word_of, labels))
     n_rows, n_once = len(labels), sum(n == 1 for n in counts.values())
     found = many_classes(len(counts), n_rows)
     if found is not None:
         notes.append(f"the first rows have {found} Are the columns swapped?")
-    elif n_rows >= _LEAST_ROWS and labels and counts[labels[0]] == 1 == n_once:
+    elif n_rows >= _LEAST_ROWS and labels and counts[word_of(labels[0])] == 1 == n_once:
         notes.append(
             f"the label {quoted(labels[0])} of the first row is the only one that occurs once. If "
             "the line holds the names of the columns, pass them as label=COLUMN and text=COLUMN."

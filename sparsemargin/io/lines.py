@@ -23,7 +23,7 @@ from sparsemargin.models.label_values import (
     quoted_value,
     spaced_label,
 )
-from sparsemargin.models.labels import number_of
+from sparsemargin.models.labels import number_of, word_of
 from sparsemargin.text.analysis import Parts
 
 #: What labels begin with in fastText's form.
@@ -232,7 +232,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
             labels = how.labels_of(label)
         except NotALabelError:
             return False
-        return classes.issuperset(labels) and (bool(labels) or how.multilabel)
+        return classes.issuperset(map(word_of, labels)) and (bool(labels) or how.multilabel)
 
     known = np.zeros(len(lines), bool)
     rows = np.flatnonzero(has_tab)

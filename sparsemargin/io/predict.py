@@ -18,7 +18,7 @@ from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
-from sparsemargin.models.labels import Choice, LabelTable, label_text
+from sparsemargin.models.labels import Choice, LabelTable, label_text, word_of
 from sparsemargin.models.outputs import (
     choice_of,
     codes_of,
@@ -79,7 +79,7 @@ def documents_of(
     """Files of texts, whose rows the steps of a pipeline before the learner make."""
 
     fitted = learner._fitted
-    classes = frozenset(map(label_text, learner.classes_.tolist()))
+    classes = frozenset(map(word_of, map(label_text, learner.classes_.tolist())))
 
     def opened(multilabel: bool) -> Corpus:
         many = multilabel if how.labelled else fitted.many
@@ -182,6 +182,8 @@ def check_form(block: LabelledRows, corpus: RowSource) -> None:
 
 class _NoTable(LabelTable):
     """For labels that nobody asks for, of which every row may have another."""
+
+    takes_labels = False
 
     def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
         return labels

@@ -246,7 +246,7 @@ class Corpus(RowSource):
                 yield from finish()
         finally:
             pool.shutdown(cancel_futures=True)
-        if n_passed_over and self.purpose == "predicting":
+        if n_passed_over and self.purpose == "predicting" and not table.takes_labels:
             warn_user(
                 f"{self.names}: {n_passed_over:,} lines are blank or hold only a comment. They are "
                 "not rows and have no prediction: the lines of the output are those of the rows."

@@ -111,7 +111,9 @@ def plain_label(value: Any) -> str | bool | int | float:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     if isinstance(value, _DATES) or type(value).__name__ in ("Period", "Interval"):
-        raise NotALabelError("is a date or a time. Make text of the labels: str(label)")
+        raise NotALabelError(
+            "is a date, a time or an interval. Make text of the labels: str(label)"
+        )
     if isinstance(value, Integral):
         return int(value)
     if isinstance(value, float | np.floating):
@@ -154,19 +156,24 @@ def unwrapped(y: Any) -> Any:
     """Labels of memory as a list, a tuple or a plain array; sparse matrices, tables and all else
     that `numpy.asarray` reads without a loss stay as they are.
 
-    Columns of pandas, polars and pyarrow may be nullable, and masked arrays may be masked: their
-    missing labels become None or pandas.NA, which NumPy's own types can't hold.
+    Columns of pandas, polars and pyarrow may be nullable: their missing labels become None or
+    pandas.NA, which NumPy's own types can't hold. A ValueError names the first label of a masked
+    array that is masked.
     """
     if isinstance(y, np.ma.MaskedArray):
-        values = np.asarray(y.data).astype(object)
-        values[np.ma.getmaskarray(y)] = None
-        return values
-    if hasattr(y, "to_pylist"):  # pyarrow
+        for row in np.argwhere(np.ma.getmaskarray(y))[:1].tolist():
+            raise ValueError(
+                f"y{row} is masked: this row has no label. Leave masked rows out of X and y: "
+                "keep = ~numpy.ma.getmaskarray(y), then numpy.asarray(X)[keep] (X[keep] if X is "
+                "sparse) and y[keep]."
+            )
+        return np.asarray(y.data)
+    if hasattr(y, "to_pylist") and not hasattr(y, "schema"):  # an array of pyarrow, not a table
         return y.to_pylist()
     dtype = getattr(y, "dtype", None)
     if dtype is None or isinstance(dtype, np.dtype) or getattr(y, "ndim", 1) != 1:
         return y
-    for name in ("to_list", "tolist"):
+    for name in ("tolist", "to_list"):
         if hasattr(y, name):
             return getattr(y, name)()
     return np.asarray(y, dtype=object)

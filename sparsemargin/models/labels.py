@@ -160,6 +160,9 @@ class LabelTable:
     form have numbers, other files of texts have words, which may look like numbers.
     """
 
+    #: Whether the labels of rows are looked up, as for training and evaluation.
+    takes_labels = True
+
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
         self.texts: list[str] = []
         self.numbers: list[float] = []
@@ -444,8 +447,14 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
         row = int(np.searchsorted(starts, at, side="right")) - 1
         return f"y[{row}][{at - starts[row]}]"
 
-    labels = label_array(list(chain.from_iterable(y)), place)
-    return MultilabelTargets("lists", (len(y),), Positives(starts, labels))
+    labels = list(chain.from_iterable(y))
+    if not set(map(type, labels)) <= {str, bool, int}:
+        for at in (at for at, label in enumerate(labels) if is_missing(label)):
+            raise ValueError(
+                f"{place(at)} is {labels[at]}, which is no label. Leave it out of its list: "
+                "y = [[label for label in row if pandas.notna(label)] for row in y]."
+            )
+    return MultilabelTargets("lists", (len(y),), Positives(starts, label_array(labels, place)))
 
 
 def may_have_several(y: Any) -> bool:

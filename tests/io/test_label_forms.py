@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.exceptions import DataConversionWarning
 
 from problems.command_line import run
 from problems.label_forms import (
@@ -132,6 +133,40 @@ def test_a_missing_label_is_told_as_such_and_the_remedy_works(kind, missing, tmp
     for name, got in in_files(values, tmp_path):
         if name.endswith((".csv", ".jsonl", ".parquet")) and kind != "times":
             assert got == MISSING, name
+
+
+def test_masked_labels_are_refused_and_the_remedy_works():
+    y = np.ma.array(["sea", "land"] * (N_ROWS // 2), mask=np.arange(N_ROWS) == 3)
+    with pytest.raises(ValueError, match=r"y\[3\] is masked.*keep = ~numpy.ma.getmaskarray\(y\)"):
+        fit_text(TEXTS, y)
+    keep = ~np.ma.getmaskarray(y)
+    model = fit_text(np.asarray(TEXTS)[keep].tolist(), y[keep], random_state=0)
+    assert model.classes_.tolist() == ["land", "sea"]
+
+
+def test_missing_labels_within_lists_are_refused_and_the_remedy_works():
+    import pandas
+
+    for gap in None, math.nan, pandas.NA:
+        y = [["sea", gap], ["land"]] * (N_ROWS // 2)
+        with pytest.raises(ValueError, match=r"y\[0\]\[1\] is .*Leave it out of its list"):
+            fit_text(TEXTS, y)
+        kept = [[label for label in row if pandas.notna(label)] for row in y]
+        assert fit_text(TEXTS, kept, random_state=0).classes_.tolist() == ["land", "sea"]
+
+
+def test_categorical_labels_and_tables_of_one_column_are_read_without_a_deprecation():
+    import pandas
+    import pyarrow
+
+    values = ["sea", "land"] * (N_ROWS // 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = fit_text(TEXTS, pandas.Categorical(values), random_state=0)
+    assert model.classes_.tolist() == ["land", "sea"]
+    with pytest.warns(DataConversionWarning, match="column-vector"):
+        model = fit_text(TEXTS, pyarrow.table({"label": values}), random_state=0)
+    assert model.classes_.tolist() == ["land", "sea"]
 
 
 @pytest.mark.parametrize("kind", ["truths", "whole floats", "integers", "words", "figures"])
@@ -279,5 +314,5 @@ def test_columns_of_one_name_in_tables_of_memory_are_labels(tmp_path):
         assert model.classes_.tolist() == classes
         assert model.classes_.dtype.isnative
     masked = np.ma.masked_array(whole, mask=np.arange(24) == 5)
-    with pytest.raises(ValueError, match=r"y\[5\] is None: this row has no label"):
+    with pytest.raises(ValueError, match=r"y\[5\] is masked: this row has no label"):
         fit_text(TEXTS, masked)

@@ -119,6 +119,21 @@ def test_predict_reads_the_text_that_evaluate_reads(model):
         assert np.mean([a == b for a, b in zip(labels, LABELS, strict=True)]) == accuracy
 
 
+@pytest.mark.parametrize(
+    ("learned", "asked"), [(("1", "0"), ("1.0", "+0")), (("True", "False"), ("true", "FALSE"))]
+)
+def test_predict_recognises_other_spellings_of_the_classes(learned, asked):
+    for name, labels in ("a.tsv", learned), ("b.tsv", asked):
+        lines(name, [(labels[label == "land"], text) for label, text in ROWS])
+    run("train", "a.tsv", "-o", "m.model", "-q", "--hash-bits", "12")
+    for name in "a.tsv", "b.tsv":
+        told = run("predict", "m.model", name, "--scores")
+        assert told.stderr == ""
+        scores = [float(line.split("\t")[1]) for line in told.stdout.splitlines()[1:]]
+        expected = load_model("m.model").decision_function([text for _, text in ROWS])
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+
+
 def test_lines_without_labels_are_texts_and_a_doubt_is_told(model):
     texts = ["waves and salt\tseen", "hills\tof forest", "salt\t"]
     Path("new.tsv").write_text("".join(text + "\n" for text in texts))
@@ -183,6 +198,7 @@ def test_lines_of_svmlight_text_without_a_row_are_told():
     told = run("predict", "a.model", "a.svm")
     assert len(told.stdout.splitlines()) == 2
     assert "a.svm: 2 lines are blank or hold only a comment" in told.stderr
+    assert run("evaluate", "a.model", "a.svm").stderr == ""
 
 
 # ------------------------------------------------------------------------------- layouts of a .tsv

@@ -325,7 +325,7 @@ def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
     ([1, [2, 3], []] * 40, r"y\[0\] = 1 is no list of labels, as other rows are"),
     ([[[1]], [[2]], [[1]]] * 40, r"y\[0\]\[0\] = \[1\] is a list, neither a number nor text"),
     ([["a"], [1], []] * 40, r"y mixes types: y\[0\]\[0\] is of type str, y\[1\]\[0\] is of"),
-    ([[], [None], []] * 40, r"y\[1\]\[0\] is None: this row has no label"),
+    ([[], [None], []] * 40, r"y\[1\]\[0\] is None, which is no label"),
     ([["a"], ["b"]], "inconsistent numbers of samples"),
 ])  # fmt: skip
 def test_what_is_neither_an_indicator_nor_lists(y, words):
