@@ -1,6 +1,7 @@
 """Labels of cells that stand in tables of barcodes."""
 
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -103,7 +104,7 @@ def test_cells_without_a_label_are_left_out(path, obs):
 
 
 @pytest.mark.parametrize(("label", "words"), [
-    (dict.fromkeys(BARCODES, [1]), "label has a list for a cell"),
+    ({key: [1] for key in BARCODES}, "label has a list for a cell"),
     (dict(zip(BARCODES, [1, "z"] * 150, strict=True)), "texts and numbers"),
     (["A"] * 300, "got list"),
     (np.array(["A"] * 300), "pandas.Series(labels, index=adata.obs_names)"),
@@ -160,8 +161,22 @@ def test_small_and_large_tables_need_no_warning(path, obs):
 def test_infinite_labels_are_refused(path):
     table = dict.fromkeys(BARCODES, 1.0)
     table[BARCODES[0]] = np.inf
-    with pytest.raises(ValueError, match="inf is infinite. Give the class a finite number"):
+    with pytest.raises(ValueError, match="inf is infinite"):
         fit_anndata(path, table)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_tables_of_labels_are_kept_and_make_caches_private(path, obs, tmp_path):
+    table, cache = tmp_path / "obs.csv", tmp_path / "cache"
+    obs.to_csv(table)
+    before = table.read_bytes()
+    for option in "cache", "checkpoint":
+        with pytest.raises(ValueError, match="obs.csv are one file"):
+            fit_anndata(path, f"{table}:cell_type", max_iter=1, **{option: table})
+        assert table.read_bytes() == before
+    table.chmod(0o600)
+    fit_anndata(path, f"{table}:cell_type", max_iter=2, cache=cache)
+    assert cache.stat().st_mode & 0o777 == 0o600
 
 
 NO_LABELS = {
