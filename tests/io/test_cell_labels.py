@@ -171,7 +171,7 @@ def test_tables_of_labels_are_kept_and_make_caches_private(path, obs, tmp_path):
     obs.to_csv(table)
     before = table.read_bytes()
     for option in "cache", "checkpoint":
-        with pytest.raises(ValueError, match="obs.csv are one file"):
+        with pytest.raises(ValueError, match=r"obs\.csv are one file"):
             fit_anndata(path, f"{table}:cell_type", max_iter=1, **{option: table})
         assert table.read_bytes() == before
     table.chmod(0o600)
