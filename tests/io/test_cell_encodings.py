@@ -248,3 +248,10 @@ def test_features_of_one_type_are_all_learned():
     for kinds in ["Gene Expression"] * 80, ["Antibody Capture"] * 80, ["gene"] * 79 + ["x"]:
         adata.var["feature_types"] = kinds
         assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 80
+
+
+def test_names_of_types_of_features_may_be_spelled_otherwise():
+    adata = adata_of(*counts_of())
+    adata.var["feature_types"] = ["gene_expression"] * 79 + ["Antibody Capture"]
+    with pytest.warns(UserWarning, match="1 of 80 features are left out"):
+        assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 79
