@@ -193,7 +193,7 @@ def command(
         vectorizer = _vectorizer(settings, how, init)
     else:
         vectorizer = _normalizer(settings, cells.values, normalizing, is_told=is_told)
-        if init is None:
+        if init is None and cells.values is not None:
             cells = replace(cells, values="auto")
     # Without sources workers read the files, and make the caches.
     cache = (settings["cache"] or None) if sources else None

@@ -277,4 +277,7 @@ def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     form, step = settings("layer", "var", "match"), settings("normalize", "target_sum")
     wanted = params.pop("genes", None)
     seed = mixing_seed(params)
-    return CellRows(label, CellForm(**form), CellNormalizer(**step), wanted, seed)
+    normalizer = CellNormalizer(**step)
+    # The scale of the first shard is not compared with those of others where none is to change.
+    values: Any = "auto" if normalizer.normalize is not None else None
+    return CellRows(label, CellForm(**form, values=values), normalizer, wanted, seed)

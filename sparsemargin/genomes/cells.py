@@ -383,10 +383,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             advice = sample.advice.layer if can_take_counts else ""
             if can_take_counts and found.form == "other":
                 advice += sample.advice.counts
-            raise ValueError(
-                f"{sample.name} has {found}, which can't be converted to what the model was "
-                f"trained on: {own}.{advice}{sample.advice.none}"
-            )
+            unlike = f"{found}, which can't be converted to what the model was trained on: {own}"
+            if str(found) == str(own):
+                unlike = f"{found}, as the training cells, but their totals are far from those"
+            raise ValueError(f"{sample.name} has {unlike}.{advice}{sample.advice.none}")
         if not as_they_are and found.form != "counts":
             warn_user(f"{sample.name} has {found}. They are converted to {own}.")
         elif way is CHECKED and isnan(found.total) and not isnan(own.total):

@@ -114,5 +114,6 @@ def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
 def genes_among(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
     """Which features are genes, by a column of types of features; None: all of them are, as there
     are no genes beside features of other types."""
-    is_gene = np.array([*(each == GENE for each in kinds.tolist()), False])[codes]
+    names = (str(each).replace("_", " ").casefold() for each in kinds.tolist())
+    is_gene = np.array([*(name == GENE.casefold() for name in names), False])[codes]
     return is_gene if is_gene.any() and not is_gene.all() else None

@@ -12,6 +12,12 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.cell_files import Cells
 from sparsemargin.io.label_tables import table_of
+from sparsemargin.models.label_values import (
+    LARGEST_EXACT,
+    NotALabelError,
+    plain_label,
+    quoted_value,
+)
 from sparsemargin.models.labels import LabelTable, label_text
 
 # Shares of the barcodes, of the cells or of the table, whichever are fewer, that match: below the
@@ -40,24 +46,50 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
     Raises
     ------
     ValueError
-        If there is no such column or table, a value of a column is missing, or hardly any cell is
-        in the table.
+        If there is no such column or table, a value of a column is missing or no label, or hardly
+        any cell is in the table.
     """
-    found = _found(cells, label)
-    numeric = all(values.dtype.kind in "iuf" for _, values in found)
-    texts = [list(map(label_text, values.tolist())) for _, values in found]
-    numbers = [np.bincount(codes[codes >= 0], minlength=len(of)) for (codes, _), of in
-               zip(found, texts, strict=True)]  # fmt: skip
-    present = {text for of, n in zip(texts, numbers, strict=True)
-               for text, count in zip(of, n.tolist(), strict=True) if count}  # fmt: skip
-    names = sorted(present, key=float if numeric else None)
+    found = [
+        _plain_labels(each.name, *codes_and_values)
+        for each, codes_and_values in zip(cells, _found(cells, label), strict=True)
+    ]
+    numeric = all(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for _, values in found for value in values
+    )  # fmt: skip
+    texts = [list(map(label_text, values)) for _, values in found]
+    names = sorted({text for each in texts for text in each}, key=float if numeric else None)
     classes = np.array(names, dtype=np.float64 if numeric else np.str_)
-    if numeric and not np.isfinite(classes).all():
-        raise ValueError("label is infinite for some cells. Give them a number, or text as labels.")
     LabelTable.of_classes(classes)  # refuses those that are one number
     code = {text: i for i, text in enumerate(names)}
-    places = [np.array([*(code.get(text, -1) for text in of), -1], np.int32) for of in texts]
+    places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
+
+
+def _plain_labels(
+    name: str, codes: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, list[str | bool | int | float]]:
+    """The codes, and the values that occur, as `plain_label` returns them, to which these refer."""
+    occurs = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    labels = list[str | bool | int | float]()
+    for value in values[occurs]:
+        try:
+            labels.append(plain_label(value))
+        except NotALabelError as error:
+            raise ValueError(
+                f"{name}: label has a {type(value).__name__} for a cell: {quoted_value(value)} "
+                f"{error}."
+            ) from None
+        if isinstance(labels[-1], int) and abs(labels[-1]) > LARGEST_EXACT:
+            raise ValueError(
+                f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
+                "text of the labels: str(label)."
+            )
+    if len({isinstance(each, str) for each in labels}) > 1:
+        raise ValueError(
+            f"{name}: label has texts and numbers. Give labels of one type: str(label)."
+        )
+    return np.append(np.where(occurs, np.cumsum(occurs) - 1, -1), -1)[codes], labels
 
 
 def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -68,15 +100,15 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
     if table is None:
         raise _unknown(cells, label)
     names = [each.names() for each in cells]
-    values = _values_of(table)
-    code = {value: i for i, value in enumerate(values.tolist())}
-    of_name = {name: code[each] for name, each in table.items()}
-    codes = [np.array([of_name.get(name, -1) for name in each], np.int32) for each in names]
+    code = {name: i for i, name in enumerate(table)}
+    codes = [np.array([code.get(name, -1) for name in each], np.int32) for each in names]
     for each, of_file, known in zip(cells, names, codes, strict=True):
-        _check_matches(each.name, of_file, of_name, int((known >= 0).sum()), len(cells) == 1)
+        _check_matches(each.name, of_file, table, int((known >= 0).sum()), len(cells) == 1)
     if len(cells) > 1:
         n_known = sum(int((each >= 0).sum()) for each in codes)
-        _check_matches("The files", np.concatenate(names), of_name, n_known, True)
+        _check_matches("The files", np.concatenate(names), table, n_known, True)
+    values = np.empty(len(table), object)
+    values[:] = list(table.values())
     return [(each, values) for each in codes]
 
 
@@ -90,19 +122,6 @@ def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
             f"out: adata[adata.obs[{label!r}].notna()]."
         )
     return codes, values
-
-
-def _values_of(table: dict[str, Any]) -> np.ndarray:
-    """The labels of a table, each once, sorted; as numbers where all of them are."""
-    for each in table.values():
-        if not isinstance(each, str | int | float | np.number | np.bool_):
-            raise ValueError(
-                f"label has a {type(each).__name__} for a cell. Give each cell a text or a number."
-            )
-    values = set(table.values())
-    if len({isinstance(each, str) for each in values}) > 1:
-        raise ValueError("label has texts and numbers. Give labels of one type.")
-    return np.array(sorted(values))
 
 
 def _unknown(cells: list[Cells], label: Any) -> ValueError:

@@ -54,7 +54,7 @@ def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
         raw = file.read(room + 1)
     if len(raw) > room:
         raise ValueError(f"{table} unpacks to far more bytes than it has")
-    text = raw.decode("utf-8").removesuffix("\n")
+    text = raw.decode("utf-8-sig").removesuffix("\n")
     lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if raw]
     if not lines:
         raise ValueError(f"{table} names no {names[0]}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import zlib
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -28,6 +28,7 @@ from sparsemargin.genomes.scales import CHECKED
 from sparsemargin.io.cell_files import Cells, warn_of_left_out
 from sparsemargin.io.cell_labels import labels_of
 from sparsemargin.io.genes import CellForm, check_shared, columns_in, genes_of
+from sparsemargin.io.label_tables import named_table
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.reading import Reading, SettingsError
 from sparsemargin.io.rows import LabelledRows, RowSource
@@ -77,7 +78,7 @@ class CellCorpus(RowSource):
 
     `codes` are those of each file's labels among `classes`, -1 for cells that are left out; None:
     there are none. `seed` mixes the cells: spans of them come in random order, and the cells of
-    many in one; None: they come as they lie.
+    many in one; None: they come as they lie. `tables` are files that hold the labels.
     """
 
     cells: list[Cells]
@@ -87,6 +88,7 @@ class CellCorpus(RowSource):
     codes: list[np.ndarray] | None = None
     classes: np.ndarray = field(default_factory=lambda: np.zeros(0))
     seed: int | None = None
+    tables: Sequence[str] = ()
 
     form = "Each cell has a label and values of genes"
 
@@ -121,7 +123,8 @@ class CellCorpus(RowSource):
 
     @property
     def files(self) -> list[str]:
-        return [name for each in self.cells if each.source for name in each.source.files]
+        names = [name for each in self.cells if each.source for name in each.source.files]
+        return [*names, *self.tables]
 
     @property
     def size(self) -> int:
@@ -291,7 +294,10 @@ def _learn(
     codes, classes = labels_of(cells, label)
     batches = None if batch is None else _batches_of(cells, batch)
     seed = mixing_seed(options.params)
-    corpus = CellCorpus(cells, genes_of(cells, genes, form), how, form, codes, classes, seed)
+    tables = [found[0] for found in map(named_table, (label, batch)) if found is not None]
+    corpus = CellCorpus(
+        cells, genes_of(cells, genes, form), how, form, codes, classes, seed, tables
+    )  # fmt: skip
     if options.init_model is not None:
         corpus.check_genes()
     sources = [each.source for each in cells if each.source is not None]

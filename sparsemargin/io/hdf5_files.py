@@ -128,7 +128,8 @@ class Hdf5Array(Array):
         rows = [(start, stop), *((0, length) for length in self.shape[1:])]
         assert self.chunks is not None
         steps = [range(a // n * n, b, n) for (a, b), n in zip(rows, self.chunks, strict=True)]
-        values = np.empty((stop - start, *self.shape[1:]), self.dtype)
+        dtype = object if self.is_text else self.dtype
+        values = np.empty((stop - start, *self.shape[1:]), dtype)
         fill = partial(self._fill, values, rows)
         if len(steps) == 1:  # other threads read other parts meanwhile
             list(map(fill, product(*steps)))

@@ -225,6 +225,8 @@ def _restored_scale(state: Any) -> Any:
     form = instance(state, "form", str)
     require(form in get_args(Form), f"{form!r} is no form of values")
     total = optional(state, "total", real, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
+    has_total = form in ("linear", "log1p", "log2", "log10")
+    require(total is None or has_total, f"values of the form {form!r} have no total")
     return Scale(form, nan if total is None else total, flag(state, "raw"))
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
+
 from sparsemargin._engine.state import require
 from sparsemargin._shown import quoted
 
@@ -96,12 +98,15 @@ def check_learned(kind: str, step: Any) -> None:
         "idf_": getattr(step, "use_idf", False),
         "mean_": getattr(step, "with_mean", False),
         "scale_": getattr(step, "with_std", kind == "MaxAbsScaler"),
-        "deviations_": kind.endswith("CellNormalizer"),
+        **dict.fromkeys(("form_", "deviations_", "means_"), kind.endswith("CellNormalizer")),
     }
     for name, is_needed in needed.items():
         owner = getattr(step, "_tfidf", step)
         found = vars(owner).get(name)
         require(not is_needed or found is not None, f"{kind} has no {name}")
+    if kind.endswith("CellNormalizer"):
+        sound = np.isfinite(step.means_).all() and np.isfinite(step.deviations_).all()
+        require(sound and (step.deviations_ >= 0).all(), f"{kind} has wrong means or deviations")
 
 
 def check_order(kinds: Iterable[str]) -> None:

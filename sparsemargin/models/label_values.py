@@ -22,8 +22,8 @@ _LARGEST_IN_FULL = 1e16
 
 _BYTE_ORDER_MARK = "\ufeff"
 
-# Largest whole number up to which a double holds every one.
-_LARGEST_EXACT = 1 << 53
+#: Largest whole number up to which a double holds every one.
+LARGEST_EXACT = 1 << 53
 
 # Whole decimals and fractions beyond would take much memory as integers.
 _LARGEST_WHOLE = 10**80
@@ -213,7 +213,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
         _refuse_mixed(values, place)
     if types == {str}:
         return np.array(values, dtype=np.str_)
-    if int in types and max(map(abs, values), default=0) > _LARGEST_EXACT:
+    if int in types and max(map(abs, values), default=0) > LARGEST_EXACT:
         return _large_integers(values, place)
     return _checked_array(np.array(values), place)
 

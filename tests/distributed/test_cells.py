@@ -82,6 +82,20 @@ def test_workers_and_resumed_fits_give_the_same_model(paths, tmp_path):
         np.testing.assert_array_equal(annotate(model, paths[2]).confidence, told.confidence)
 
 
+def test_values_of_shards_stay_as_they_are_on_any_scale(adata, tmp_path):
+    X = adata.X.toarray()
+    scales = {"counts": X, "square roots": np.sqrt(X), "scaled": (X - X.mean(axis=0)) / 3}
+    paths = [str(tmp_path / f"{name}.h5ad") for name in scales]
+    for path, values in zip(paths, scales.values(), strict=True):
+        some = adata.copy()
+        some.X = values
+        some.write_h5ad(path)
+    how = {"normalize": None, "max_iter": 2}
+    model = fit_distributed([paths], **HOW | how)
+    assert_same(model[-1], fit_anndata(paths, "cell_type", random_state=0, **how)[-1])
+    fit_distributed(paths, **HOW | how)
+
+
 def test_a_dask_array_in_an_anndata_is_cut_at_its_blocks(adata):
     arrays = pytest.importorskip("dask.array")
     counts = adata.X

@@ -10,6 +10,7 @@ from scipy.sparse import csr_matrix, hstack
 from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata
 from sparsemargin.io.cells import CellForm, labels_of
+from sparsemargin.io.hdf5_files import open_hdf5
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
 
@@ -144,6 +145,25 @@ def test_other_columns_of_the_features_of_10x_do_not_matter(tmp_path, extra):
         fit_anndata(tmp_path / "cells.h5", table, max_iter=1)
 
 
+@pytest.mark.parametrize("packing", [{}, {"compression": "gzip"}, {"compression": "lzf"},
+                                     {"compression": "gzip", "shuffle": True},
+                                     {"fletcher32": True}], ids=str)  # fmt: skip
+@pytest.mark.parametrize("dtype", ["S9", h5py.string_dtype(), h5py.string_dtype("utf-8", 9)],
+                         ids=["bytes", "of any length", "utf-8"])  # fmt: skip
+def test_packed_names_are_text(tmp_path, dtype, packing):
+    if np.dtype(dtype).kind == "O" and "fletcher32" in packing:
+        pytest.skip("HDF5 has no checksums of texts of any length")
+    names = ["a", "bc", "d" * 9] * 100
+    with h5py.File(tmp_path / "names.h5", "w") as file:
+        values = np.array([name.encode() for name in names]).astype(dtype)
+        file.create_dataset("names", data=values, dtype=dtype, chunks=(7,), **packing)
+    root, close = open_hdf5("names.h5", str(tmp_path / "names.h5"), 1 << 20)
+    array = root.array("names", "T")
+    assert array.whole().tolist() == names
+    assert array[5:20].tolist() == names[5:20]
+    close()
+
+
 def test_files_can_be_read_after_an_error_that_is_kept(tmp_path):
     """As Jupyter keeps the last error, and h5py a lock while an iterator is not at its end."""
     adata = adata_of(*counts_of())
@@ -228,3 +248,10 @@ def test_features_of_one_type_are_all_learned():
     for kinds in ["Gene Expression"] * 80, ["Antibody Capture"] * 80, ["gene"] * 79 + ["x"]:
         adata.var["feature_types"] = kinds
         assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 80
+
+
+def test_names_of_types_of_features_may_be_spelled_otherwise():
+    adata = adata_of(*counts_of())
+    adata.var["feature_types"] = ["gene_expression"] * 79 + ["Antibody Capture"]
+    with pytest.warns(UserWarning, match="1 of 80 features are left out"):
+        assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 79

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import os
 
 import numpy as np
 import pytest
@@ -115,8 +116,8 @@ def test_cells_without_a_label_are_left_out(path, obs):
 
 
 @pytest.mark.parametrize(("label", "words"), [
-    ({"x": [1]}, "label has a list for a cell"),
-    ({"x": 1, "y": "z"}, "texts and numbers"),
+    ({key: [1] for key in BARCODES}, "label has a list for a cell"),
+    (dict(zip(BARCODES, [1, "z"] * 150, strict=True)), "texts and numbers"),
     (["A"] * 300, "got list"),
     (np.array(["A"] * 300), "pandas.Series(labels, index=adata.obs_names)"),
     (pd.DataFrame({"a": [1]}), "one column of a table"),
@@ -172,5 +173,49 @@ def test_small_and_large_tables_need_no_warning(path, obs):
 def test_infinite_labels_are_refused(path):
     table = dict.fromkeys(BARCODES, 1.0)
     table[BARCODES[0]] = np.inf
-    with pytest.raises(ValueError, match="label is infinite for some cells"):
+    with pytest.raises(ValueError, match="inf is infinite"):
         fit_anndata(path, table)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
+def test_tables_of_labels_are_kept_and_make_caches_private(path, obs, tmp_path):
+    table, cache = tmp_path / "obs.csv", tmp_path / "cache"
+    obs.to_csv(table)
+    before = table.read_bytes()
+    for option in "cache", "checkpoint":
+        with pytest.raises(ValueError, match=r"obs\.csv are one file"):
+            fit_anndata(path, f"{table}:cell_type", max_iter=1, **{option: table})
+        assert table.read_bytes() == before
+    table.chmod(0o600)
+    fit_anndata(path, f"{table}:cell_type", max_iter=2, cache=cache)
+    assert cache.stat().st_mode & 0o777 == 0o600
+
+
+NO_LABELS = {
+    "times": (pd.to_datetime(["2020-01-01", "2021-01-01"]), "is a date or a time"),
+    "periods": (pd.period_range("2020", periods=2, freq="Y"), "is a date or a time"),
+    "tuples": ([(1, 2), (1, 3)], "is a tuple, neither a number nor text"),
+    "complex numbers": ([1j, 2j], "neither a number nor text"),
+    "characters that NumPy cuts": (["A\0", "B\0"], "has a NUL character"),
+    "numbers and their texts": (np.array([1, "1"], dtype=object), "label has texts and numbers"),
+    "numbers that a double merges": ([2**53, 2**53 + 1], "label has 9007199254740993"),
+}
+
+
+@pytest.mark.parametrize("name", NO_LABELS)
+def test_what_is_no_label_is_refused_in_columns_and_tables(path, name):
+    values, words = NO_LABELS[name]
+    column = pd.Series(values).repeat(150).set_axis(BARCODES)
+    adata = adata_of(*counts_of(), column=column.array)
+    assert words in refused(adata, "column")
+    assert words in refused(path, column)
+    if "str(label)" in refused(path, column):
+        texts = list(map(str, column))
+        assert labels(path, pd.Series(texts, index=BARCODES)) == texts
+
+
+def test_bytes_are_labels_of_text(path):
+    column = pd.Series([b"A", b"B"] * 150, index=BARCODES)
+    adata = adata_of(*counts_of(), column=column.array)
+    expected = ["A", "B"] * 150
+    assert labels(adata, "column") == labels(path, column) == expected

@@ -21,6 +21,7 @@ from problems.command_line import run
 from problems.hostile import at, contents_of, rewritten
 from sparsemargin import ALMAClassifier, fit_text, load_model, save_model
 from sparsemargin import text as ours
+from sparsemargin.genomes import CellNormalizer
 
 TEXTS = ["free money now", "see you now", "money, money", "you see the süß plan"] * 3
 ROWS = np.random.RandomState(0).random_sample((12, 3))
@@ -254,6 +255,29 @@ def test_what_a_scaler_has_learned_is_there(path, step, missing):
 SLOW = [
     {"token_pattern": r"(?u)(?:a|a)*(?:a|a)*$b"}, {"ngram_range": {"tuple": [1, 10**9]}},
 ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "change", "words"), [
+    ("scale", None, "no form_"),
+    ("means_", None, "no means_"),
+    ("form", "counts", "of the form 'counts' have no total"),
+    ("means_", np.nan, "wrong means or deviations"),
+    ("deviations_", np.inf, "wrong means or deviations"),
+    ("deviations_", -1.0, "wrong means or deviations"),
+])  # fmt: skip
+def test_what_cells_are_compared_with_is_sound(path, name, change, words):
+    document, arrays = contents_of(piped(CellNormalizer(), X=np.arange(36).reshape(12, 3)))
+    learned = at(document, LEARNED)
+    if change is None:
+        del learned[name]
+    elif name == "form":
+        learned["scale"]["dict"]["form"] = change
+    else:
+        name = f"pipeline.steps.0.learned.{name}"
+        arrays[name] = np.full_like(arrays[name], change)
+    rewritten(path, document, arrays)
+    with pytest.raises(ValueError, match=words):
+        load_model(path)
 
 
 @pytest.mark.parametrize("change", SLOW, ids=str)

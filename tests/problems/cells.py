@@ -30,16 +30,19 @@ def adata_of(X, types, **obs):
 
 def write_10x(path, X, genes, barcodes):
     """Write a file like version 3 of cellranger."""
+    kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]
+    columns = {
+        "matrix/data": X.data.astype(np.int32), "matrix/indices": X.indices.astype(np.int64),
+        "matrix/indptr": X.indptr.astype(np.int64), "matrix/shape": np.array(X.shape[::-1]),
+        "matrix/barcodes": np.array(barcodes, dtype="S"),
+        "matrix/features/id": np.array([f"ENSG{j}" for j in range(len(genes))], dtype="S"),
+        "matrix/features/name": np.array(genes, dtype="S"),
+        "matrix/features/feature_type": np.array(kinds, dtype="S"),
+    }  # fmt: skip
     with h5py.File(path, "w") as file:
-        matrix = file.create_group("matrix")
-        matrix["data"], matrix["indices"] = X.data.astype(np.int32), X.indices.astype(np.int64)
-        matrix["indptr"], matrix["shape"] = X.indptr.astype(np.int64), X.shape[::-1]
-        matrix["barcodes"] = np.array(barcodes, dtype="S")
-        features = matrix.create_group("features")
-        features["id"] = np.array([f"ENSG{j}" for j in range(len(genes))], dtype="S")
-        features["name"] = np.array(genes, dtype="S")
-        kinds = ["Gene Expression"] * (len(genes) - 1) + ["Antibody Capture"]
-        features["feature_type"] = np.array(kinds, dtype="S")
+        for name, values in columns.items():
+            # Cell Ranger packs numbers and texts alike.
+            file.create_dataset(name, data=values, compression="gzip", shuffle=True, chunks=True)
 
 
 def write_matrix(begin, X, genes, barcodes, kinds=True):
