@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin.genomes.cells import CellNormalizer, Values
-from sparsemargin.io.cells import learn_cells
-from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, TextForm
 from sparsemargin.io.genes import CellForm, Match
+from sparsemargin.io.learn_cells import learn_cells
+from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.options import WEIGHT_MEMORY
 from sparsemargin.io.report import Lines
 from sparsemargin.io.sources import File

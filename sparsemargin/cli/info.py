@@ -34,10 +34,10 @@ from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.kinds import KIND_NAMES, kind_of
 from sparsemargin.io.model_files import read_summary
 from sparsemargin.io.predict import check_form
-from sparsemargin.io.reading import Corpus, Reading, threads_for
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.io.row_cache import RowCache
-from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import Source, open_sources
+from sparsemargin.io.svmlight_corpus import Corpus
 from sparsemargin.models.labels import LabelTable, label_text
 
 _EXAMPLES = """

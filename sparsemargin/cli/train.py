@@ -67,8 +67,8 @@ from sparsemargin.cli.parameters import (
 from sparsemargin.cli.signals import exit_code_of
 from sparsemargin.io.checkpoints import check_free, remove_written, state_of
 from sparsemargin.io.distinct import Named
-from sparsemargin.io.documents import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
+from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.io.model_files import load_learner, save_model, set_aside
 from sparsemargin.io.readable import write_readable
 from sparsemargin.io.remote import size_of
@@ -209,7 +209,7 @@ def command(
     if how is not None:
         learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
     if cells is not None:
-        from sparsemargin.io.cells import learn_cells
+        from sparsemargin.io.learn_cells import learn_cells
 
         learn = partial(
             learn_cells, list(files), named[-1], cells, vectorizer, batch=normalizing["batch"],
@@ -395,7 +395,7 @@ def _making(
 
     if cells is None:
         return None if how is None else Texts(how, step)
-    from sparsemargin.io.cells import mixing_seed
+    from sparsemargin.io.learn_cells import mixing_seed
 
     return CellRows(label, cells, step, seed=mixing_seed(settings))
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
-from sparsemargin.io.documents import HASHED_BITS, DocumentCorpus, hashed_pairs
+from sparsemargin.io.documents import DocumentCorpus
 from sparsemargin.io.forms import DocumentForm, form_elsewhere
 from sparsemargin.io.label_tables import named_table
+from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs
 from sparsemargin.io.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.labels import label_text
@@ -159,7 +160,7 @@ class CellRows:
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
         """See `Texts.settle`."""
-        from sparsemargin.io.cells import settled
+        from sparsemargin.io.learn_cells import settled
 
         if options.positive is not None or self.sample is None or len(self.sample[1]) < n_rows:
             self.sample = None
@@ -168,7 +169,7 @@ class CellRows:
     def finish(self, learner: Learner) -> bool:
         """Calibrate probabilities for few cells as in `fit_anndata`; return whether that was
         done."""
-        from sparsemargin.io.cells import keep_outputs
+        from sparsemargin.io.learn_cells import keep_outputs
 
         if self.sample is None:
             return False
@@ -266,8 +267,8 @@ def is_array(collection: Any) -> bool:
 def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     """The conversion of cells with its parameters, which are removed from `params`."""
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import mixing_seed
     from sparsemargin.io.genes import CellForm
+    from sparsemargin.io.learn_cells import mixing_seed
 
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}

@@ -25,10 +25,9 @@ from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
 from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.passes import Passes, bounds_of
-from sparsemargin.io.reading import Corpus, Reading
+from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.io.remote import is_url
 from sparsemargin.io.row_cache import RowCache, default_cache_path
-from sparsemargin.io.rows import LARGEST_INDEX
 from sparsemargin.io.sources import (
     CACHE_SUFFIX,
     STANDARD_INPUT,
@@ -37,6 +36,7 @@ from sparsemargin.io.sources import (
     files_named,
     open_sources,
 )
+from sparsemargin.io.svmlight_corpus import Corpus
 from sparsemargin.models.class_weights import Targets, rows_by_class
 from sparsemargin.models.labels import (
     LabelEncoder,

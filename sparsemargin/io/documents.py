@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin.io.forms import FORMS, DocumentForm
+from sparsemargin.io.forms import DocumentForm
 from sparsemargin.io.layouts import (
     layout_of_csv,
     layout_of_tsv,
@@ -33,17 +33,12 @@ from sparsemargin.io.lines import (
     not_utf8,
     numbered,
 )
-from sparsemargin.io.options import StreamOptions
-from sparsemargin.io.reading import Corpus, Reading, SettingsError, threads_for
+from sparsemargin.io.reading import Reading
 from sparsemargin.io.rows import LabelledRows
-from sparsemargin.io.sources import File, Source, TextBlock, open_sources
-from sparsemargin.io.stream import going_on, learn_rows, with_cache_path
+from sparsemargin.io.sources import Source, TextBlock
+from sparsemargin.io.svmlight_corpus import Corpus
 from sparsemargin.io.tables import batches_of_csv, batches_of_parquet, cut_batch
-from sparsemargin.models import Learner
 from sparsemargin.models.labels import LabelTable, number_of
-
-#: Features of files of texts, unless told: 4 million.
-HASHED_BITS = 22
 
 # Of texts whose words columns are called by.
 _ENOUGH_CHARACTERS = 1 << 22
@@ -267,40 +262,3 @@ class DocumentCorpus(Corpus):
             lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
             consumed=consumed, origin=documents.origin,
         )  # fmt: skip
-
-
-def hashed_pairs(bits: int) -> Any:
-    """The vectorizer of files: words and pairs of neighbours, present or not, hashed to so many
-    features as a number of `bits` bits can tell apart."""
-    from sparsemargin.text import HashingVectorizer
-
-    return HashingVectorizer(
-        n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
-    )
-
-
-def learn_documents(
-    path: File | Iterable[File], vectorizer: Any, how: DocumentForm, **given: Any
-) -> Learner:
-    """`sparsemargin.fit_text` of files: gives a learner of the rows that the vectorizer makes.
-    `StreamOptions` are what it takes; all else is the estimator's."""
-    options = StreamOptions.of(given)
-    for name in "n_features", "hash_bits", "zero_based":
-        if name in given:
-            raise SettingsError(f"{name} is the vectorizer's. Pass vectorizer=.")
-    if how.form is not None and how.form not in FORMS:
-        raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
-    if options.init_model is not None:
-        options = going_on(options)
-    how = replace(how, multilabel=options.multilabel or options.positive is not None)
-    # Texts take several times as long to be made rows as these to be learned from.
-    n_threads = threads_for(options.n_jobs)
-    sources = open_sources(path)
-    n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
-    options = with_cache_path(options, sources)
-    corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)
-    if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):
-        corpus.first_texts = []
-    learner = learn_rows(corpus, options)
-    corpus.name_columns()
-    return learner

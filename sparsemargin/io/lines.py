@@ -12,8 +12,8 @@ import numpy as np
 
 from sparsemargin._shown import quoted
 from sparsemargin.io.forms import DocumentForm, is_list
-from sparsemargin.io.reading import SEVERAL_LABELS
 from sparsemargin.io.sources import TextBlock
+from sparsemargin.io.svmlight_corpus import SEVERAL_LABELS
 from sparsemargin.models.label_values import (
     INDICATOR,
     NO_LABEL,

@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin.io.reading import LARGEST_INDEX
 from sparsemargin.io.row_cache import RowCache, find_cache, mixed, ordered, write_cache
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
+from sparsemargin.io.rows import LabelledRows, RowSource
 from sparsemargin.models.labels import LabelTable
 
 

@@ -13,9 +13,10 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.io.documents import DocumentCorpus
 from sparsemargin.io.forms import DocumentForm
-from sparsemargin.io.reading import Corpus, Reading, columns_of
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, RowSource
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, columns_of
+from sparsemargin.io.rows import LabelledRows, RowSource
 from sparsemargin.io.sources import Source
+from sparsemargin.io.svmlight_corpus import Corpus
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.labels import Choice, LabelTable, label_text, word_of

@@ -49,8 +49,9 @@ from sparsemargin.io.archive import (
     begins_with,
 )
 from sparsemargin.io.files import replacing, unnamed
+from sparsemargin.io.reading import LARGEST_INDEX
 from sparsemargin.io.remote import cache_folder, is_url
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows, joined
+from sparsemargin.io.rows import LabelledRows, joined
 from sparsemargin.io.sources import CACHE_SUFFIX
 from sparsemargin.models.labels import LabelTable
 

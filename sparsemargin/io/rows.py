@@ -5,18 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered, pointers_of
+from sparsemargin.io.reading import LARGEST_INDEX, Reading
 from sparsemargin.models.labels import LabelTable
-
-if TYPE_CHECKING:
-    from sparsemargin.io.reading import Reading
-
-LARGEST_INDEX = 2**63 - 1
 
 
 class Origin(Protocol):

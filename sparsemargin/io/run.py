@@ -17,10 +17,10 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.io.options import FitOptions
-from sparsemargin.io.reading import located_index
 from sparsemargin.io.report import Interruption, Progress
 from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.stream_labels import StreamLabels
+from sparsemargin.io.svmlight_corpus import located_index
 from sparsemargin.models import Learner
 from sparsemargin.models.base import LARGEST_SEED
 from sparsemargin.models.class_weights import Targets, counted_rows

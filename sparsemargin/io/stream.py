@@ -19,12 +19,13 @@ from sparsemargin.io.checkpoints import Checkpoint
 from sparsemargin.io.distinct import Named, check_distinct
 from sparsemargin.io.options import StreamOptions
 from sparsemargin.io.passes import Passes
-from sparsemargin.io.reading import Corpus, SettingsError, columns_of, threads_for
+from sparsemargin.io.reading import SettingsError, columns_of, threads_for
 from sparsemargin.io.row_cache import default_cache_path
 from sparsemargin.io.rows import RowSource, joined
 from sparsemargin.io.run import Run, SortedRowsError
 from sparsemargin.io.sources import File, Source, open_sources
 from sparsemargin.io.stream_labels import NewClassError, StreamLabels
+from sparsemargin.io.svmlight_corpus import Corpus
 from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.labels import (
     LabelEncoder,

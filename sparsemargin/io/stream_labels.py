@@ -7,8 +7,8 @@ from contextlib import closing
 import numpy as np
 
 from sparsemargin.io.passes import Passes
-from sparsemargin.io.reading import located_label
 from sparsemargin.io.rows import LabelledRows
+from sparsemargin.io.svmlight_corpus import located_label
 from sparsemargin.models import Learner
 from sparsemargin.models.class_weights import Targets
 from sparsemargin.models.labels import (

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin.io.reading import FORM, Corpus, Reading, threads_for
-from sparsemargin.io.rows import LARGEST_INDEX, LabelledRows
+from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
+from sparsemargin.io.rows import LabelledRows
 from sparsemargin.io.sources import File, open_sources
+from sparsemargin.io.svmlight_corpus import FORM, Corpus
 from sparsemargin.models.labels import LabelTable
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from problems.command_line import run
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
-from sparsemargin.io.documents import hashed_pairs, learn_documents
 from sparsemargin.io.forms import DocumentForm
+from sparsemargin.io.learn_texts import hashed_pairs, learn_documents
 from sparsemargin.io.lines import LineError, Lines, cut_fasttext
 from sparsemargin.text import HashingVectorizer
 
