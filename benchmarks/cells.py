@@ -125,7 +125,7 @@ def measured(name, path, test, in_memory):
         settings = {"in_memory": in_memory}
     import h5py  # noqa: F401
 
-    import sparsemargin.io.cells  # noqa: F401  (the cost of imports is excluded)
+    import sparsemargin.cells.source  # noqa: F401  (the cost of imports is excluded)
 
     before = peak()
     started, worked = time.perf_counter(), time.process_time()

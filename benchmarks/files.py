@@ -32,9 +32,9 @@ from scipy.sparse import csr_matrix
 from timing import minimum_and_median, parser_of, ratios, turns
 from timing import run as run_parts
 
-from sparsemargin.io.files import replacing
-from sparsemargin.io.model_files import load_model
-from sparsemargin.io.svmlight import load_svmlight
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.files.atomic import replacing
+from sparsemargin.readers.load_svmlight import load_svmlight
 
 MEGABYTE = 1e6
 FEW_ROWS = 100

@@ -44,10 +44,10 @@ import sparsemargin
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
 from sparsemargin.genomes import CellNormalizer
-from sparsemargin.io.learn_texts import hashed_pairs
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.display import scale_epochs
 from sparsemargin.plotting.style import line_style
+from sparsemargin.streaming.learn_texts import hashed_pairs
 
 Parts = dict[str, Any]
 Learner = dict[str, Any]

@@ -43,7 +43,7 @@ from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 
 from sparsemargin import fit_text
-from sparsemargin.models.labels import label_text
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.display import scale_log
 from sparsemargin.text import TfidfVectorizer as CompiledTfidfVectorizer

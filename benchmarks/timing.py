@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 
 from threadpoolctl import threadpool_limits
 
-from sparsemargin.io.files import replacing
+from sparsemargin.files.atomic import replacing
 
 FOLDER = Path(__file__).parent
 #: Exit status of a benchmark that this machine cannot run.

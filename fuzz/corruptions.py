@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from sparsemargin.models.validation import check_sparse
+from sparsemargin.estimators.validation import check_sparse
 
 EXTREMES = [-(2**63), -(2**31), -2, -1, 0, 1, 2, 3, 100, 2**16, 2**31 - 1, 2**31, 2**62, 2**63 - 1]
 VALUES = [np.nan, np.inf, -np.inf, 5e-324, -1e-310, 1e-45, 1e38, -1e300, 1.7e308, -0.0, 0.0]

@@ -80,7 +80,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("precisions += tempered * added", "precisions += added"),
         ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
     ],
-    ("rows", "sparsemargin/models/validation.py"): [
+    ("rows", "sparsemargin/estimators/validation.py"): [
         ("setattr(looked_at, name, array.astype(np.int64))", "setattr(looked_at, name, array)"),
     ],
     ("arow", ENGINE + "first_order/linear.pyx"): [
@@ -92,10 +92,10 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("arow", ENGINE + "core/labels.pxd"): [
         ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),
     ],
-    ("weights", "sparsemargin/models/base.py"): [
+    ("weights", "sparsemargin/models/learner.py"): [
         ("return np.cbrt(weight)", "return weight"),
     ],
-    ("weights", "sparsemargin/models/fitted.py"): [
+    ("weights", "sparsemargin/models/fitted/state.py"): [
         ("if self.typical_weight is None:", "if True:"),
     ],
     ("stopping", ENGINE + "fitting/epochs.py"): [
@@ -266,7 +266,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("scanner", ENGINE + "svmlight/sorting.hpp"): [
         ("start < other.start", "start > other.start"),
     ],
-    ("model files", "sparsemargin/io/archive.py"): [
+    ("model files", "sparsemargin/files/archive.py"): [
         (" or zlib.crc32(content) != info.CRC", ""),
         ("math.prod(shape) * dtype.itemsize != n_left",
          "math.prod(shape) * dtype.itemsize > n_left"),
@@ -282,7 +282,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("model files", ENGINE + "state.py"): [
         ("        and array.dtype == dtype\n", ""),
     ],
-    ("row cache", "sparsemargin/io/row_cache.py"): [
+    ("row cache", "sparsemargin/readers/row_cache.py"): [
         ("    if not rises.all():\n", "    if False:\n"),
         ("rows.labels.max() < n_labels)", "rows.labels.max() <= n_labels)"),
         ("if cache.identity == json.loads(json.dumps(identity)):", "if True:"),
@@ -299,15 +299,15 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("np.flatnonzero(trials >= max(0, self.n_trials - self.n_held_out) // 2)",
          "np.flatnonzero(trials >= 0)"),
     ],
-    ("probabilities", "sparsemargin/models/held_out.py"): [
+    ("probabilities", "sparsemargin/models/fitted/held_out.py"): [
         ("np.flatnonzero(folds != fold)", "np.arange(n_rows)"),
     ],
-    ("probabilities", "sparsemargin/models/probabilities.py"): [
+    ("probabilities", "sparsemargin/models/fitted/probabilities.py"): [
         ("progress.steps[recent] ** progress.weight_root", "progress.steps[recent]"),
         ("least = f1.max(axis=0) / 2", "least = f1.max(axis=0)"),
         ("np.hstack([1 - alone, alone])", "np.hstack([alone, 1 - alone])"),
     ],
-    ("probabilities", "sparsemargin/models/outputs.py"): [
+    ("probabilities", "sparsemargin/models/fitted/outputs.py"): [
         ("known[allowed[-1]]", "known[allowed[0]]"),
     ],
     ("choice", "sparsemargin/models/selection.py"): [
@@ -331,7 +331,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          "backward = (backward >> 2) | (base << shift)"),
         ("            if hashed:\n", "            if False:\n"),
     ],
-    ("documents", "sparsemargin/io/lines.py"): [
+    ("documents", "sparsemargin/readers/text_lines.py"): [
         ("ends -= (ends > starts) & (self.characters[ends - 1] == ord(\"\\r\"))", "pass"),
         ("np.arange(len(ends)) if keep_empty else np.flatnonzero(ends > starts)", "np.arange(len(ends))"),
         ("if not all_have_tabs or 2 * n_known < n_lines:", "if False:"),
@@ -342,11 +342,11 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("if count != value:", "if False:"),
         ("return NO_LOGARITHM if largest > LARGEST_LOGARITHM else OK", "return OK"),
     ],
-    ("cells", "sparsemargin/io/cells.py"): [
+    ("cells", "sparsemargin/cells/source.py"): [
         ("order = order[labels[order] >= 0]", "pass"),
         ("len(np.unique(groups)) < 2:", "False:"),
     ],
-    ("cells", "sparsemargin/io/genes.py"): [
+    ("cells", "sparsemargin/cells/genes.py"): [
         ("_VERSION.sub(r\"\\1\", name)", "name"),
         ("if share < _LEAST_SHARE:", "if False:"),
         ("free.setdefault(key, i)", "free.__setitem__(key, i)"),
@@ -355,7 +355,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("if spread > _SAME_TOTAL:", "if False:"),
         ("found.form == own.form and found.raw == own.raw", "found.form == own.form"),
     ],
-    ("stores", "sparsemargin/io/remote.py"): [
+    ("stores", "sparsemargin/files/remote.py"): [
         ("                self.check_unchanged()\n                raise ConnectionError", "                raise ConnectionError"),
         ("                data = data[start:stop]\n", "                pass\n"),
         ("status not in _BUSY", "True"),

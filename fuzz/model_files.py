@@ -33,7 +33,7 @@ from sparsemargin import (
     text,
 )
 from sparsemargin._engine.first_order import label_blocks
-from sparsemargin.io.model_files import read_summary
+from sparsemargin.saving.model_files import read_summary
 
 DUALS = {
     "Higher-order, rbf": partial(HigherOrderPerceptron, kernel="rbf", gamma=0.5),

@@ -9,20 +9,20 @@ from typing import Any, Literal
 
 import numpy as np
 
+from sparsemargin.cells.genes import CellForm, Match
+from sparsemargin.cells.learn import learn_cells
+from sparsemargin.estimators.auto import fit_default
+from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
-from sparsemargin.io.forms import DocumentForm, TextForm
-from sparsemargin.io.genes import CellForm, Match
-from sparsemargin.io.learn_cells import learn_cells
-from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
-from sparsemargin.io.options import WEIGHT_MEMORY
-from sparsemargin.io.report import Lines
-from sparsemargin.io.sources import File
-from sparsemargin.io.stream import learn_svmlight
-from sparsemargin.io.text_arguments import check_arguments
 from sparsemargin.models import Algorithm, find_algorithm
-from sparsemargin.models.auto import fit_default
-from sparsemargin.models.classifiers import CLASSIFIERS, Classifier, as_classifier
 from sparsemargin.models.pipelines import parts_of
+from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.streaming.options import WEIGHT_MEMORY
+from sparsemargin.streaming.report import Lines
+from sparsemargin.streaming.stream import learn_svmlight
+from sparsemargin.streaming.text_arguments import check_arguments
 
 
 def fit_csr(

@@ -1,6 +1,6 @@
 """The command `sparsemargin`: models from files, without a line of Python.
 
-Each command is a module of its name. They are thin: the work is done by `sparsemargin.io` and
+Each command is a module of its name. They are thin: the work is done by ``sparsemargin.streaming` and
 `sparsemargin.evaluation`, without scikit-learn, which takes longer to import than many a file to
 learn from.
 """

@@ -42,8 +42,8 @@ def command(
     form = cell_form(sources, how)
     if form is None:
         raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .zarr, .h5, .mtx.")
-    from sparsemargin.io.annotations import annotate
-    from sparsemargin.io.model_files import load_model
+    from sparsemargin.cells.annotate import annotate
+    from sparsemargin.estimators.load_model import load_model
 
     annotate(
         load_model(model), list(files), threshold=threshold, layer=form.layer, var=form.var,

@@ -14,8 +14,8 @@ import click
 
 from sparsemargin._shown import shown
 from sparsemargin.cli.options import is_quiet
-from sparsemargin.io.report import Lines, Progress, one_step_ahead, speed
-from sparsemargin.io.rows import LabelledRows, RowSource
+from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.streaming.report import Lines, Progress, one_step_ahead, speed
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")

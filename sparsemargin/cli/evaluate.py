@@ -25,8 +25,8 @@ from sparsemargin.cli.options import (
     make_command,
 )
 from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
-from sparsemargin.io.predict import OpenCorpus
 from sparsemargin.models import Learner
+from sparsemargin.streaming.predict import OpenCorpus
 
 _EXAMPLES = """
 sparsemargin evaluate reviews.model test.tsv

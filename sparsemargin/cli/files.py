@@ -16,24 +16,24 @@ from click.core import ParameterSource
 
 from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS, File
 from sparsemargin.cli.parameters import option_name
-from sparsemargin.io.cell_files import is_cells
-from sparsemargin.io.distinct import Named, SameFileError, check_distinct
-from sparsemargin.io.files import (
+from sparsemargin.files.atomic import (
     check_replaceable,
     descriptor_of,
     is_stream,
     replacing,
 )
-from sparsemargin.io.forms import DocumentForm, form_of
-from sparsemargin.io.kinds import KIND_NAMES, Kind, kind_of
-from sparsemargin.io.label_tables import named_table
-from sparsemargin.io.lines import LABEL
-from sparsemargin.io.model_files import load_learner
-from sparsemargin.io.predict import OpenCorpus, documents_of, svmlight_of
-from sparsemargin.io.readable import read_dictionary
-from sparsemargin.io.reading import columns_of, threads_for
-from sparsemargin.io.sources import STANDARD_INPUT, Source, open_sources
+from sparsemargin.files.distinct import Named, SameFileError, check_distinct
+from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
 from sparsemargin.models import Learner
+from sparsemargin.readers.cell_files import is_cells
+from sparsemargin.readers.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.readers.label_tables import named_table
+from sparsemargin.readers.reading import columns_of, threads_for
+from sparsemargin.readers.text_forms import DocumentForm, form_of
+from sparsemargin.readers.text_lines import LABEL
+from sparsemargin.saving.model_files import load_learner
+from sparsemargin.saving.readable import read_dictionary
+from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 
 #: The path that means standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
@@ -103,7 +103,7 @@ def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | N
         if names:
             raise click.UsageError(f"{option_name(names[0])} is for files of cells: .h5ad, .h5.")
         return None
-    from sparsemargin.io.genes import CellForm
+    from sparsemargin.cells.genes import CellForm
 
     values: Any = given["cell_values"] or "auto"
     return CellForm(
@@ -155,7 +155,7 @@ def cells_for(
     if form is None or not has_normalizer(before):
         what = "files of cells" if form is None else "a model that has learned from cells"
         raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
-    from sparsemargin.io.cells import corpus_for
+    from sparsemargin.cells.source import corpus_for
 
     opened = form.open([source.name for source in sources])
     cells = click.get_current_context().with_resource(opened)

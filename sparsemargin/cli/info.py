@@ -28,17 +28,17 @@ from sparsemargin.cli.options import (
     document_options,
     make_command,
 )
-from sparsemargin.io.compression import HEAD_BYTES, codec_of
-from sparsemargin.io.documents import pieces, take_labels
-from sparsemargin.io.forms import DocumentForm
-from sparsemargin.io.kinds import KIND_NAMES, kind_of
-from sparsemargin.io.model_files import read_summary
-from sparsemargin.io.predict import check_form
-from sparsemargin.io.reading import LARGEST_INDEX, Reading, threads_for
-from sparsemargin.io.row_cache import RowCache
-from sparsemargin.io.sources import Source, open_sources
-from sparsemargin.io.svmlight_corpus import Corpus
-from sparsemargin.models.labels import LabelTable, label_text
+from sparsemargin.files.compression import HEAD_BYTES, codec_of
+from sparsemargin.files.sources import Source, open_sources
+from sparsemargin.models.inputs.labels import LabelTable, label_text
+from sparsemargin.readers.kinds import KIND_NAMES, kind_of
+from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
+from sparsemargin.readers.row_cache import RowCache
+from sparsemargin.readers.svmlight import Corpus
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.texts import pieces, take_labels
+from sparsemargin.saving.model_files import read_summary
+from sparsemargin.streaming.predict import check_form
 
 _EXAMPLES = """
 sparsemargin info train.svm
@@ -194,8 +194,8 @@ def _compression(source: Source) -> str | None:
 
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """From its tables, and the values of some cells."""
-    from sparsemargin.io.cells import sample_of
-    from sparsemargin.io.genes import CellForm, columns_in
+    from sparsemargin.cells.genes import CellForm, columns_in
+    from sparsemargin.cells.source import sample_of
 
     form = CellForm()
     with form.open(source.name) as [cells]:

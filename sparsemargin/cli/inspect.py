@@ -21,9 +21,9 @@ from sparsemargin.cli.display import (
 from sparsemargin.cli.files import check_apart, feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
-from sparsemargin.io.model_files import load_with_names, summarise
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import label_text
+from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.saving.model_files import load_with_names, summarise
 
 # Weights of so many features are held at once, however many there are.
 _FEATURES_PER_PART = 1 << 15

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from sparsemargin.io.forms import FORMS
+from sparsemargin.readers.text_forms import FORMS
 
 # Where the commands' context keeps what the options of all of them say.
 QUIET = "sparsemargin.quiet"
@@ -64,7 +64,7 @@ class Command(click.Command):
         try:
             return super().invoke(ctx)
         except ValueError as error:
-            from sparsemargin.io.reading import SettingsError
+            from sparsemargin.readers.reading import SettingsError
 
             if isinstance(error, SettingsError) and not ctx.meta.get(TRACEBACK):
                 raise click.UsageError(self.in_options(str(error)), ctx) from None

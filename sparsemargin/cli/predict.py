@@ -38,13 +38,13 @@ from sparsemargin.cli.options import (
     option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
-from sparsemargin.io.predict import PredictedBlock, Predictor
-from sparsemargin.io.readable import INTERCEPT
-from sparsemargin.io.tsv import escaped, quoted, tsv_field
+from sparsemargin.files.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import label_text
-from sparsemargin.models.outputs import probabilities_of
+from sparsemargin.models.fitted.outputs import probabilities_of
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
+from sparsemargin.saving.readable import INTERCEPT
+from sparsemargin.streaming.predict import PredictedBlock, Predictor
 
 _EXAMPLES = """
 sparsemargin predict reviews.model new.tsv -o labels.txt

@@ -65,19 +65,19 @@ from sparsemargin.cli.parameters import (
     option_name,
 )
 from sparsemargin.cli.signals import exit_code_of
-from sparsemargin.io.checkpoints import check_free, remove_written, state_of
-from sparsemargin.io.distinct import Named
-from sparsemargin.io.forms import DocumentForm, form_elsewhere
-from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
-from sparsemargin.io.model_files import load_learner, save_model, set_aside
-from sparsemargin.io.readable import write_readable
-from sparsemargin.io.remote import size_of
-from sparsemargin.io.report import Interruption, Progress, bytes_read, speed
-from sparsemargin.io.sources import Source, files_named
-from sparsemargin.io.stream import learn_svmlight
+from sparsemargin.files.distinct import Named
+from sparsemargin.files.remote import size_of
+from sparsemargin.files.sources import Source, files_named
 from sparsemargin.models import ALGORITHMS, Learner
-from sparsemargin.models.labels import label_text
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import names_out_of
+from sparsemargin.readers.text_forms import DocumentForm, form_elsewhere
+from sparsemargin.saving.model_files import load_learner, save_model, set_aside
+from sparsemargin.saving.readable import write_readable
+from sparsemargin.streaming.checkpoints import check_free, remove_written, state_of
+from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.streaming.report import Interruption, Progress, bytes_read, speed
+from sparsemargin.streaming.stream import learn_svmlight
 
 _EXAMPLES = """
 sparsemargin train reviews.tsv -o reviews.model
@@ -209,7 +209,7 @@ def command(
     if how is not None:
         learn = partial(learn_documents, files, vectorizer, how, **resuming, **settings)
     if cells is not None:
-        from sparsemargin.io.learn_cells import learn_cells
+        from sparsemargin.cells.learn import learn_cells
 
         learn = partial(
             learn_cells, list(files), named[-1], cells, vectorizer, batch=normalizing["batch"],
@@ -334,7 +334,7 @@ def _with_steps(learner: Learner, vectorizer: Any) -> Any:
         return learner
     from sklearn.pipeline import Pipeline
 
-    from sparsemargin.models.classifiers import as_classifier
+    from sparsemargin.estimators.classifiers import as_classifier
 
     name = "normalizer" if has_normalizer([vectorizer]) else "vectorizer"
     return Pipeline([(name, vectorizer), ("classifier", as_classifier(learner))])
@@ -395,7 +395,7 @@ def _making(
 
     if cells is None:
         return None if how is None else Texts(how, step)
-    from sparsemargin.io.learn_cells import mixing_seed
+    from sparsemargin.cells.learn import mixing_seed
 
     return CellRows(label, cells, step, seed=mixing_seed(settings))
 

@@ -12,7 +12,7 @@ from sklearn.utils import Bunch, check_random_state
 
 from sparsemargin._checks import check_choice, check_count, check_flag, check_float_dtype
 from sparsemargin._docs import LOADER, shares
-from sparsemargin.io.svmlight import load_svmlight
+from sparsemargin.readers.load_svmlight import load_svmlight
 
 from .files import DataHome, data_sets, folders_of, read_files
 

@@ -28,14 +28,14 @@ from sparsemargin.distributed._schema import (
     schema_of_matrices,
 )
 from sparsemargin.distributed._shards import FileShard, sampled, shards_of
-from sparsemargin.io.distinct import Named, check_distinct
-from sparsemargin.io.files import check_replaceable
-from sparsemargin.io.forms import DocumentForm, TextForm
-from sparsemargin.io.options import WEIGHT_MEMORY
-from sparsemargin.io.report import Lines
+from sparsemargin.files.atomic import check_replaceable
+from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
-from sparsemargin.models.rows import intercept_scale
+from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
+from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.streaming.options import WEIGHT_MEMORY
+from sparsemargin.streaming.report import Lines
 
 if TYPE_CHECKING:
     from dask.distributed import Client
@@ -223,7 +223,7 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
-    from sparsemargin.models.classifiers import as_classifier
+    from sparsemargin.estimators.classifiers import as_classifier
 
     making = making_of(shards, vectorizer, DocumentForm(format, text, label), params)
     options = ShardOptions(

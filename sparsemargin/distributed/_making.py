@@ -17,21 +17,21 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
-from sparsemargin.io.documents import DocumentCorpus
-from sparsemargin.io.forms import DocumentForm, form_elsewhere
-from sparsemargin.io.label_tables import named_table
-from sparsemargin.io.learn_texts import HASHED_BITS, hashed_pairs
-from sparsemargin.io.sources import Source
+from sparsemargin.files.sources import Source
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import label_text
+from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.readers.label_tables import named_table
+from sparsemargin.readers.text_forms import DocumentForm, form_elsewhere
+from sparsemargin.readers.texts import DocumentCorpus
+from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 
 if TYPE_CHECKING:
+    from sparsemargin.cells.genes import CellForm
+    from sparsemargin.cells.source import CellCorpus
     from sparsemargin.distributed._backends import Backend
     from sparsemargin.distributed._rounds import ShardOptions
     from sparsemargin.distributed._shards import FileShard, Shard
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.cells import CellCorpus
-    from sparsemargin.io.genes import CellForm
 
 
 # Cells of a Dask array by which the scale of all is recognised.
@@ -101,7 +101,7 @@ class CellRows:
     @contextmanager
     def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:
         """See `Texts.opened`."""
-        from sparsemargin.io.cells import CellCorpus, labels_of
+        from sparsemargin.cells.source import CellCorpus, labels_of
 
         with self.form.open([source.name for source in sources]) as cells:
             genes = self.step.feature_names_in_
@@ -119,11 +119,11 @@ class CellRows:
 
     def parts_of(self, adata: Any) -> tuple[Any, np.ndarray]:
         """The Dask array of an AnnData, and the types of its cells."""
+        from sparsemargin.cells.genes import columns_in, genes_of
+        from sparsemargin.cells.source import labels_of
         from sparsemargin.genomes.cells import counts_of
         from sparsemargin.genomes.scales import scale_of
-        from sparsemargin.io.cell_files import cells_of
-        from sparsemargin.io.cells import labels_of
-        from sparsemargin.io.genes import columns_in, genes_of
+        from sparsemargin.readers.cell_files import cells_of
 
         cells = cells_of(adata, self.form.layer, self.form.var)
         (codes,), classes = labels_of([cells], self.label)
@@ -140,7 +140,7 @@ class CellRows:
         the options with the classes."""
         from scipy.sparse import vstack
 
-        from sparsemargin.io.genes import genes_of
+        from sparsemargin.cells.genes import genes_of
 
         if self.columns is None:
             met = in_order(backend.each(_met, self.form, self.label))
@@ -160,7 +160,7 @@ class CellRows:
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
         """See `Texts.settle`."""
-        from sparsemargin.io.learn_cells import settled
+        from sparsemargin.cells.learn import settled
 
         if options.positive is not None or self.sample is None or len(self.sample[1]) < n_rows:
             self.sample = None
@@ -169,7 +169,7 @@ class CellRows:
     def finish(self, learner: Learner) -> bool:
         """Calibrate probabilities for few cells as in `fit_anndata`; return whether that was
         done."""
-        from sparsemargin.io.learn_cells import keep_outputs
+        from sparsemargin.cells.learn import keep_outputs
 
         if self.sample is None:
             return False
@@ -184,7 +184,7 @@ class CellRows:
 
 def _met(shard: FileShard, form: CellForm, label: Any) -> tuple[list[Any], np.ndarray]:
     """The genes and the scale of each file of a shard, and the classes of the shard."""
-    from sparsemargin.io.cells import labels_of, sample_of
+    from sparsemargin.cells.source import labels_of, sample_of
 
     with form.open(shard.paths) as cells:
         genes = list[Any]()
@@ -266,9 +266,9 @@ def is_array(collection: Any) -> bool:
 
 def _cells(label: Any, params: dict[str, Any]) -> CellRows:
     """The conversion of cells with its parameters, which are removed from `params`."""
+    from sparsemargin.cells.genes import CellForm
+    from sparsemargin.cells.learn import mixing_seed
     from sparsemargin.genomes.cells import CellNormalizer
-    from sparsemargin.io.genes import CellForm
-    from sparsemargin.io.learn_cells import mixing_seed
 
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}

@@ -41,8 +41,8 @@ from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.distributed._schema import Mixture
-from sparsemargin.io.label_order import LabelOrder
 from sparsemargin.models import Learner
+from sparsemargin.streaming.label_order import LabelOrder
 
 Mixing = Literal["auto", "ring", "uniform", "errors"]
 

@@ -39,15 +39,15 @@ from sparsemargin.distributed._mixing import (
 )
 from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
 from sparsemargin.distributed._shards import Shard, names_of
-from sparsemargin.io.checkpoints import Checkpoint
-from sparsemargin.io.label_order import LabelOrder
-from sparsemargin.io.model_files import set_aside
-from sparsemargin.io.options import FitOptions
-from sparsemargin.io.pipelines import encoded
-from sparsemargin.io.remote import exists
-from sparsemargin.io.report import Interruption, Progress
+from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
-from sparsemargin.models.rows import refusing
+from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.saving.model_files import set_aside
+from sparsemargin.saving.steps import encoded
+from sparsemargin.streaming.checkpoints import Checkpoint
+from sparsemargin.streaming.label_order import LabelOrder
+from sparsemargin.streaming.options import FitOptions
+from sparsemargin.streaming.report import Interruption, Progress
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class Round:
 
     def model(self) -> Any:
         """The current mixture as a classifier."""
-        from sparsemargin.models.classifiers import as_classifier
+        from sparsemargin.estimators.classifiers import as_classifier
 
         return as_classifier(self._finished())
 

@@ -11,11 +11,9 @@ import numpy as np
 
 from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.io.reading import Reading
 from sparsemargin.models import Learner
-from sparsemargin.models.base import LARGEST_SEED
-from sparsemargin.models.fitted import Beginning, Fitted
-from sparsemargin.models.labels import (
+from sparsemargin.models.fitted.state import Beginning, Fitted
+from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     LabelTable,
     MultilabelEncoder,
@@ -24,6 +22,8 @@ from sparsemargin.models.labels import (
     refuse_lone,
     told_encoder,
 )
+from sparsemargin.models.learner import LARGEST_SEED
+from sparsemargin.readers.reading import Reading
 
 # A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
 _BITS_AN_INDEX = 32

@@ -23,12 +23,8 @@ from sparsemargin._engine.rows.parts import part_of, rows_at
 from sparsemargin.distributed._making import CellRows, Making, Texts, is_array
 from sparsemargin.distributed._mixing import Part
 from sparsemargin.distributed._schema import Schema, Survey, packed
-from sparsemargin.io.forms import DocumentForm
-from sparsemargin.io.passes import Passes, bounds_of
-from sparsemargin.io.reading import LARGEST_INDEX, Reading
-from sparsemargin.io.remote import is_url
-from sparsemargin.io.row_cache import RowCache, default_cache_path
-from sparsemargin.io.sources import (
+from sparsemargin.files.remote import is_url
+from sparsemargin.files.sources import (
     CACHE_SUFFIX,
     STANDARD_INPUT,
     Source,
@@ -36,16 +32,20 @@ from sparsemargin.io.sources import (
     files_named,
     open_sources,
 )
-from sparsemargin.io.svmlight_corpus import Corpus
-from sparsemargin.models.class_weights import Targets, rows_by_class
-from sparsemargin.models.labels import (
+from sparsemargin.models.inputs.class_weights import Targets, rows_by_class
+from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     LabelTable,
     MultilabelEncoder,
     UnknownLabelError,
     multilabel_targets,
 )
-from sparsemargin.models.rows import check_rows, first_rows, open_rows
+from sparsemargin.models.inputs.rows import check_rows, first_rows, open_rows
+from sparsemargin.readers.reading import LARGEST_INDEX, Reading
+from sparsemargin.readers.row_cache import RowCache, default_cache_path
+from sparsemargin.readers.svmlight import Corpus
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.streaming.passes import Passes, bounds_of
 
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
@@ -113,7 +113,7 @@ class MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
         from scipy.sparse import issparse
 
-        from sparsemargin.models import validation as given
+        from sparsemargin.estimators import validation as given
 
         texts: Sequence[str] = ()
         if isinstance(making, Texts):

@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.utils import check_random_state, shuffle
 
-from sparsemargin.models.labels import refuse_lone
+from sparsemargin.estimators.validation import check_sparse
+from sparsemargin.models.inputs.labels import refuse_lone
 from sparsemargin.models.pipelines import made_rows
-from sparsemargin.models.validation import check_sparse
 
 
 class EpochCurve(NamedTuple):

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import Choice
+from sparsemargin.models.inputs.labels import Choice
 from sparsemargin.models.pipelines import check_names, model_and_names, model_and_rows, names_at
 
 
@@ -132,7 +132,7 @@ def explain_row(
     >>> bool(np.isclose(why.intercept + why.contributions.sum(), why.output))
     True
     """
-    from sparsemargin.models.validation import as_csr
+    from sparsemargin.estimators.validation import as_csr
 
     _, feature_names = model_and_names(model, feature_names)
     model, X = model_and_rows(model, _as_rows(row, model))

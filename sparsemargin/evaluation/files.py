@@ -11,11 +11,17 @@ import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.weights import divided, margins_of
-from sparsemargin.io.predict import OpenCorpus, PredictedBlock, Predictor
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import LabelEncoder, LabelTable, agreement, first_labels, label_sets
-from sparsemargin.models.outputs import probabilities_of
-from sparsemargin.models.rows import refusing
+from sparsemargin.models.fitted.outputs import probabilities_of
+from sparsemargin.models.inputs.labels import (
+    LabelEncoder,
+    LabelTable,
+    agreement,
+    first_labels,
+    label_sets,
+)
+from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.streaming.predict import OpenCorpus, PredictedBlock, Predictor
 
 #: Of the margins, shares of the rows that have none larger.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]

@@ -9,14 +9,14 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.models import validation as given
-from sparsemargin.models.classifiers import Classifier
-from sparsemargin.models.first_order import FirstOrderLearner
-from sparsemargin.models.in_use import asks
-from sparsemargin.models.outputs import codes_of
+from sparsemargin.estimators import validation as given
+from sparsemargin.estimators.classifiers import Classifier
+from sparsemargin.estimators.validation import check_sparse
+from sparsemargin.models.algorithms.first_order import FirstOrderLearner
+from sparsemargin.models.fitted.in_use import asks
+from sparsemargin.models.fitted.outputs import codes_of
+from sparsemargin.models.inputs.rows import refusing
 from sparsemargin.models.pipelines import model_and_rows
-from sparsemargin.models.rows import refusing
-from sparsemargin.models.validation import check_sparse
 
 _N_MOMENTS = 40
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.numerics.norms import vectors_of
+from sparsemargin.cells.genes import CellForm, Match, columns_in
 from sparsemargin.evaluation.weights import coef_of
-from sparsemargin.io.genes import CellForm, Match, columns_in
-from sparsemargin.models.labels import label_text
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
 # Further columns of scanpy's tables, which are not known from weights.

@@ -16,9 +16,9 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import _safe_indexing
 
 from sparsemargin._engine.numerics.norms import vectors_of
+from sparsemargin.estimators.validation import check_sparse
 from sparsemargin.evaluation.weights import coef_of, strongest_features
 from sparsemargin.models.pipelines import names_out_of, parts_of
-from sparsemargin.models.validation import check_sparse
 
 
 class SelectionStability(NamedTuple):

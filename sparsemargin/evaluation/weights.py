@@ -14,14 +14,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from sparsemargin._engine.numerics.norms import norm, vectors_of
 from sparsemargin.models import Learner
-from sparsemargin.models.labels import LabelEncoder
+from sparsemargin.models.inputs.labels import LabelEncoder
+from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows, refusing, row_norms
 from sparsemargin.models.pipelines import (
     check_names,
     model_and_names,
     model_and_rows,
     names_at,
 )
-from sparsemargin.models.rows import Rows, check_rows, open_rows, refusing, row_norms
 
 
 class MarginDistribution(NamedTuple):
@@ -86,7 +86,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     from sklearn.utils import check_consistent_length
     from sklearn.utils.validation import check_is_fitted
 
-    from sparsemargin.models.validation import as_csr, check_labels, check_sparse
+    from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
     check_is_fitted(model)
     model, X = model_and_rows(model, X)

@@ -10,17 +10,17 @@ from typing import Any, Literal
 import numpy as np
 
 from sparsemargin._checks import did_you_mean
-from sparsemargin.models.alma import ALMA
-from sparsemargin.models.arow import AROW
-from sparsemargin.models.base import Learner
-from sparsemargin.models.cramma import CRAMMA
-from sparsemargin.models.higher_order import HigherOrder
-from sparsemargin.models.margin_perceptron import Margin
-from sparsemargin.models.max_margin import MaxMargin
+from sparsemargin.models.algorithms.alma import ALMA
+from sparsemargin.models.algorithms.arow import AROW
+from sparsemargin.models.algorithms.cramma import CRAMMA
+from sparsemargin.models.algorithms.higher_order import HigherOrder
+from sparsemargin.models.algorithms.margin_perceptron import Margin
+from sparsemargin.models.algorithms.max_margin import MaxMargin
+from sparsemargin.models.algorithms.pnorm_perceptron import PNorm
+from sparsemargin.models.algorithms.romma import ROMMA
+from sparsemargin.models.algorithms.second_order import SecondOrder
+from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import declarations
-from sparsemargin.models.pnorm_perceptron import PNorm
-from sparsemargin.models.romma import ROMMA
-from sparsemargin.models.second_order import SecondOrder
 
 Algorithm = Literal[
     "perceptron",

@@ -13,11 +13,16 @@ def taken(estimator: Any) -> Any:
     return getattr(estimator, "best_estimator_", estimator)
 
 
-def is_choosing(estimator: Any) -> bool:
-    """Whether it is an `AutoClassifier`; where `taken` gives one, that is not fitted."""
-    from sparsemargin.models.auto import AutoClassifier
+def is_of_library(estimator: Any, name: str) -> bool:
+    """Return whether an estimator is of the class of this library with that name, and of no
+    subclass."""
+    kind = type(estimator)
+    return kind.__name__ == name and kind.__module__.partition(".")[0] == "sparsemargin"
 
-    return type(estimator) is AutoClassifier
+
+def is_choosing(estimator: Any) -> bool:
+    """Return whether it is an `AutoClassifier`. If `taken` returns one, it is not fitted."""
+    return is_of_library(estimator, "AutoClassifier")
 
 
 def parts_of(estimator: Any) -> tuple[Any, Any]:

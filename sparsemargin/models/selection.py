@@ -14,10 +14,15 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner
-from sparsemargin.models.class_weights import Targets, counted_rows, named_weights, rows_by_class
-from sparsemargin.models.fitted import Beginning
-from sparsemargin.models.outputs import codes_of
-from sparsemargin.models.rows import Rows, check_rows
+from sparsemargin.models.fitted.outputs import codes_of
+from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.class_weights import (
+    Targets,
+    counted_rows,
+    named_weights,
+    rows_by_class,
+)
+from sparsemargin.models.inputs.rows import Rows, check_rows
 
 #: From fewer rows errors tell nothing; more are not tried.
 LEAST_ROWS, MOST_ROWS = 500, 10_000

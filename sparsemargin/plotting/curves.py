@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from sparsemargin.evaluation.curves import EpochCurve, learning_curve_over_epochs
 from sparsemargin.evaluation.hypotheses import HypothesisErrors, hypothesis_errors
-from sparsemargin.models.base import LARGEST_SEED
+from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.plotting.display import (
     Display,
     by_name,

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from problems.command_line import run, three_classes, two_classes
-from sparsemargin.io import sources
+from sparsemargin.files import sources
 
 
 @pytest.fixture(scope="session")

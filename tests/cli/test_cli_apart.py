@@ -13,7 +13,7 @@ from sparsemargin import fit_svmlight, load_model
 from sparsemargin.cli.app import _COMMANDS
 from sparsemargin.cli.options import File
 from sparsemargin.cli.parameters import ALL_PARAMETERS
-from sparsemargin.io.distinct import Named, SameFileError, check_distinct
+from sparsemargin.files.distinct import Named, SameFileError, check_distinct
 
 COMMANDS = {name: import_module(f"sparsemargin.cli.{name}").command for name in _COMMANDS}
 

@@ -233,7 +233,7 @@ def ignoring_ctrl_c():
 EPOCHS = ["--algo", "margin", "--no-early-stopping", "--epochs", 40]
 CHECKPOINT_AT_ONCE = """
 from sparsemargin.cli.app import main
-from sparsemargin.io import run
+from sparsemargin.streaming import run
 run._CHECKPOINT_EVERY = 0
 main()
 """

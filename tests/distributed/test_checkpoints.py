@@ -14,7 +14,7 @@ import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._mixing import VectorMixer
-from sparsemargin.io.report import Interruption
+from sparsemargin.streaming.report import Interruption
 
 
 @pytest.fixture

@@ -33,7 +33,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin.evaluation import margins
-from sparsemargin.io import sources
+from sparsemargin.files import sources
 
 POWERS = [2.0, 2.5, 6.0, "log"]
 WITH_WEIGHTS = ["Perceptron", "ALMA"]

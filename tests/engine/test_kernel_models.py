@@ -31,7 +31,7 @@ from sparsemargin._engine.fitting import epochs
 from sparsemargin._engine.kernel import loop, stored_products
 from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.io.model_files import read_summary
+from sparsemargin.saving.model_files import read_summary
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

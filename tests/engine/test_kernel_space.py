@@ -62,7 +62,7 @@ from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin.evaluation import margins
-from sparsemargin.models.base import LARGEST_SEED
+from sparsemargin.models.learner import LARGEST_SEED
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

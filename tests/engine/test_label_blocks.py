@@ -23,7 +23,8 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin.io.model_files import load_model, save_model
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.saving.model_files import save_model
 
 # ROMMA warns that it has not converged.
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

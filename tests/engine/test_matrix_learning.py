@@ -43,7 +43,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.matrix import loop
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.models import matrix
+from sparsemargin.models.algorithms import matrix
 
 
 @examples(120)

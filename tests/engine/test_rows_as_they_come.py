@@ -29,7 +29,7 @@ from references.first_order import ALMA, MarginPerceptron, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
 from sparsemargin._engine.rows.parts import summed
-from sparsemargin.models import rows as border
+from sparsemargin.models.inputs import rows as border
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -15,7 +15,7 @@ from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x
 from problems.command_line import run
 from problems.published_files import data_folder
 from sparsemargin import annotate, fit_anndata, marker_genes, save_model
-from sparsemargin.io.tsv import tsv_row
+from sparsemargin.files.tsv import tsv_row
 
 COUNTS, TYPES = counts_of(300, 200)
 

@@ -19,7 +19,7 @@ from depth import some
 from problems import sources
 from problems.sources import source_of, text_of
 from sparsemargin import load_svmlight
-from sparsemargin.io.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
+from sparsemargin.files.compression import HEAD_BYTES, CountingReader, DecompressedReader, codec_of
 
 TOOLS = {"gz": "gzip", "bz2": "bzip2", "xz": "xz", "zst": "zstd"}
 PACK = {**sources.PACK, "gz": lambda content: gzip.compress(content, mtime=0)}

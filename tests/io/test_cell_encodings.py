@@ -9,8 +9,8 @@ from scipy.sparse import csr_matrix, hstack
 
 from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata
-from sparsemargin.io.cells import CellForm, labels_of
-from sparsemargin.io.hdf5_files import open_hdf5
+from sparsemargin.cells.source import CellForm, labels_of
+from sparsemargin.readers.hdf5_files import open_hdf5
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
 

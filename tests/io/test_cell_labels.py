@@ -10,7 +10,7 @@ import pytest
 from problems.cells import adata_of, counts_of, pd, write_10x
 from problems.command_line import run
 from sparsemargin import fit_anndata
-from sparsemargin.io.cells import CellForm, labels_of
+from sparsemargin.cells.source import CellForm, labels_of
 
 BARCODES = [f"ACGTACGT{i:04d}-1".replace("0", "A").replace("2", "C") for i in range(300)]
 

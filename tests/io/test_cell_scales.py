@@ -12,8 +12,8 @@ from scipy.sparse import csr_matrix
 from problems.cells import adata_of, counts_of
 from problems.command_line import run
 from sparsemargin import annotate, fit_anndata, load_model, save_model
+from sparsemargin.cells import source as stream
 from sparsemargin.genomes import CellNormalizer
-from sparsemargin.io import cells as stream
 
 COUNTS, TYPES = counts_of(300, 200)
 DENSE = COUNTS.toarray().astype(np.float64)

@@ -10,12 +10,12 @@ from scipy.sparse import csc_matrix, csr_matrix
 
 from problems.cells import adata_of, anndata, counts_of, h5py, pd, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata, fit_csr, load_model, marker_genes, save_model
+from sparsemargin.cells import source as stream
+from sparsemargin.cells.genes import CellForm, genes_of
+from sparsemargin.cells.source import CellCorpus, labels_of
+from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes import CellNormalizer
-from sparsemargin.io import cells as stream
-from sparsemargin.io.cells import CellCorpus, labels_of
-from sparsemargin.io.genes import CellForm, genes_of
-from sparsemargin.io.sources import open_sources
-from sparsemargin.models.labels import LabelTable
+from sparsemargin.models.inputs.labels import LabelTable
 
 IN_ORDER = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "shuffle": False}
 

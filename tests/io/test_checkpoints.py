@@ -10,10 +10,12 @@ import pytest
 from problems.command_line import two_classes, write
 from sparsemargin import load_svmlight, save_model
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import row_cache, run, sources
-from sparsemargin.io.model_files import load_learner
-from sparsemargin.io.report import Interruption
-from sparsemargin.io.stream import learn_svmlight
+from sparsemargin.files import sources
+from sparsemargin.readers import row_cache
+from sparsemargin.saving.model_files import load_learner
+from sparsemargin.streaming import run
+from sparsemargin.streaming.report import Interruption
+from sparsemargin.streaming.stream import learn_svmlight
 
 NEVER = 1e9
 KERNEL = {"kernel": "rbf", "gamma": 1.0, "max_support": 60, "when_full": "skip"}

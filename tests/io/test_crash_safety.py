@@ -24,11 +24,14 @@ from problems.faulty_disk import KINDS, Scenario, places_among, strike_everywher
 from problems.models import make_problem
 from sparsemargin import ALMAClassifier, fit_svmlight, load_model, save_model
 from sparsemargin.cli import train
-from sparsemargin.io import archive, files, model_files, report, stream
-from sparsemargin.io import run as io_run
-from sparsemargin.io.files import replacing
-from sparsemargin.io.readable import write_readable
-from sparsemargin.io.sources import Source
+from sparsemargin.files import archive
+from sparsemargin.files import atomic as files
+from sparsemargin.files.atomic import replacing
+from sparsemargin.files.sources import Source
+from sparsemargin.saving import model_files
+from sparsemargin.saving.readable import write_readable
+from sparsemargin.streaming import report, stream
+from sparsemargin.streaming import run as io_run
 
 OLD, NEW = b"old" * 5000, b"new" * 9000
 X, Y = make_problem()

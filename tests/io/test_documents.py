@@ -15,9 +15,9 @@ from problems.command_line import run
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
-from sparsemargin.io.forms import DocumentForm
-from sparsemargin.io.learn_texts import hashed_pairs, learn_documents
-from sparsemargin.io.lines import LineError, Lines, cut_fasttext
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_lines import LineError, Lines, cut_fasttext
+from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -133,7 +133,7 @@ def test_all_labels_of_a_line_of_fasttext_are_learned(tmp_path, line):
 
 
 def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     path = tmp_path / "texts.txt"
     fasttext(path, TEXTS, LABELS)
     models = [
@@ -164,7 +164,7 @@ def test_texts_may_have_several_labels(tmp_path):
 
 
 def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     path = tmp_path / "texts.tsv"
     labels = [*LABELS[:-1], "late"]
     tsv(path, TEXTS, labels)
@@ -495,7 +495,7 @@ def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
 
 
 def test_a_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
-    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 20)
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 20)
     path = tmp_path / "a.tsv"
     tsv(path, ["a long line of words\rand more of them"] * 4, ["a", "b"] * 2)
     assert fit_text(path, multilabel=True, **SETTINGS)[-1].n_iter_ == 1
@@ -550,15 +550,15 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
             assert cut.labels == (labels if how["labelled"] else [])
 
 
-@pytest.mark.filterwarnings("ignore::sparsemargin.io.report.Interruption")
+@pytest.mark.filterwarnings("ignore::sparsemargin.streaming.report.Interruption")
 @pytest.mark.parametrize("end", [".txt", ".csv"])
 @pytest.mark.parametrize("max_iter", [1, 3])
 def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, max_iter):
     """By Ctrl-C, and what the columns are called goes on, too."""
     if end == ".csv":
         pytest.importorskip("pyarrow")
-    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
-    monkeypatch.setattr("sparsemargin.io.tables._CSV_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.readers.tables._CSV_BYTES", 200)
     path, checkpoint = tmp_path / f"texts{end}", tmp_path / "checkpoint"
     FORMS[end](path, TEXTS, LABELS)
 

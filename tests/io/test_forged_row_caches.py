@@ -7,7 +7,7 @@ import pytest
 
 from problems.cached_rows import END, HEAD, assert_cache_refused, assert_same_rows, forge
 from problems.hostile import members_of, pack
-from sparsemargin.io.row_cache import RowCache
+from sparsemargin.readers.row_cache import RowCache
 
 # And not with the first block that is read.
 AT_ONCE = "is damaged: (?!block)"

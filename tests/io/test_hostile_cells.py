@@ -12,7 +12,7 @@ import pytest
 
 from problems.cells import adata_of, anndata, counts_of, h5py, write_10x, write_matrix
 from sparsemargin import annotate, fit_anndata
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files.sources import open_sources
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
 
@@ -168,7 +168,7 @@ def test_large_chunks_are_refused(path, tmp_path, name):
 
 
 def test_the_remedy_for_large_chunks(adata, path, tmp_path, monkeypatch):
-    from sparsemargin.io import stored_arrays
+    from sparsemargin.readers import stored_arrays
 
     monkeypatch.setattr(stored_arrays, "LARGEST_CHUNK", 10_000)
 

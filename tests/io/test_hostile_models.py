@@ -26,8 +26,9 @@ from sparsemargin import (
 )
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
-from sparsemargin.io.model_files import load_model, read_summary, save_model
+from sparsemargin.estimators.load_model import load_model
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.saving.model_files import read_summary, save_model
 
 
 @pytest.fixture
@@ -292,7 +293,7 @@ def test_numbers_held_sparsely_stay_within_the_model(path):
 
 LOADING = """
 import sys
-from sparsemargin.io.model_files import load_learner
+from sparsemargin.saving.model_files import load_learner
 def peak():
     # What getrusage tells begins with the parent's.
     with open("/proc/self/status") as status:

@@ -21,9 +21,10 @@ from sparsemargin import (
     fit_svmlight,
     load_svmlight,
 )
-from sparsemargin.io import sources
-from sparsemargin.io.model_files import load_model, read_summary, save_model
-from sparsemargin.io.readable import write_readable
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.files import sources
+from sparsemargin.saving.model_files import read_summary, save_model
+from sparsemargin.saving.readable import write_readable
 
 KERNELS = {
     "poly": {"kernel": "poly", "degree": 3, "gamma": 0.5, "coef0": 1.0},

@@ -19,9 +19,10 @@ from problems.sources import standard_input
 from problems.svmlight_checks import try_to_scan
 from problems.svmlight_texts import plain_options, random_text
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import sources, svmlight
-from sparsemargin.io.svmlight import load_svmlight
-from sparsemargin.models.labels import LabelTable
+from sparsemargin.files import sources
+from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.readers import load_svmlight as svmlight
+from sparsemargin.readers.load_svmlight import load_svmlight
 
 
 def write(folder, content, name="text.svm"):
@@ -107,7 +108,7 @@ def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block
 PEAKS = """
 import resource, sys
 import scipy.sparse
-from sparsemargin.io.svmlight import load_svmlight
+from sparsemargin.readers.load_svmlight import load_svmlight
 def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 small, large, n_jobs = sys.argv[1:]
 load_svmlight(small, n_jobs=int(n_jobs))

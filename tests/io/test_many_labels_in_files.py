@@ -21,11 +21,12 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin.cli.parameters import option_name
-from sparsemargin.io import predict, sources
-from sparsemargin.io.model_files import read_summary
-from sparsemargin.io.predict import Predictor, svmlight_of
-from sparsemargin.io.readable import write_readable
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files import sources
+from sparsemargin.files.sources import open_sources
+from sparsemargin.saving.model_files import read_summary
+from sparsemargin.saving.readable import write_readable
+from sparsemargin.streaming import predict
+from sparsemargin.streaming.predict import Predictor, svmlight_of
 
 N_LABELS = 6
 

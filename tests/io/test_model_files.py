@@ -31,9 +31,10 @@ from sparsemargin import (
     fit_svmlight,
     write_readable,
 )
-from sparsemargin.io._values import OWN_TYPES
-from sparsemargin.io.archive import Archive
-from sparsemargin.io.model_files import load_model, read_summary, save_model
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.files.archive import Archive
+from sparsemargin.saving.model_files import read_summary, save_model
+from sparsemargin.saving.values import OWN_TYPES
 
 X2, Y2 = make_problem()
 

@@ -13,8 +13,8 @@ from problems.first_order import examples
 from sparsemargin import PNormPerceptron, fit_svmlight, save_model
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 from sparsemargin._shown import shown
-from sparsemargin.io.row_cache import RowCache
-from sparsemargin.models.labels import number_of
+from sparsemargin.models.inputs.labels import number_of
+from sparsemargin.readers.row_cache import RowCache
 
 # What looks like a number, a mark, or another kind of file, and all that stands between tokens.
 TRICKY = [

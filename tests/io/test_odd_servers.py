@@ -11,9 +11,9 @@ import pytest
 import sparsemargin
 from problems.shards import assert_same, make_data, write
 from problems.stores import odd_server
-from sparsemargin.io import remote
-from sparsemargin.io.remote import RemoteFile
-from sparsemargin.io.row_cache import default_cache_path
+from sparsemargin.files import remote
+from sparsemargin.files.remote import RemoteFile
+from sparsemargin.readers.row_cache import default_cache_path
 
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")

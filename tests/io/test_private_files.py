@@ -8,11 +8,13 @@ import pytest
 
 import sparsemargin
 from problems.command_line import two_classes
-from sparsemargin.io import model_files, private, run
-from sparsemargin.io.files import replacing
-from sparsemargin.io.model_files import save_model, set_aside
-from sparsemargin.io.row_cache import default_cache_path
-from sparsemargin.io.stream import learn_svmlight
+from sparsemargin.files import private
+from sparsemargin.files.atomic import replacing
+from sparsemargin.readers.row_cache import default_cache_path
+from sparsemargin.saving import model_files
+from sparsemargin.saving.model_files import save_model, set_aside
+from sparsemargin.streaming import run
+from sparsemargin.streaming.stream import learn_svmlight
 
 
 def mode(path):

@@ -11,7 +11,7 @@ from sklearn.svm import LinearSVC
 
 from problems.models import fit, make_problem
 from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
-from sparsemargin.io.readable import read_dictionary, write_readable
+from sparsemargin.saving.readable import read_dictionary, write_readable
 
 X2, Y2 = make_problem()
 X3, Y3 = make_problem(n_classes=3)

@@ -10,10 +10,10 @@ from problems.command_line import run
 from problems.shards import assert_same, make_data, write
 from problems.stores import http_server, s3_server
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.io import remote
-from sparsemargin.io.http import HEAD_BYTES
-from sparsemargin.io.remote import RemoteFile, RemoteReader
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files import remote
+from sparsemargin.files.http import HEAD_BYTES
+from sparsemargin.files.remote import RemoteFile, RemoteReader
+from sparsemargin.files.sources import open_sources
 
 fsspec = pytest.importorskip("fsspec")
 HOW = {"algo": "alma", "max_iter": 3, "random_state": 0}

@@ -21,8 +21,8 @@ from problems.cached_rows import (
     write_cache,
     writing,
 )
-from sparsemargin.io import row_cache
-from sparsemargin.io.row_cache import (
+from sparsemargin.readers import row_cache
+from sparsemargin.readers.row_cache import (
     RowCache,
     block_order,
     default_cache_path,

@@ -10,8 +10,8 @@ from itertools import combinations
 import pytest
 
 from problems.sources import PACK, source_of, standard_input, text_of
-from sparsemargin.io import sources
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files import sources
+from sparsemargin.files.sources import open_sources
 
 # Too random to be packed into less than several blocks.
 TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in range(2000))

@@ -20,14 +20,16 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_svmlight, load_svmlight, save_model
 from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.io import archive, row_cache, run, sources, stream
-from sparsemargin.io.archive import ArchiveWriter
-from sparsemargin.io.options import StreamOptions
-from sparsemargin.io.reading import Reading
-from sparsemargin.io.report import Lines, Progress
-from sparsemargin.io.rows import LabelledRows, RowSource
-from sparsemargin.io.stream import learn_rows, learn_svmlight
-from sparsemargin.models.classifiers import as_classifier
+from sparsemargin.estimators.classifiers import as_classifier
+from sparsemargin.files import archive, sources
+from sparsemargin.files.archive import ArchiveWriter
+from sparsemargin.readers import row_cache
+from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.streaming import run, stream
+from sparsemargin.streaming.options import StreamOptions
+from sparsemargin.streaming.report import Lines, Progress
+from sparsemargin.streaming.stream import learn_rows, learn_svmlight
 
 LINES = "1 1:1\n-1 2:1\n" * 20
 ALGORITHMS = [

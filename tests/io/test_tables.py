@@ -166,7 +166,7 @@ def test_lines_some_of_which_have_labels_are_refused_unless_told(model):
 
 
 def test_blocks_of_lines_may_not_differ(model, monkeypatch):
-    monkeypatch.setattr("sparsemargin.io.sources.BLOCK_BYTES", 200)
+    monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     Path("new.tsv").write_text("sea\twaves\n" * 60 + "hills only\n" * 60)
     told = run("predict", model, "new.tsv", code=1).stderr
     assert re.search(r"new\.tsv, line \d+: .*begin with", told)
@@ -310,7 +310,7 @@ def test_lists_written_as_text_are_refused(label, multilabel):
 
 @pytest.mark.parametrize(("first", "later"), [("7", "A0"), ("4", "4.5"), ("2024-01-01", "n/a")])
 def test_columns_that_are_not_read_may_hold_anything(monkeypatch, first, later):
-    monkeypatch.setattr("sparsemargin.io.tables._CSV_BYTES", 1000)
+    monkeypatch.setattr("sparsemargin.readers.tables._CSV_BYTES", 1000)
     rows = [f"{first},{text},{label}\n" for label, text in ROWS]
     Path("a.csv").write_text("id,text,label\n" + "".join(rows) + f"{later},cheap,sea\n")
     assert train("a.csv").classes_.tolist() == ["land", "sea"]
@@ -377,7 +377,7 @@ def test_files_of_several_schemas_and_without_rows_are_read_together():
 
 
 def test_names_of_columns_are_read_as_python_reads_them():
-    from sparsemargin.io.layouts import _names
+    from sparsemargin.readers.text_layouts import _names
 
     random = np.random.RandomState(0)
     for _ in range(300):

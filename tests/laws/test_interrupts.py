@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_array_equal
 
 from problems.stages import InterruptingOutput
+from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import ALGORITHMS, find_algorithm
-from sparsemargin.models.classifiers import as_classifier
-from sparsemargin.models.fitted import Fitted
+from sparsemargin.models.fitted.state import Fitted
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])

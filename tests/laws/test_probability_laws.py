@@ -12,7 +12,7 @@ from sklearn.metrics import log_loss
 from depth import pairwise, some
 from sparsemargin import AutoClassifier, fit_svmlight
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.models.classifiers import CLASSIFIERS
+from sparsemargin.estimators.classifiers import CLASSIFIERS
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::UserWarning"),

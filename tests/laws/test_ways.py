@@ -15,10 +15,10 @@ from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.rows.parts import summed
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
-from sparsemargin.io import sources
+from sparsemargin.files import sources
 from sparsemargin.models import ALGORITHMS
+from sparsemargin.models.inputs.rows import open_rows
 from sparsemargin.models.parameters import declarations
-from sparsemargin.models.rows import open_rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

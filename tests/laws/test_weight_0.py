@@ -5,7 +5,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from sparsemargin import AutoClassifier, fit_svmlight
-from sparsemargin.models.classifiers import CLASSIFIERS
+from sparsemargin.estimators.classifiers import CLASSIFIERS
 from sparsemargin.models.parameters import declarations
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")

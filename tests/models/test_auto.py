@@ -30,7 +30,8 @@ from sparsemargin import (
 from sparsemargin._engine.fitting.epochs import _Fit
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.models import ALGORITHMS, auto, selection
+from sparsemargin.estimators import auto
+from sparsemargin.models import ALGORITHMS, selection
 
 DIGITS = load_digits(return_X_y=True)
 TEXT = make_zipf_text(1500, 4000, random_state=0)

@@ -29,8 +29,8 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin.estimators.validation import as_csr
 from sparsemargin.evaluation import Rejector
-from sparsemargin.models.validation import as_csr
 
 FIRST_ORDER = [
     PNormPerceptron, ALMAClassifier, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier,

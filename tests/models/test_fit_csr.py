@@ -25,8 +25,9 @@ from sparsemargin import (
 )
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.io.sources import BLOCK_BYTES
-from sparsemargin.models import ALGORITHMS, auto
+from sparsemargin.estimators import auto
+from sparsemargin.files.sources import BLOCK_BYTES
+from sparsemargin.models import ALGORITHMS
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from sparsemargin import ALMAClassifier, CRAMMAClassifier, SecondOrderPerceptron
 from sparsemargin._engine.fitting.protocol import Loop, NumberedRows, Space, SpanLoop
 from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin.models import LEARNERS
-from sparsemargin.models.fitted import Fitted
+from sparsemargin.models.fitted.state import Fitted
 
 X, Y = make_problem()
 MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron()]

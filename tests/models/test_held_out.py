@@ -9,8 +9,9 @@ import scipy.sparse as sp
 from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.models import base, held_out
-from sparsemargin.models.probabilities import Window
+from sparsemargin.models import learner as base
+from sparsemargin.models.fitted.probabilities import Window
+from sparsemargin.models.fitted.state import held_out
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from problems.first_order import examples
 from sparsemargin import AROWClassifier, AutoClassifier, fit_csr, fit_svmlight, fit_text
-from sparsemargin.models.labels import (
+from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     LabelTable,
     MultilabelEncoder,

@@ -30,7 +30,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import linear_space
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.evaluation import hypothesis_errors, margins
-from sparsemargin.models.labels import Choice
+from sparsemargin.models.inputs.labels import Choice
 
 N_ROWS, N_FEATURES = 120, 30
 

@@ -30,8 +30,8 @@ from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.evaluation import Rejector
-from sparsemargin.io.predict import Predictor
-from sparsemargin.models.probabilities import Calibration, Sigmoids, Window
+from sparsemargin.models.fitted.probabilities import Calibration, Sigmoids, Window
+from sparsemargin.streaming.predict import Predictor
 
 MODELS = {
     "AROW": AROWClassifier,

@@ -25,8 +25,8 @@ from sparsemargin import (
 )
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.io.predict import Predictor, svmlight_of
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files.sources import open_sources
+from sparsemargin.streaming.predict import Predictor, svmlight_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 

@@ -10,10 +10,10 @@ import zipfile
 import numpy as np
 import pytest
 
-from sparsemargin.io import row_cache
-from sparsemargin.io.row_cache import RowCache
-from sparsemargin.io.rows import LabelledRows
-from sparsemargin.models.labels import LabelTable
+from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.readers import row_cache
+from sparsemargin.readers.row_cache import RowCache
+from sparsemargin.readers.rows import LabelledRows
 
 IDENTITY = {"source": [["train.svm", 120, 7]], "base": 1}
 TEXTS = ["+1", "-1", "spam", "2.5", ""]

@@ -24,7 +24,7 @@ from references.first_order import (
 )
 from sparsemargin._engine.first_order import linear_loop
 from sparsemargin._engine.fitting import epochs as fitting
-from sparsemargin.models import base
+from sparsemargin.models import learner as base
 
 
 def examples(n):

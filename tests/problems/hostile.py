@@ -5,8 +5,9 @@ import zipfile
 
 import pytest
 
-from sparsemargin.io.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
-from sparsemargin.io.model_files import load_model, read_summary, save_model
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.files.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
+from sparsemargin.saving.model_files import read_summary, save_model
 
 
 def opened(path):

@@ -17,8 +17,8 @@ from sparsemargin._engine.fitting import protocol, threads
 from sparsemargin._engine.kernel import loop, outputs, support
 from sparsemargin._engine.replay import replayed
 from sparsemargin._engine.rows import columns
+from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import ALGORITHMS
-from sparsemargin.models.classifiers import as_classifier
 from sparsemargin.models.parameters import declarations
 
 #: Limits above which data is stored or divided differently: their modules and names, and values

@@ -18,8 +18,8 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
-from sparsemargin.io._values import OWN_TYPES, state_of
-from sparsemargin.models.fitted import Fitted
+from sparsemargin.models.fitted.state import Fitted
+from sparsemargin.saving.values import OWN_TYPES, state_of
 
 HYPOTHESES = ["last", "average", "vote", "random"]
 # The hypotheses of the Perceptrons with a matrix, which keep no log.

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from sparsemargin._engine.svmlight.scan import PADDING
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files.sources import open_sources
 
 
 def pack_zst(content, **how):

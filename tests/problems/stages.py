@@ -6,7 +6,8 @@ import pickle
 
 import joblib
 
-from sparsemargin.io.model_files import load_model, save_model
+from sparsemargin.estimators.load_model import load_model
+from sparsemargin.saving.model_files import save_model
 
 
 class InterruptingOutput(io.StringIO):

@@ -6,9 +6,9 @@ import json
 from itertools import chain
 from typing import NamedTuple
 
-from sparsemargin.io.documents import pieces
-from sparsemargin.io.forms import DocumentForm
-from sparsemargin.io.sources import open_sources
+from sparsemargin.files.sources import open_sources
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.texts import pieces
 
 LABELS = ["a", "b", "c d", "\u00e9", "7"]
 WORDS = ["bee", "sea", "dee eff", "", " ", "'", "x" * 50, "\u00fc", "\u2028", "\x85", "1.5", "NA"]

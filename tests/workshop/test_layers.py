@@ -54,7 +54,7 @@ def test_imports_point_down(contract):
 @pytest.mark.parametrize(
     ("file", "line"),
     [
-        ("models/arow.py", "from sparsemargin.io.stream import learn_svmlight"),
+        ("models/algorithms/arow.py", "from sparsemargin.streaming.stream import learn_svmlight"),
         ("evaluation/weights.py", "    from sparsemargin import datasets"),
         ("_engine/core/labels.pyx", "from sparsemargin._engine.first_order.linear cimport Move"),
         ("_engine/rows/csr.pxd", "cimport sparsemargin._engine.core.rules"),

@@ -1,0 +1,175 @@
+"""Labels of cells: a column of `obs`, or a table of barcodes and labels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.models.inputs.label_values import (
+    LARGEST_EXACT,
+    NotALabelError,
+    plain_label,
+    quoted_value,
+)
+from sparsemargin.models.inputs.labels import LabelTable, label_text
+from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.label_tables import table_of
+
+# Shares of the barcodes, of the cells or of the table, whichever are fewer, that match: below the
+# first a warning says so. Below the second it is an error, as two runs of 10x share about 1 % of
+# their barcodes by chance.
+_FEW, _BY_CHANCE = 0.5, 0.02
+
+# Parts of barcodes by which tables and files often differ, and the names without them.
+_PARTS: dict[str, Callable[[str], str]] = {
+    "the number at the end": lambda name: re.sub(r"-\d+$", "", name),
+    "what stands before the last '_', ':' or '#'": lambda name: re.split(r"[_:#]", name)[-1],
+    "what stands behind the first '_', ':' or '#'": lambda name: re.split(r"[_:#]", name)[0],
+    "all but the bases": lambda name: max(re.findall(r"[ACGTN]{8,}|$", name), key=len),
+}
+
+
+def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
+    """The code of each cell's label, -1 for cells without one, for each file, and the classes.
+
+    Parameters
+    ----------
+    cells : list of Cells
+    label : str, path, mapping or pandas.Series
+        A column of `obs`, or what `table_of` takes.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column or table, a value of a column is missing or no label, or hardly
+        any cell is in the table.
+    """
+    found = [
+        _plain_labels(each.name, *codes_and_values)
+        for each, codes_and_values in zip(cells, _found(cells, label), strict=True)
+    ]
+    numeric = all(
+        isinstance(value, int | float) and not isinstance(value, bool)
+        for _, values in found for value in values
+    )  # fmt: skip
+    texts = [list(map(label_text, values)) for _, values in found]
+    names = sorted({text for each in texts for text in each}, key=float if numeric else None)
+    classes = np.array(names, dtype=np.float64 if numeric else np.str_)
+    LabelTable.of_classes(classes)  # refuses those that are one number
+    code = {text: i for i, text in enumerate(names)}
+    places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
+    return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
+
+
+def _plain_labels(
+    name: str, codes: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, list[str | bool | int | float]]:
+    """The codes, and the values that occur, as `plain_label` returns them, to which these refer."""
+    occurs = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
+    labels = list[str | bool | int | float]()
+    for value in values[occurs]:
+        try:
+            labels.append(plain_label(value))
+        except NotALabelError as error:
+            raise ValueError(
+                f"{name}: label has a {type(value).__name__} for a cell: {quoted_value(value)} "
+                f"{error}."
+            ) from None
+        if isinstance(labels[-1], int) and abs(labels[-1]) > LARGEST_EXACT:
+            raise ValueError(
+                f"{name}: label has {value} for a cell, which a double can't hold exactly. Make "
+                "text of the labels: str(label)."
+            )
+    if len({isinstance(each, str) for each in labels}) > 1:
+        raise ValueError(
+            f"{name}: label has texts and numbers. Give labels of one type: str(label)."
+        )
+    return np.append(np.where(occurs, np.cumsum(occurs) - 1, -1), -1)[codes], labels
+
+
+def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """The codes and their values for each file."""
+    if isinstance(label, str) and all(label in each.columns for each in cells):
+        return [_of_column(each, label) for each in cells]
+    table = table_of(label)
+    if table is None:
+        raise _unknown(cells, label)
+    names = [each.names() for each in cells]
+    code = {name: i for i, name in enumerate(table)}
+    codes = [np.array([code.get(name, -1) for name in each], np.int32) for each in names]
+    for each, of_file, known in zip(cells, names, codes, strict=True):
+        _check_matches(each.name, of_file, table, int((known >= 0).sum()), len(cells) == 1)
+    if len(cells) > 1:
+        n_known = sum(int((each >= 0).sum()) for each in codes)
+        _check_matches("The files", np.concatenate(names), table, n_known, True)
+    values = np.empty(len(table), object)
+    values[:] = list(table.values())
+    return [(each, values) for each in codes]
+
+
+def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
+    codes, values = cells.column(label)
+    missing = np.flatnonzero(codes < 0)
+    if len(missing):
+        raise ValueError(
+            f"{cells.name}: {label!r} is missing for {len(missing):,} of {cells.n_cells:,} "
+            f"cells, the first of them cell {missing[0] + 1}. Give them a label, or leave them "
+            f"out: adata[adata.obs[{label!r}].notna()]."
+        )
+    return codes, values
+
+
+def _unknown(cells: list[Cells], label: Any) -> ValueError:
+    """The error for a label that is neither a column nor a table."""
+    if not isinstance(label, str):
+        return ValueError(
+            f"label must be a column of obs, a table of barcodes and labels (.csv, .tsv), or a "
+            f"mapping of these, got {type(label).__name__}. For an array of labels pass "
+            "pandas.Series(labels, index=adata.obs_names)."
+        )
+    lacking = next(each for each in cells if label not in each.columns)
+    known = ", ".join(lacking.columns) or "none, so name a table of barcodes and labels"
+    return ValueError(f"{lacking.name} has no column {label!r} in obs. There are: {known}.")
+
+
+def _check_matches(
+    name: str, barcodes: np.ndarray, table: dict[str, Any], n_known: int, are_all: bool
+) -> None:
+    """Warn or refuse where few barcodes are in the table; of one file among several (not
+    `are_all`), refuse only where none is."""
+    most = min(len(barcodes), len(table))
+    if n_known and (not are_all or n_known >= _FEW * most):
+        return
+    found = (
+        f"{name}: {n_known:,} of {len(barcodes):,} cells are among the {len(table):,} barcodes "
+        f"with labels. The cells are {_first(barcodes)}, the barcodes {_first(table)}."
+        f"{_hint(barcodes, table, n_known)}"
+    )
+    if n_known <= _BY_CHANCE * most:
+        raise ValueError(found)
+    warn_user(f"{found} Cells without a label are left out.")
+
+
+def _hint(barcodes: np.ndarray, table: dict[str, Any], n_known: int) -> str:
+    """What to do where barcodes match but for a part of them."""
+    best, n_best = "", max(2 * n_known, 1)
+    for part, without in _PARTS.items():
+        of_table = {without(each): each for each in table}
+        same = [(each, of_table[without(each)]) for each in barcodes if without(each) in of_table]
+        others = [pair for pair in same if pair[0] not in table and without(pair[0])]
+        if len(same) > n_best and others:
+            n_best, (cell, barcode) = len(same), others[0]
+            best = (
+                f" Without {part}, {n_best:,} cells match. Name them in the table as in the file: "
+                f"{cell!r} for {barcode!r}."
+            )
+    return best
+
+
+def _first(names: Any) -> str:
+    return ", ".join(map(repr, islice(names, 3))) + ", ..." * (len(names) > 3)

@@ -1,0 +1,137 @@
+"""Learning from cells: the entry point of `fit_anndata`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from sparsemargin.cells.genes import CellForm, genes_of
+from sparsemargin.cells.labels import labels_of
+from sparsemargin.cells.source import CellCorpus
+from sparsemargin.genomes.cells import (
+    CellNormalizer,
+)
+from sparsemargin.models import Learner
+from sparsemargin.models.fitted.held_out import held_out_outputs
+from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.models.inputs.rows import check_rows, open_rows
+from sparsemargin.readers.cell_files import Cells
+from sparsemargin.readers.label_tables import named_table
+from sparsemargin.readers.reading import SettingsError
+from sparsemargin.streaming.options import StreamOptions
+from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path
+
+# Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
+_EPOCHS, _TRIALS = 10, 1_000_000
+
+
+def learn_cells(
+    what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None,
+    batch: Any = None, **given: Any,
+) -> Learner:  # fmt: skip
+    """`sparsemargin.fit_anndata` without its pipeline: a learner, before which the normalizer `how`
+    comes, which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
+    for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
+        if given.pop(name, None) not in (None, False, "auto"):
+            raise SettingsError(f"{name} is not of cells. Leave it out.")
+    options = StreamOptions.of(given)
+    if options.init_model is not None:
+        options, genes = going_on(options), how.feature_names_in_
+    with form.open(what) as cells:
+        return _learn(cells, label, form, how, genes, options, "max_iter" in given, batch)
+
+
+def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
+    """The number of each cell's batch."""
+    codes, batches = labels_of(cells, batch)
+    found = np.concatenate(codes)
+    if (found < 0).any():
+        raise ValueError(f"batch: {np.count_nonzero(found < 0):,} cells are not in the table.")
+    if len(batches) < 2:
+        raise ValueError(
+            f"batch={batch!r} has one value, {label_text(batches.tolist()[0])!r}, and what is new "
+            "can't be told by one batch. Leave batch out."
+        )
+    return found
+
+
+def _learn(
+    cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
+    options: StreamOptions, is_told: bool, batch: Any,
+) -> Learner:  # fmt: skip
+    codes, classes = labels_of(cells, label)
+    batches = None if batch is None else _batches_of(cells, batch)
+    seed = mixing_seed(options.params)
+    tables = [found[0] for found in map(named_table, (label, batch)) if found is not None]
+    corpus = CellCorpus(
+        cells, genes_of(cells, genes, form), how, form, codes, classes, seed, tables
+    )  # fmt: skip
+    if options.init_model is not None:
+        corpus.check_genes()
+    sources = [each.source for each in cells if each.source is not None]
+    options = with_cache_path(options, sources) if sources else options
+    if options.positive is None:
+        options = replace(options, classes=classes)
+    counts = np.bincount(np.concatenate(codes) + 1)[1:]
+    n_cells, chosen = int(counts.sum()), options
+    if options.init_model is None:
+        chosen = settled(options, n_cells, is_told=is_told)
+    if is_chosen := chosen.params is not options.params:
+        weights = (n_cells / (len(counts) * counts)).tolist()
+        chosen.params["class_weight"] = dict(zip(classes.tolist(), weights, strict=True))
+    X, some = corpus.survey()
+    origin: Any = some.origin
+    groups = None if batches is None else batches[origin.numbers]
+    if groups is not None and len(np.unique(groups)) < 2:
+        raise ValueError(
+            f"batch={batch!r}: of {some.n_rows:,} cells from all over the files all are of one "
+            "batch, so rare are the others. Leave batch out."
+        )
+    learner = learn_rows(corpus, chosen)
+    if is_chosen:
+        learner.class_weight = "balanced"  # as the counts of all labels make them
+    kept = learner._fitted.progress
+    if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
+        # Cells were learned more than once, or all of them are few; or new cells are of other
+        # batches than those that were learned.
+        of_cells = some.labels
+        if options.positive is not None:
+            names = np.array(list(map(label_text, classes.tolist())))
+            of_cells = names[of_cells] == options.positive
+        keep_outputs(learner, X, of_cells, groups)
+    return learner
+
+
+def keep_outputs(
+    learner: Learner, X: csr_matrix, codes: np.ndarray, groups: np.ndarray | None = None
+) -> None:
+    """Fit the probabilities of a model to the outputs for some cells of models like it that have
+    learned others of them; others of other groups, where there are any."""
+    fitted, rows = learner._fitted, check_rows(open_rows(X))
+    seed = mixing_seed(learner._parameters())
+    task = learner._task(rows, codes.astype(np.int64), None, kept=None)
+    found = held_out_outputs(learner, task, Beginning(rows, fitted.classes), seed, groups)
+    if found is not None and fitted.progress is not None:
+        fitted.progress = fitted.progress.held_out(*found)
+
+
+def mixing_seed(params: dict[str, Any]) -> int | None:
+    """By what cells are mixed; None: they come as they lie."""
+    seed = params.get("random_state")
+    seed = int(seed) if isinstance(seed, int | np.integer) else 0
+    return seed if params.get("shuffle", True) else None
+
+
+def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
+    """The options of a fit, with ALMA's joint classifier unless an algorithm is named, or types are
+    reduced to two, and, unless told, epochs where these are open."""
+    if not is_told:
+        options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
+    if options.algo is not None or options.positive is not None:
+        return options
+    chosen = {"multi_class": "joint", "class_weight": "balanced"}
+    return replace(options, algo="alma", params={**chosen, **options.params})

@@ -1,0 +1,258 @@
+"""Cells, whose genes are matched by name and whose counts are normalised, as a source of rows."""
+
+from __future__ import annotations
+
+import time
+import zlib
+from collections.abc import Generator, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from math import ceil
+from typing import Any
+
+import numpy as np
+from scipy.sparse import csr_matrix
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.cells.genes import CellForm, check_shared, columns_in
+from sparsemargin.cells.labels import labels_of
+from sparsemargin.genomes.cells import (
+    Advice,
+    CellNormalizer,
+    Part,
+    Sample,
+    normalised,
+    spread,
+)
+from sparsemargin.genomes.scales import CHECKED
+from sparsemargin.models.inputs.labels import LabelTable, label_text, number_of
+from sparsemargin.readers.cell_files import Cells, warn_of_left_out
+from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.rows import LabelledRows, RowSource
+
+# Values that are in memory together while cells are mixed, and cells that are read together.
+_BUFFERED, _SPAN = 2 << 20, 64
+
+# A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
+_CHUNKS = 4
+
+# Cells that are read together for a sample by which the scale is recognised.
+_SAMPLED_TOGETHER = 32
+
+# Cells of one type in a row that show that a file is sorted there.
+_RUN = 16
+
+
+@dataclass(frozen=True)
+class _Places:
+    """Cells of files by their numbers, which go on from one file to the next."""
+
+    cells: list[Cells]
+    starts: np.ndarray
+    numbers: np.ndarray
+
+    def place_of(self, row: int) -> str:
+        number = int(self.numbers[row])
+        i = int(np.searchsorted(self.starts, number, side="right")) - 1
+        return f"{self.cells[i].name}, cell {number - int(self.starts[i]) + 1}"
+
+    def copied(self) -> _Places:
+        return self
+
+
+@dataclass
+class CellCorpus(RowSource):
+    """Cells of files whose genes become columns, normalised on the way.
+
+    `codes` are those of each file's labels among `classes`, -1 for cells that are left out; None:
+    there are none. `seed` mixes the cells: spans of them come in random order, and the cells of
+    many in one; None: they come as they lie. `tables` are files that hold the labels.
+    """
+
+    cells: list[Cells]
+    genes: np.ndarray
+    how: CellNormalizer
+    cell_form: CellForm
+    codes: list[np.ndarray] | None = None
+    classes: np.ndarray = field(default_factory=lambda: np.zeros(0))
+    seed: int | None = None
+    tables: Sequence[str] = ()
+
+    form = "Each cell has a label and values of genes"
+
+    def __post_init__(self) -> None:
+        wide = any(each.data.dtype == np.float64 for each in self.cells)
+        dtype = np.dtype(np.float64 if wide else np.float32)
+        self.reading = Reading(dtype, zero_based=True, n_features=len(self.genes))
+        self.columns = [columns_in(each, self.genes, self.cell_form) for each in self.cells]
+        self.starts = np.cumsum([0, *(each.n_cells for each in self.cells)])
+        samples = [
+            sample_of(each, columns, self.reading.dtype)
+            for each, columns in zip(self.cells, self.columns, strict=True)
+        ]
+        is_new = not hasattr(self.how, "form_")
+        self.scale = self.how.agreed([each.scale for each in samples]) if is_new else self.how.scale
+        values = self.cell_form.values
+        self.ways = [
+            self.how.way_of(each, self.scale, is_new=is_new, values=values) for each in samples
+        ]
+
+    def check_genes(self) -> None:
+        """Check that genes of a model are there, and keep `weights`: see `check_shared`."""
+        self.weights = [
+            check_shared(each, columns, self.how, self.cell_form)
+            for each, columns in zip(self.cells, self.columns, strict=True)
+        ]
+
+    @property
+    def names(self) -> str:
+        names = [each.name for each in self.cells]
+        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+
+    @property
+    def files(self) -> list[str]:
+        names = [name for each in self.cells if each.source for name in each.source.files]
+        return [*names, *self.tables]
+
+    @property
+    def size(self) -> int:
+        return sum(
+            each.nbytes if each.source is None else each.source.size or 0 for each in self.cells
+        )
+
+    @property
+    def rereadable(self) -> bool:
+        return True
+
+    def identity(self) -> dict[str, Any]:
+        # What is in memory may change at any time.
+        files = [
+            time.time_ns() if each.source is None else each.source.identity() for each in self.cells
+        ]
+        how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed,
+               "scale": str(self.scale)}  # fmt: skip
+        genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
+        arrays = [*self.columns, *(self.codes or ())]
+        told = [zlib.crc32(each.tobytes()) for each in arrays]
+        return {"sources": files, "genes": genes, "how": how, "columns and labels": told}
+
+    def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
+        texts = list(map(label_text, self.classes.tolist()))
+        ids = table.take(texts, map(number_of, texts))
+        n_done, blocks = 0, map(self._made, self._groups())
+        with ThreadPoolExecutor(1) as pool:
+            ahead = pool.submit(next, blocks, None)
+            while (rows := ahead.result()) is not None:
+                ahead = pool.submit(next, blocks, None)
+                n_done += rows.n_rows
+                labels = ids[rows.labels] if self.codes is not None else rows.labels
+                consumed = self.size * n_done // max(1, int(self.starts[-1]))
+                yield replace(rows, labels=labels, consumed=consumed)
+        for each in self.cells:
+            if each.source is not None:
+                each.source.check_unchanged()
+
+    def _spans(self, i: int) -> np.ndarray:
+        """Where parts of a file begin, and the last one ends, that are read at a time."""
+        cells = self.cells[i]
+        mean = max(1.0, cells.entries_before(cells.n_cells) / max(1, cells.n_cells))
+        most = max(1, int(_BUFFERED / mean))
+        if self.seed is None:
+            return np.append(np.arange(0, cells.n_cells, most), cells.n_cells)
+        step = min(max(_SPAN, ceil(_CHUNKS * cells.chunk / mean)), max(1, most // 4))
+        cuts = [np.append(np.arange(0, cells.n_cells, step), cells.n_cells)]
+        if self.codes is not None:
+            # Where cells are sorted by type, each buffer is to have some of all types.
+            n_cells = np.bincount(np.concatenate(self.codes) + 1)
+            together = np.maximum(1, n_cells * most // int(self.starts[-1]))
+            runs = np.flatnonzero(np.diff(self.codes[i], prepend=-2, append=-2))
+            for start, stop in pairwise(runs.tolist()):
+                part = int(together[self.codes[i][start] + 1])
+                if stop - start >= _RUN and part < step:
+                    cuts.append(np.append(np.arange(start, stop, part), stop))
+        return np.unique(np.concatenate(cuts))
+
+    def _groups(self) -> Iterator[list[tuple[int, int, int]]]:
+        """Files, first cells and ends of spans that are in memory together."""
+        spans = [
+            (i, *span) for i in range(len(self.cells)) for span in pairwise(self._spans(i).tolist())
+        ]
+        if self.codes is not None:  # of cells without a label none is read
+            spans = [(i, *span) for i, *span in spans if (self.codes[i][slice(*span)] >= 0).any()]
+        if self.seed is not None:
+            spans = [spans[i] for i in np.random.RandomState(self.seed).permutation(len(spans))]
+        group, n_entries = list[tuple[int, int, int]](), 0
+        for i, start, stop in spans:
+            group.append((i, start, stop))
+            n_entries += self.cells[i].entries_before(stop) - self.cells[i].entries_before(start)
+            if n_entries >= _BUFFERED:
+                yield group
+                group, n_entries = [], 0
+        if group:
+            yield group
+
+    def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
+        """The cells of spans, mixed where there is a seed."""
+        parts, numbers, codes = list[Part](), list[np.ndarray](), list[np.ndarray]()
+        for i in dict.fromkeys(i for i, *_ in spans):
+            of_file = [span[1:] for span in spans if span[0] == i]
+            at = np.concatenate([np.arange(*span) for span in of_file])
+            rows = self.cells[i].read(of_file, self.reading.dtype)
+            parts.append(Part(rows, self.columns[i], self.ways[i]))
+            numbers.append(self.starts[i] + at)
+            codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
+        of, labels = np.concatenate(numbers), np.concatenate(codes)
+        order = np.arange(len(of))
+        if self.seed is not None:
+            order = np.random.RandomState([self.seed, *spans[0]]).permutation(order)
+        if self.codes is not None:
+            order = order[labels[order] >= 0]
+            labels = labels[order]
+        places = partial(_Places, self.cells, self.starts)
+        advice = advice_of([self.cells[i] for i, *_ in spans])
+        X = normalised(parts, len(self.genes), places(of).place_of, order, advice)
+        return LabelledRows(
+            X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
+            origin=places(of[order]),
+        )  # fmt: skip
+
+    def sample(self) -> LabelledRows:
+        """Some thousand cells, from all over the files."""
+        mixed = replace(self, seed=self.seed or 0)
+        return mixed._made(next(mixed._groups(), []))
+
+    def survey(self) -> tuple[csr_matrix, LabelledRows]:
+        """Fit the normalizer to a sample, and return its matrix, too."""
+        rows = self.sample()
+        if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
+            warn_user(
+                f"{self.names}: the values are not whole. They are taken for {self.scale}, and "
+                "stay as they are."
+            )
+        X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
+        self.how._keep(X, self.scale).feature_names_in_ = self.genes
+        return X, rows
+
+
+def sample_of(cells: Cells, columns: np.ndarray, dtype: np.dtype) -> Sample:
+    """Some of the cells, by which their scale is recognised."""
+    rows = cells.read(spread(cells.n_cells, _SAMPLED_TOGETHER), dtype)
+    return Sample(cells.name, rows, columns, advice_of([cells]))
+
+
+def advice_of(cells: list[Cells]) -> Advice:
+    """What to advise where cells have wrong values."""
+    return Advice.of_layers(list(dict.fromkeys(name for each in cells for name in each.layers)))
+
+
+def corpus_for(
+    cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None
+) -> CellCorpus:
+    """The cells in their order, with the genes of a fitted normalizer. See `check_shared`."""
+    warn_of_left_out(cells)
+    codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
+    corpus = CellCorpus(cells, how.feature_names_in_, how, form, codes, classes)
+    corpus.check_genes()
+    return corpus

@@ -1,0 +1,265 @@
+"""The classifier that chooses its learner by the rows: what `fit_csr(X, y)` fits."""
+
+from __future__ import annotations
+
+import warnings
+from math import ceil
+from operator import attrgetter
+from typing import Any, Literal, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.estimators import validation as given
+from sparsemargin.estimators.classifiers import (
+    AROWClassifier,
+    Classifier,
+    as_classifier,
+    found_targets,
+    targets_among,
+)
+from sparsemargin.models import find_algorithm, without_defaults
+from sparsemargin.models.inputs.class_weights import counted_rows
+from sparsemargin.models.inputs.rows import open_rows
+from sparsemargin.models.selection import select, settled
+
+# A model of AROW that has read fewer rows, and errs on more of those it has read, has not learned
+# them yet.
+_ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
+
+
+def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
+    """Fit what these parameters settle, or rows like these are learned by."""
+    params = _settings(params)
+    find_algorithm(None, params)  # refuses what none has
+    chosen = settled(params)
+    reader = AROWClassifier(**(params if chosen is None else {}))
+    reader._check_parameters()
+    rows, labels = reader._check_input(X, y, None)
+    targets, classes = found_targets(labels)
+    y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
+    weights = given.check_weights(sample_weight, rows.shape[0])
+    chosen = chosen or select(open_rows(rows), targets, classes, params, weights)
+    if "max_iter" in params:
+        return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
+    # Rows of weight 0 are as if they were not there.
+    counted = counted_rows(params.get("class_weight"), classes, targets, weights)
+    if counted is None:
+        counted = np.ones(rows.shape[0], dtype=bool)
+    n_rows, counts = int(np.count_nonzero(counted)), None
+    if not isinstance(targets, Positives):
+        counts = np.bincount(targets[counted], minlength=len(classes))
+    epochs, more = chosen.epochs_of(n_rows, counts), 0
+    model = as_classifier(chosen.learner({**params, "max_iter": epochs}))
+    if chosen.algorithm == "arow" and isinstance(labels, np.ndarray):
+        more = ceil(_ENOUGH_TRIALS / max(1, n_rows))
+    if more <= epochs:
+        return model.fit(X, y, sample_weight)
+    # What it warns of may be over once it has learned for longer.
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", UserWarning)
+        model.fit(X, y, sample_weight)
+    # Fewer have been made where Ctrl-C has ended it.
+    if model.n_iter_ >= epochs and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED:
+        return model.set_params(max_iter=more).fit(X, y, sample_weight)
+    for each in told:
+        warn_user(each.message)
+    return model
+
+
+def _of_the_taken(name: str, doc: str) -> Any:
+    """An attribute of the classifier that has been taken."""
+    return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
+
+
+def _settings(params: dict[str, Any]) -> dict[str, Any]:
+    """What these parameters settle: without defaults, and without epochs that are left open."""
+    params = without_defaults(params)
+    if params.get("max_iter") == "auto":
+        del params["max_iter"]
+    return params
+
+
+class AutoClassifier(ClassifierMixin, BaseEstimator):
+    """The learner that predicts the rows best, one step ahead: what ``fit_csr(X, y)`` fits.
+
+    It is AROW, unless one of three others errs less by two standard errors of the difference where
+    each predicts at most 10,000 of the rows, in random order, just before it learns them: AROW with
+    ``r=1, max_loss=0.5``, for labels that are wrong; the p-norm Perceptron with
+    p = 2 ln n_features, for few features that tell among very many; and the Second-order
+    Perceptron, for those that go together. On sparse rows, less than 2 % of whose entries are not
+    0, as of text, the last is not tried, and none is where AROW errs on no more than a tenth of the
+    first 1,000, and on fewer than the commonest class alone would. Fewer than 500 rows can't tell:
+    there it is the Second-order Perceptron where more than 15 % of the entries are not 0 and there
+    are fewer than 1,000 features or rows point almost one way, else AROW. So it is where rows have
+    several labels.
+
+    Parameters
+    ----------
+    max_iter : float, None or "auto", default="auto"
+        Epochs, as of the classifiers. "auto": for AROW one, or two where there are more than two
+        labels or fewer than 500 rows of the rarer one, three where these are fewer than 100, or as
+        many as make 1,000 trials; 3,000 where it errs then on more than a tenth of the rows it has
+        learned from. For the others five, or as many as make 3,000 trials.
+    fit_intercept, intercept_scaling, class_weight, shuffle, n_jobs, verbose
+        As of `AROWClassifier`. Errors count for the weight of their class.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling. Which learner is taken does not depend on it.
+
+    Attributes
+    ----------
+    best_estimator_ : classifier
+        The one it has taken, fitted: what `save_model`, `explain_row` and the like take, too.
+    classes_ : ndarray of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : ndarray of shape (n_features,)
+        Only where X had names.
+
+    See Also
+    --------
+    AROWClassifier : What it mostly is.
+
+    References
+    ----------
+    A. Blum, A. Kalai and J. Langford. Beating the hold-out: bounds for k-fold and progressive
+    cross-validation. COLT 1999.
+
+    Examples
+    --------
+    >>> from sparsemargin import AutoClassifier
+    >>> from sparsemargin.datasets import make_zipf_text
+    >>> X, y = make_zipf_text(2000, random_state=0)
+    >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
+    AROWClassifier(random_state=0)
+    """
+
+    classes_ = _of_the_taken("classes_", "The classes, sorted.")
+    n_features_in_ = _of_the_taken("n_features_in_", "Features of the rows.")
+    feature_names_in_ = _of_the_taken("feature_names_in_", "Their names, where X had any.")
+    n_iter_ = _of_the_taken("n_iter_", "Epochs made.")
+    coef_ = _of_the_taken("coef_", "Weights, shape (1, n_features) or (n_classes, n_features).")
+    intercept_ = _of_the_taken("intercept_", "Intercepts, shape (1,) or (n_classes,).")
+
+    def __init__(
+        self,
+        *,
+        max_iter: float | Literal["auto"] | None = "auto",
+        fit_intercept: bool = True,
+        intercept_scaling: float | Literal["auto"] = "auto",
+        class_weight: Any = None,
+        shuffle: bool = True,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+        self.intercept_scaling = intercept_scaling
+        self.class_weight = class_weight
+        self.shuffle = shuffle
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Choose a learner, and fit it.
+
+        Parameters
+        ----------
+        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,), or of labels a row
+            As for `AROWClassifier`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            As for `AROWClassifier`; errors count for it, too.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument can't be used; the model is then as it was.
+        """
+        return self._keep(fit_default(X, y, sample_weight, self.get_params()))
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Learn the rows, once, in the given order; those of the first call choose the learner.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes there will ever be; needed in the first call.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument can't be used.
+        """
+        if hasattr(self, "best_estimator_"):
+            self.best_estimator_.partial_fit(X, y, classes, sample_weight)
+            return self
+        params = _settings(self.get_params())
+        AROWClassifier(**params)._check_parameters()
+        params["max_iter"] = 1
+        reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
+        rows, labels = reader._check_input(X, y, reader._fitted)
+        targets = targets_among(labels, reader.classes_, reader._fitted)
+        weights = given.check_weights(sample_weight, rows.shape[0])
+        chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
+        if chosen.algorithm == "arow" and not chosen.settings:
+            return self._keep(reader)
+        model = as_classifier(chosen.learner(params))
+        return self._keep(model.partial_fit(X, y, classes, sample_weight))
+
+    def _keep(self, model: Classifier) -> Self:
+        self.best_estimator_ = model
+        if self.verbose:
+            print(f"AutoClassifier has taken {model!r}")
+        return self
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Labels of rows, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict(X)
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Outputs for rows, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.decision_function(X)
+
+    def _tells_probabilities(self) -> bool:
+        return not hasattr(self, "best_estimator_") or self.best_estimator_._tells_probabilities()
+
+    @available_if(_tells_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Probabilities of the classes, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_proba(X)
+
+    @available_if(_tells_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Their logarithms, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.predict_log_proba(X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Share of the rows predicted rightly, as of the classifier it has taken."""
+        check_is_fitted(self)
+        return self.best_estimator_.score(X, y, sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_label = True
+        return tags

@@ -1,0 +1,103 @@
+"""Fitted models as scikit-learn's own, for tools that know no others.
+
+scikit-learn is imported on first use.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sparsemargin.models.pipelines import taken
+
+
+def as_scikit_learn(model: Any) -> Any:
+    """Give a linear model as scikit-learn's SGDClassifier, for tools such as ONNX and SHAP.
+
+    Its `coef_`, `intercept_` and `classes_` are the model's, and so are its outputs, but for
+    rounding, and what it predicts. Only a row whose output is exactly 0 may differ: scikit-learn
+    gives it the first class.
+
+    Parameters
+    ----------
+    model : fitted classifier, or pipeline or search that ends in one
+        A model of one weight vector a class: without a kernel, of ``hypothesis="average"`` or
+        ``"last"``, for rows of one class each.
+
+    Returns
+    -------
+    sklearn.linear_model.SGDClassifier or sklearn.pipeline.Pipeline
+        Fitted. Of a pipeline the last step is converted, this library's vectorizers become
+        scikit-learn's, and all other steps are the same objects as before. To fit it again is to
+        learn by SGDClassifier, with its default parameters.
+
+    Raises
+    ------
+    TypeError
+        If the last step is no classifier of this library.
+    ValueError
+        If the model is not fitted, has no single weight vector a class, or its rows have several
+        labels.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> texts = ["cheap pills", "lunch at noon?", "cheap watches", "see you at noon"]
+    >>> model = sparsemargin.fit_text(texts, ["spam", "ham", "spam", "ham"], random_state=0)
+    >>> theirs = sparsemargin.as_scikit_learn(model)
+    >>> theirs
+    Pipeline(steps=[('vectorizer',
+                     TfidfVectorizer(dtype=<class 'numpy.float32'>,
+                                     ngram_range=(1, 2), sublinear_tf=True)),
+                    ('classifier', SGDClassifier())])
+    >>> theirs.predict(["cheap lunch pills"]).tolist()
+    ['spam']
+    """
+    from sklearn.pipeline import Pipeline
+
+    model = taken(model)
+    if not hasattr(model, "steps"):
+        return _linear_classifier(model)
+    *before, (name, last) = model.steps
+    steps = [(each, _vectorizer(step)) for each, step in before]
+    return Pipeline([*steps, (name, _linear_classifier(taken(last)))])
+
+
+def _linear_classifier(model: Any) -> Any:
+    from sklearn.linear_model import SGDClassifier
+    from sklearn.utils.validation import check_is_fitted
+
+    from sparsemargin.estimators.classifiers import Classifier
+
+    check_is_fitted(model)
+    if not isinstance(model, Classifier):
+        raise TypeError(f"{model!r} is no classifier of sparsemargin, nor a pipeline of one.")
+    fitted = model._fitted
+    if fitted.many:
+        raise ValueError(
+            "The model's rows may have several labels, and an SGDClassifier predicts one class. "
+            "Fit a model for each label."
+        )
+    try:
+        coef = model.coef_
+    except AttributeError as error:
+        raise ValueError(f"No SGDClassifier has the outputs of this model: {error}") from None
+    made = SGDClassifier(fit_intercept=model.fit_intercept)
+    made.classes_, made.coef_, made.intercept_ = model.classes_, coef, model.intercept_
+    for name in ("n_features_in_", "feature_names_in_"):
+        if hasattr(model, name):
+            setattr(made, name, getattr(model, name))
+    return made
+
+
+def _vectorizer(step: Any) -> Any:
+    """scikit-learn's vectorizer in place of one of this library; any other step as it is."""
+    from sparsemargin import text
+
+    if type(step) not in (text.CountVectorizer, text.HashingVectorizer, text.TfidfVectorizer):
+        return step
+    theirs = step._base
+    parameters = step.get_params()
+    made = theirs(**{name: parameters[name] for name in theirs._get_param_names()})
+    learned = step.__getstate__()
+    vars(made).update({name: each for name, each in learned.items() if name not in parameters})
+    return made

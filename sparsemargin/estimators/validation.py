@@ -1,0 +1,251 @@
+"""What comes in from the user: matrices, labels and weights."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from copy import copy
+from typing import Any
+
+import numpy as np
+from scipy.sparse import (
+    coo_array,
+    csr_array,
+    csr_matrix,
+    dia_array,
+    issparse,
+)
+from sklearn.utils import check_array
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import column_or_1d
+
+from sparsemargin._engine.rows.csr import INDEX_TYPES, VALUE_TYPES
+from sparsemargin.models.inputs.label_values import label_array, unwrapped
+from sparsemargin.models.inputs.labels import whole_numbers
+
+
+def is_plain_csr(X: Any) -> bool:
+    """Whether X is CSR, with rows and columns, and of types the engine takes as they are."""
+    if type(X) not in (csr_matrix, csr_array) or len(X.shape) != 2:
+        return False
+    (n_rows, n_columns), data, indices, indptr = X.shape, X.data, X.indices, X.indptr
+    return (
+        n_rows > 0
+        and 0 < n_columns <= sys.maxsize
+        and all(isinstance(each, np.ndarray) and each.ndim == 1 for each in (data, indices, indptr))
+        and data.dtype in VALUE_TYPES
+        and indices.dtype in INDEX_TYPES
+        and indices.dtype == indptr.dtype
+    )
+
+
+def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> Any:
+    """X as CSR of types the engine takes, by one of scikit-learn's checks; the rows themselves are
+    checked later."""
+    if is_plain_csr(X):
+        return X
+    refuse_other_data(X)
+    X = _in_supported_precision(check_sparse(X))
+    dtypes = [np.float64, np.float32]
+    X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
+    return X if issparse(X) else _csr_of(X)
+
+
+def _in_supported_precision(X: Any) -> Any:
+    """Return a checked sparse matrix of half or extended precision as float64; others unchanged.
+
+    scipy neither converts, checks nor adds up values of these types.
+    """
+    if not issparse(X) or X.format not in _INTEGERS or X.data.dtype.kind != "f":
+        return X
+    return X if X.data.dtype in VALUE_TYPES else X.astype(np.float64)
+
+
+def _csr_of(X: np.ndarray) -> csr_matrix:
+    """What `csr_matrix` makes of X, without the coordinates of all entries on the way: where none
+    is 0 in a twentieth of the time, and without a copy of the values."""
+    index = np.int32 if X.size <= np.iinfo(np.int32).max else np.int64
+    columns = np.broadcast_to(np.arange(X.shape[1], dtype=index), X.shape)
+    nonzero = X != 0
+    indptr = np.zeros(len(X) + 1, dtype=index)
+    np.cumsum(np.count_nonzero(nonzero, axis=1), out=indptr[1:])
+    dense = indptr[-1] == X.size
+    values, columns = (each.ravel() if dense else each[nonzero] for each in (X, columns))
+    return csr_matrix((values, columns, indptr), shape=X.shape)
+
+
+# The arrays of integers that each sparse format has beside its values.
+_INTEGERS = {
+    "csr": ("indices", "indptr"), "csc": ("indices", "indptr"), "bsr": ("indices", "indptr"),
+    "coo": ("row", "col"), "dia": ("offsets",),
+}  # fmt: skip
+
+
+def check_sparse(X: Any, name: str = "X") -> Any:
+    """Return a sparse matrix in native byte order, or refuse it where its arrays don't go together;
+    anything else passes as it is.
+
+    scipy looks at the arrays when it makes a matrix, and not when they are set later. Its compiled
+    code, which converts, sorts and slices, then reads and writes wherever they lead.
+
+    Raises
+    ------
+    ValueError
+        If the matrix is corrupted, or has not two dimensions.
+    """
+    if not issparse(X):
+        return X
+    if len(X.shape) != 2:
+        raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
+    try:
+        X = _native(X)
+        _check_arrays(X)
+    except (AttributeError, IndexError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{name} is corrupted: {error}. Rebuild the matrix from its source."
+        ) from None
+    return X
+
+
+def _native(X: Any) -> Any:
+    """The same matrix, with copies of the arrays that are in the other byte order, which scipy does
+    not take."""
+    arrays = {name: np.asarray(getattr(X, name)) for name in _INTEGERS.get(X.format, ())}
+    if arrays:
+        arrays["data"] = np.asarray(X.data)
+    foreign = {name: array for name, array in arrays.items() if not array.dtype.isnative}
+    if foreign:
+        X = copy(X)
+    for name, array in foreign.items():
+        setattr(X, name, array.astype(array.dtype.newbyteorder("=")))
+    return X
+
+
+def _check_arrays(X: Any) -> None:
+    """Let scipy look at the arrays, of which it may change some; any exception: they are wrong."""
+    if max(X.shape) > sys.maxsize:
+        raise ValueError(f"no index counts as far as its shape {X.shape}")
+    looked_at = copy(X)
+    for name in _INTEGERS.get(X.format, ()):
+        array = np.asarray(getattr(X, name))
+        if array.dtype.kind not in "iu":
+            raise TypeError(f"its {name} are of type {array.dtype}, not integers")
+        if array.dtype.kind == "u" and X.format != "coo":
+            # Differences of unsigned numbers wrap, and a fall would pass for a rise.
+            setattr(looked_at, name, array.astype(np.int64))
+    if X.format in ("csr", "csc", "bsr"):
+        # scipy looks at no pointer where the last one is 0.
+        pointers = np.asarray(looked_at.indptr)
+        if (pointers[1:] < pointers[:-1]).any():
+            raise ValueError("its row pointers fall")
+        looked_at.check_format(full_check=True)
+    elif X.format == "coo":
+        coo_array((X.data, (X.row, X.col)), shape=X.shape)
+    elif X.format == "dia":
+        dia_array((X.data, X.offsets), shape=X.shape)
+    elif X.format == "lil":
+        _check_lists(X)
+
+
+def _check_lists(X: Any) -> None:
+    if not len(X.rows) == len(X.data) == X.shape[0]:
+        raise ValueError(f"it has {len(X.rows)} lists of columns and {len(X.data)} of values")
+    for i, (columns, values) in enumerate(zip(X.rows, X.data, strict=True)):
+        if not isinstance(columns, list) or not isinstance(values, list):
+            raise TypeError(f"its row {i} is no list")
+        if len(columns) != len(values):
+            raise ValueError(f"its row {i} has {len(columns)} columns and {len(values)} values")
+
+
+def refuse_other_data(X: Any) -> None:
+    """Say what to do with a text, and sequences of texts and dicts, which scikit-learn would call
+    no numbers; and with an AnnData, which numpy would take minutes to go through."""
+    # Of its type, as the columns of a table may have these names.
+    if hasattr(type(X), "obs") and hasattr(type(X), "X"):
+        raise ValueError(
+            f"X is an {type(X).__name__}, which holds more than a matrix. Pass adata.X, or one of "
+            "adata.layers, and the labels as y=adata.obs[name]."
+        )
+    texts = [X] if isinstance(X, str | bytes) else X
+    if issparse(X):
+        return
+    # An array, a list, a column of a table: whatever can be counted and gone through.
+    if hasattr(texts, "__len__") and getattr(texts, "ndim", 1) == 1 and len(texts):
+        first = next(iter(texts))
+        if isinstance(first, str | bytes):
+            raise ValueError(
+                f"X holds text, such as {first[:40]!r}, not numbers. Turn it into features first: "
+                "TfidfVectorizer of scikit-learn does, in front of the classifier in make_pipeline."
+            )
+        if isinstance(first, Mapping):
+            raise ValueError(
+                "X holds dicts, not rows of numbers. Turn them into features first: DictVectorizer "
+                "of scikit-learn does, in front of the classifier in make_pipeline."
+            )
+
+
+def check_labels(y: Any) -> np.ndarray:
+    """Return labels as a one-dimensional array of bool, integer, float or str.
+
+    Raises
+    ------
+    ValueError
+        If y is None, has the wrong shape, lacks a label, mixes types, holds what is no label, or is
+        continuous.
+    """
+    if y is None:
+        raise ValueError(
+            "Learning requires y to be passed, but the target y is None. Give a label for each row "
+            "of X."
+        )
+    y = unwrapped(y)
+    if isinstance(y, list | tuple):
+        _refuse_lists(y)
+        if any(isinstance(label, list | tuple) or getattr(label, "ndim", 0) for label in y):
+            y = column_or_1d(y, warn=True)
+    elif type(y) is not np.ndarray or y.ndim != 1:
+        y = column_or_1d(np.asarray(y), warn=True)
+    elif y.dtype.kind == "O":
+        _refuse_lists(y)
+    labels = label_array(y)
+    if labels.dtype.kind not in "biuU" and whole_numbers(labels) is None:
+        check_classification_targets(labels)
+    return labels
+
+
+def _refuse_lists(y: Any) -> None:
+    """Those of one length are rows of an array, of which scikit-learn tells more."""
+    length = None
+    for i, label in enumerate(y):
+        if not isinstance(label, list | tuple | set | frozenset):
+            continue
+        length = len(label) if length is None else length
+        if len(label) != length:
+            raise ValueError(
+                f"y[{i}] = {label!r} is no class, but a list of {len(label)}. Give one class for "
+                "each row."
+            )
+
+
+def check_weights(sample_weight: Any, n_rows: int) -> np.ndarray | None:
+    """Weights as float64 of shape (n_rows,), finite and not negative; None for none."""
+    if sample_weight is None:
+        return None
+    try:
+        weights = np.ascontiguousarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"sample_weight is no array of numbers: {error}. Weights by class are class_weight."
+        ) from None
+    if weights.shape != (n_rows,):
+        raise ValueError(
+            f"sample_weight has shape {weights.shape}, expected ({n_rows},): one for each row of X."
+        )
+    bad = ~(np.isfinite(weights) & (weights >= 0))
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise ValueError(
+            f"sample_weight[{row}] = {weights[row]} is negative, NaN or infinite. Pass finite "
+            "weights; 0 leaves a row out."
+        )
+    return weights

@@ -1,0 +1,166 @@
+"""Files that are written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from sparsemargin._engine.fitting.threads import uninterrupted
+from sparsemargin.files.private import private_mode, take_group
+from sparsemargin.files.remote import check_store, is_url, uploading
+
+_OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
+# More than that are links in a circle.
+_MOST_LINKS = 40
+
+
+@contextmanager
+def replacing(
+    path: str | os.PathLike[str], made_from: Iterable[str | os.PathLike[str]] = ()
+) -> Iterator[BinaryIO]:
+    """Open a new binary file that replaces `path`, which may be a URL, when the block ends without
+    an error.
+
+    Until then `path` is unchanged. After a power failure it is the old or the new file, never a
+    part of one. A link is followed, and the file that it names is replaced. The new file keeps the
+    permissions of the old one, and its owner where that is allowed; without an old file the umask
+    applies. Nobody may read the new file who may not read all files that it is `made_from`. Until
+    the block ends only its owner may read it. An OSError names `path`.
+    """
+    if is_url(path):
+        with uploading(os.fspath(path)) as file:
+            yield file
+        return
+    target = Path(os.path.realpath(path))
+    _check_place(path, target)
+    # The name is known before the file exists: a signal may come as soon as it does.
+    fresh = _fresh(target)
+    try:
+        with open(fresh, "x+b", opener=_private_opener) as file:
+            yield file
+            _set_permissions(target, file.fileno(), list(made_from))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(fresh, target)
+    except BaseException as error:
+        with uninterrupted(), suppress(OSError):
+            os.unlink(fresh)
+        if isinstance(error, OSError) and error.filename in (None, str(fresh)):
+            raise naming(error, path) from None
+        raise
+    _sync_folder(target.parent)
+
+
+@contextmanager
+def unnamed() -> Iterator[BinaryIO]:
+    """A new binary file, in the folder for temporary files, that has no name: whatever happens, it
+    is gone once it is closed and no longer mapped. An OSError names the folder."""
+    try:
+        with tempfile.TemporaryFile() as file:
+            yield file
+    except OSError as error:
+        if error.filename is None:
+            raise naming(error, tempfile.gettempdir()) from None
+        raise
+
+
+def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
+    """The same error, of the file at `path`."""
+    if error.errno is None:
+        told = str(error)
+        return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
+    return type(error)(error.errno, error.strerror, os.fspath(path))
+
+
+def check_replaceable(path: str | os.PathLike[str]) -> None:
+    """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
+    if is_url(path):
+        check_store(os.fspath(path))
+        return
+    target = Path(os.path.realpath(path))
+    _check_place(path, target)
+    try:
+        tempfile.TemporaryFile(dir=target.parent).close()
+        # Its name may be too long.
+        with suppress(FileNotFoundError):
+            os.stat(_fresh(target))
+    except OSError as error:
+        raise naming(error, path) from None
+
+
+def descriptor_of(path: str | os.PathLike[str]) -> int | None:
+    """The descriptor of the open file that a name such as /dev/stdout or /dev/fd/3 stands for."""
+    path = os.path.abspath(path)
+    # The last link, which leads to what is open, is not followed.
+    for _ in range(_MOST_LINKS):
+        if found := _OPEN_FILE.fullmatch(path):
+            return int(found[1])
+        if not os.path.islink(path):
+            break
+        path = os.path.normpath(os.path.join(os.path.dirname(path), os.readlink(path)))
+    return None
+
+
+def is_stream(path: str | os.PathLike[str]) -> bool:
+    """Whether it is a device, a pipe or an open file: written to as it is, and never replaced."""
+    is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
+    return is_special or descriptor_of(path) is not None
+
+
+def _check_place(path: str | os.PathLike[str], target: Path) -> None:
+    """Refuse to take the place of a directory or a stream, or where there is no folder."""
+    if not os.fspath(path):
+        raise FileNotFoundError("The name of the file to be written is empty. Name one.")
+    if target.is_dir():
+        raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
+    folder = target.parent if os.path.basename(path) else target
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"{path}: there is no folder {folder}. Make it first: mkdir -p {folder}"
+        )
+    if is_stream(path):
+        raise OSError(f"{path} is no regular file, which could be replaced as a whole. Name one.")
+
+
+def _fresh(target: Path) -> Path:
+    """The name of a new file that is to take the place of the target."""
+    return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+
+
+def _private_opener(path: str, flags: int) -> int:
+    """Open a file that only its owner may read."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> None:
+    """Set the permissions of a new file: those of the file that it replaces, if there is one, but
+    none that the files it is made from do not have."""
+    status = None
+    with suppress(OSError):
+        status = os.stat(target)
+    if status is not None:
+        for owner in (status.st_uid, -1), (-1, status.st_gid):
+            with suppress(OSError):
+                os.fchown(descriptor, *owner)
+    take_group(descriptor, made_from)
+    before = None if status is None else stat.S_IMODE(status.st_mode)
+    # A file system without permissions refuses this.
+    with suppress(OSError):
+        os.fchmod(descriptor, private_mode(descriptor, made_from, before))
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the new name last; a file system that can't is left to its ways."""
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,409 @@
+"""Files that lie elsewhere: URLs that fsspec knows, read in large blocks, ahead of whoever reads
+them, and again where a connection breaks or a store is busy; written whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+import shutil
+import tempfile
+import time
+import zlib
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO, TypeVar
+
+from sparsemargin.files import http
+from sparsemargin.files.compression import unpacking
+
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
+_BLOCK_BYTES, _BLOCKS_AHEAD = 1 << 23, 2
+
+# Seconds to wait before what has failed is tried again: a store may be away for a minute.
+WAITS = (0.1, 0.5, 1, 2, 4, 8, 16, 30)
+
+# HTTP's way to say that a store is busy, or has a fault of its own.
+_BUSY = {408, 409, 425, 429, *range(500, 600)}
+_MISSING, _FORBIDDEN = {404, 410}, {401, 403, 407}
+
+# What stores call that which changes when an object does.
+_VERSIONS = (
+    "VersionId", "version_id", "ETag", "etag", "generation", "blob_id", "md5", "LastModified",
+    "last_modified", "mtime", "created",
+)  # fmt: skip
+
+_LONGEST_REASON = 300
+
+_T = TypeVar("_T")
+
+
+def is_url(path: Any) -> bool:
+    """Whether a path is a URL of a file that lies elsewhere."""
+    return isinstance(path, str) and bool(_URL.match(path))
+
+
+def _store_of(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path there."""
+    try:
+        from fsspec.core import url_to_fs
+
+        store, path = url_to_fs(url, use_listings_cache=False)
+    except ImportError as error:
+        raise ImportError(
+            f"{url} is read by fsspec, and its own package for each kind of store ({error}): pip "
+            "install 'sparsemargin[remote]', and s3fs, gcsfs, adlfs or huggingface_hub."
+        ) from None
+    except ValueError as error:
+        raise ValueError(f"{url}: {error}. It is no URL that fsspec knows.") from None
+    return store, path
+
+
+def located(url: str) -> tuple[str | None, str]:
+    """Return the kind of store of a URL and the path in it; the kind is None for local files."""
+    store, path = _store_of(url)
+    kind = store.protocol if isinstance(store.protocol, str) else store.protocol[0]
+    return None if kind in ("file", "local") else kind, path
+
+
+class UnreachableError(OSError):
+    """A file that can't be had, however often it is asked for."""
+
+
+def _tried(url: str, call: Callable[[], _T]) -> _T:
+    """Return what the call returns. It is tried again for a minute where that may help; an error
+    names the URL and the reason."""
+    for wait in (*WAITS, None):
+        try:
+            return call()
+        except Exception as raised:
+            error = _cause_of(raised)
+            if isinstance(error, UnreachableError):
+                raise
+            status = getattr(error, "status", None)
+            if isinstance(error, FileNotFoundError) or status in _MISSING:
+                raise FileNotFoundError(f"{url}: no such file{_with_status(error)}.") from None
+            if isinstance(error, PermissionError) or status in _FORBIDDEN:
+                reason = _with_status(error) or f": {error}"
+                raise PermissionError(f"{url} may not be read or written{reason}.") from None
+            if isinstance(error, ValueError | NotImplementedError) and status is None:
+                if url in str(error):
+                    raise error from None
+                raise type(error)(f"{url}: {_reason(error)}") from None
+            if wait is None or (isinstance(status, int) and status not in _BUSY):
+                raise UnreachableError(
+                    f"{url} can't be had: {_reason(error)}. Is the store there?"
+                ) from None
+            time.sleep(wait)
+    raise AssertionError
+
+
+def _cause_of(error: Exception) -> Exception:
+    """Return what is behind an error that fsspec raises for a missing file, whatever it is of."""
+    cause = error.__cause__
+    return cause if isinstance(error, FileNotFoundError) and isinstance(cause, Exception) else error
+
+
+def _with_status(error: Exception) -> str:
+    status = getattr(error, "status", None)
+    return "" if status is None else f" ({_reason(error)})"
+
+
+def _reason(error: Exception) -> str:
+    """Return what an error says, which may be nothing but its type."""
+    status, said = getattr(error, "status", None), f"{type(error).__name__}: {error}"
+    if isinstance(status, int):
+        said = f"HTTP status {status} {getattr(error, 'message', '')}"
+    # A message may quote what the server sent, at any length.
+    said = said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}..."
+    return " ".join(said.split()).removesuffix(":").removesuffix(".")
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file that lies elsewhere, as it was found."""
+
+    url: str
+    size: int | None  # None: its end is where the server ends it
+    version: str | None  # changes when the file does; None: the store tells nothing of the kind
+    ranges: bool = True  # whether the store sends parts of it
+    encoding: str = ""  # how it is packed on the way
+    head: bytes = b""  # its first bytes, or none
+    found_at: int = field(default_factory=time.time_ns, compare=False)
+
+    @classmethod
+    def find(cls, url: str) -> RemoteFile:
+        """The file as it is now; an OSError tells that there is none, or no way to it."""
+        store, path = _store_of(url)
+        if http.is_http(store):
+            return cls(url, *_tried(url, lambda: http.find(store, path)))
+        told = _tried(url, lambda: store.info(path))
+        if told["type"] == "directory":
+            raise IsADirectoryError(f"{url} is a directory. Name the files in it: '{url}/*'")
+        if told.get("size") is None:
+            raise ValueError(
+                f"{url}: the store does not tell how long it is. Fetch it, and name the copy."
+            )
+        known = [f"{name}={told[name]}" for name in _VERSIONS if told.get(name) is not None]
+        return cls(url, int(told["size"]), known[0] if known else None)
+
+    def identity(self) -> dict[str, Any]:
+        """What changes when the file does. A file without a version is another one each time that
+        it is found."""
+        version = self.version or f"unknown, found at {self.found_at}"
+        return {"size": self.size, "version": version}
+
+    def first(self, n_bytes: int) -> bytes:
+        """Return its first bytes."""
+        if n_bytes <= len(self.head) or self.size == len(self.head):
+            return self.head[:n_bytes]
+        if self.ranges and self.size is not None:
+            return self.read(0, min(n_bytes, self.size))
+        with self.open() as file:
+            parts = list[bytes]()
+            while n_bytes and (data := file.read(n_bytes)):
+                parts.append(data)
+                n_bytes -= len(data)
+            return b"".join(parts)
+
+    def open(self) -> io.RawIOBase:
+        """Open it for reading: by parts that are fetched ahead, or as one stream."""
+        return RemoteReader(self) if self.ranges else RemoteStream(self)
+
+    def read(self, start: int, stop: int) -> bytes:
+        """These bytes."""
+        store, path = _store_of(self.url)
+        # At the end one byte more is asked for, which shows whether it is the end.
+        beyond = stop + (stop == self.size)
+
+        def call() -> bytes:
+            if http.is_http(store):
+                data, version = http.read_part(store, path, start, beyond)
+                if version != self.version:
+                    raise self._changed()
+            else:
+                data = store.cat_file(path, start=start, end=beyond)
+                # A server that knows no ranges sends all of it.
+                if len(data) == self.size:
+                    data = data[start:stop]
+            if len(data) < stop - start:
+                self.check_unchanged()
+                raise ConnectionError(self._broken(start + len(data)))
+            if len(data) > stop - start:
+                raise self._too_long()
+            return data
+
+        return _tried(self.url, call) if stop > start else b""
+
+    def check_unchanged(self) -> None:
+        """Raise a ValueError where it is not what it was."""
+        if RemoteFile.find(self.url) != self:
+            raise self._changed()
+
+    def _changed(self) -> ValueError:
+        return ValueError(
+            f"{self.url} changed while it was read. Read it again when nothing writes to it."
+        )
+
+    def _broken(self, position: int) -> str:
+        return f"it broke off after {position:,} bytes of {self.size or 0:,}"
+
+    def _too_long(self) -> ValueError:
+        return ValueError(
+            f"{self.url} is longer than the {self.size or 0:,} bytes that the server tells of. "
+            "Fetch it, and name the copy."
+        )
+
+
+class RemoteStream(io.RawIOBase):
+    """The bytes of a remote file as one answer of a server that sends no parts. Where it breaks
+    off, the server is asked again, and what has been read is passed over."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file, self._position, self._crc = file, 0, 0
+        self._answer: http.Answer | None = None
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        room = memoryview(room).cast("B")
+        data = _tried(self._file.url, lambda: self._next(len(room))) if len(room) else b""
+        room[: len(data)] = data
+        self._position += len(data)
+        self._crc = zlib.crc32(data, self._crc)
+        return len(data)
+
+    def _next(self, most: int) -> bytes:
+        file = self._file
+        try:
+            if self._answer is None:
+                self._answer = self._begun()
+            data = self._answer.read(min(most, _BLOCK_BYTES))
+            end = self._position + len(data)
+            known = file.head[self._position : end]
+            if data[: len(known)] != known:
+                raise file._changed()
+            if not data and self._answer.has_more():
+                raise file._too_long()
+            if not data and end < (file.size or 0):
+                raise ConnectionError(file._broken(end))
+            return data
+        except BaseException:
+            self._let_go()
+            raise
+
+    def _begun(self) -> http.Answer:
+        """The answer of the server, read up to where this one is."""
+        store, path = _store_of(self._file.url)
+        answer = http.Answer(store, path)
+        try:
+            answer.check()
+            same = (answer.version, answer.span[1]) == (self._file.version, self._file.size)
+            left, crc = self._position, 0
+            while same and left and (data := answer.read(min(left, _BLOCK_BYTES))):
+                left, crc = left - len(data), zlib.crc32(data, crc)
+            if left and same:
+                raise ConnectionError(self._file._broken(self._position - left))
+            if not same or crc != self._crc:
+                raise self._file._changed()
+        except BaseException:
+            answer.close()
+            raise
+        return answer
+
+    def _let_go(self) -> None:
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
+
+    def close(self) -> None:
+        self._let_go()
+        super().close()
+
+
+class RemoteReader(io.RawIOBase):
+    """The bytes of a remote file, in blocks of which the next ones are on their way."""
+
+    def __init__(self, file: RemoteFile) -> None:
+        self._file, self._size, self._position = file, file.size or 0, 0
+        self._coming: dict[int, Future[bytes]] = {}
+        self._pool = ThreadPoolExecutor(_BLOCKS_AHEAD)
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._position
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET) -> int:
+        begins = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}
+        self._position = begins[whence] + offset
+        return self._position
+
+    def readinto(self, room: Any) -> int:
+        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        room = memoryview(room).cast("B")
+        which, offset = divmod(self._position, _BLOCK_BYTES)
+        if not len(room) or self._position >= self._size:
+            return 0
+        data = self._block(which)[offset : offset + len(room)]
+        room[: len(data)] = data
+        self._position += len(data)
+        return len(data)
+
+    def _block(self, which: int) -> bytes:
+        wanted = range(which, which + 1 + _BLOCKS_AHEAD)
+        for i in self._coming.keys() - set(wanted):
+            self._coming.pop(i).cancel()
+        for i in wanted:
+            start, stop = i * _BLOCK_BYTES, min((i + 1) * _BLOCK_BYTES, self._size)
+            if i not in self._coming and start < stop:
+                self._coming[i] = self._pool.submit(self._file.read, start, stop)
+        return self._coming[which].result()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+        super().close()
+
+
+def matches(url: str) -> list[str]:
+    """The URLs that a pattern stands for, sorted."""
+    store, path = _store_of(url)
+    found = _tried(url, lambda: store.glob(path))
+    return sorted(str(store.unstrip_protocol(each)) for each in found)
+
+
+def exists(path: str | os.PathLike[str]) -> bool:
+    """Whether there is a file, here or elsewhere."""
+    if not is_url(path):
+        return os.path.exists(path)
+    try:
+        return bool(RemoteFile.find(str(path)))
+    except FileNotFoundError:
+        return False
+
+
+def size_of(path: str) -> int:
+    """The bytes of a file, here or elsewhere."""
+    return RemoteFile.find(path).size or 0 if is_url(path) else os.path.getsize(path)
+
+
+def delete(path: str) -> None:
+    """Delete a file, here or elsewhere."""
+    if not is_url(path):
+        os.unlink(path)
+        return
+    store, at = _store_of(path)
+    _tried(path, lambda: store.rm_file(at))
+
+
+def check_store(url: str) -> None:
+    """Find out whether there is a store of that kind."""
+    _store_of(url)
+
+
+@contextmanager
+def uploading(url: str) -> Iterator[BinaryIO]:
+    """A new binary file here, which takes the place of `url` once the block is left without an
+    error."""
+    store, path = _store_of(url)
+    with tempfile.NamedTemporaryFile() as file:
+        yield file  # type: ignore[misc]
+        file.flush()
+        _tried(url, lambda: store.put_file(file.name, path))
+
+
+@contextmanager
+def fetched(url: str) -> Iterator[BinaryIO]:
+    """A copy of a remote file here, open for reading."""
+    with copied(RemoteFile.find(url)) as file:
+        yield file
+
+
+def copied(remote: RemoteFile) -> BinaryIO:
+    """Return an open copy of a remote file here, which is gone once it is closed."""
+    file = tempfile.TemporaryFile()  # noqa: SIM115
+    try:
+        with remote.open() as reader:
+            unpacked = unpacking(reader, remote.url, packed=bool(remote.encoding))
+            shutil.copyfileobj(unpacked, file, _BLOCK_BYTES)
+        remote.check_unchanged()
+        file.seek(0)
+    except BaseException:
+        file.close()
+        raise
+    return file  # type: ignore[return-value]
+
+
+def cache_folder() -> Path:
+    """Where row caches of remote files are kept on this machine."""
+    base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
+    return Path(base).expanduser() / "sparsemargin" / "rows"

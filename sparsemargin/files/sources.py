@@ -1,0 +1,442 @@
+"""Where text comes from: files by name or open, patterns of names, or standard input; and how it
+is cut into blocks of complete lines, in buffers that are used again."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import io
+import os
+import stat
+import zlib
+from collections.abc import Generator, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from numbers import Integral
+from typing import Any, BinaryIO
+
+from sparsemargin._engine.svmlight.scan import PADDING
+from sparsemargin.files.compression import (
+    HEAD_BYTES,
+    CountingReader,
+    DecompressedReader,
+    codec_of,
+)
+from sparsemargin.files.remote import RemoteFile, RemoteReader, copied, is_url, matches
+
+STANDARD_INPUT = "-"
+
+#: What the names of row caches end in, unless another is given.
+CACHE_SUFFIX = ".smcache"
+
+PathLike = str | os.PathLike[str]
+
+#: A path, an open binary file or its descriptor.
+File = PathLike | int | BinaryIO
+
+BLOCK_BYTES = 1 << 20
+LONGEST_LINE = 1 << 30
+
+_UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+_SAMPLE_BYTES = 1 << 16
+_MAGIC = frozenset("*?[")
+
+#: What matrices as text end in, and the file by which a store of zarr, version 3 or 2, is known.
+MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
+
+# The file by which a folder of 10x is known.
+_MATRIX = "matrix"
+
+
+@dataclass(slots=True)
+class TextBlock:
+    """Complete lines, in `buffer[:stop]`, with `PADDING` bytes after them; the last line of all may
+    lack its end. `consumed` bytes of the source, as it lies on disk, have been read so far, and
+    `n_lines_before` lines of it come before, once those are scanned."""
+
+    source: Source
+    buffer: bytearray
+    stop: int
+    consumed: int
+    n_lines_before: int = 0
+
+    def place_at(self, offset: int) -> str:
+        """The file and the line of a byte of the block."""
+        line = self.n_lines_before + self.buffer.count(b"\n", 0, offset) + 1
+        return f"{self.source.name}, line {line}"
+
+    def place_of(self, row: int) -> str:
+        """The file and the line of a row; lines without one are left out."""
+        start = 0
+        for line in bytes(self.buffer[: self.stop]).split(b"\n"):
+            if line.split(b"#", 1)[0].strip():
+                if row == 0:
+                    break
+                row -= 1
+            start += len(line) + 1
+        return self.place_at(start)
+
+    def copied(self) -> TextBlock:
+        """A copy, with a buffer that is not used again."""
+        return replace(self, buffer=self.buffer[:])
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file, or (path None) standard input or a `file` that is open, found but not yet read;
+    `plain`: a regular file that is not compressed. Size and times are None for what is no regular
+    file. `beside` is a hash of names, sizes and times of files that are read with it: all others of
+    a zarr store, whose size is that of all, and the tables of a matrix."""
+
+    name: str
+    path: str | None
+    size: int | None
+    mtime_ns: int | None
+    plain: bool
+    file: Any = None
+    ctime_ns: int | None = None
+    remote: RemoteFile | None = None
+    beside: str | None = None
+
+    @property
+    def files(self) -> list[str]:
+        """Names of all files that are read with it, itself included."""
+        if self.file is not None:
+            return [self.name] if os.path.isfile(self.name) else []
+        if self.path is None and self.remote is None:
+            return [STANDARD_INPUT]
+        beside = [] if self.path is None else files_beside(self.path)
+        return [self.path or self.name, *beside]
+
+    @property
+    def rereadable(self) -> bool:
+        """Whether it can be read again from the start; a pipe can't, nor may an open file."""
+        return self.size is not None or self.remote is not None
+
+    @contextmanager
+    def content(self) -> Iterator[tuple[CountingReader, CountingReader | DecompressedReader]]:
+        """Open the bytes on disk, and the content, which is decompressed if the bytes say so."""
+        with self._open() as file:
+            reader = CountingReader(file, self.name, self.size or 0)
+            codec = codec_of(reader.head)
+            yield reader, DecompressedReader(reader, codec, self.name) if codec else reader
+
+    def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
+        """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
+
+        `free` has buffers to be used again, at first none; those of blocks that are done with may
+        be added to it. A ValueError tells of a damaged archive, a file that becomes shorter, UTF-16
+        or a line longer than `LONGEST_LINE`.
+        """
+        with self.content() as (reader, text):
+            buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
+            while True:
+                filled = _fill(text, buffer, filled)
+                at_end = filled < len(buffer) - PADDING
+                if n_bytes == 0 and buffer.startswith(_UTF8_MARK):
+                    # Blanks instead, so that columns stay true.
+                    buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
+                if n_bytes == 0 and buffer.startswith(_UTF16_MARKS):
+                    raise ValueError(
+                        f"{self.name} is UTF-16 text. Make it UTF-8: iconv -f UTF-16 -t UTF-8 "
+                        f"{self.name} > FILE"
+                    )
+                stop = filled if at_end else buffer.rfind(b"\n", searched, filled) + 1
+                if stop == 0 and at_end:
+                    free.append(buffer)
+                    return
+                if stop == 0:
+                    if filled >= LONGEST_LINE:
+                        raise ValueError(
+                            f"{self.name}: the line that begins after {n_bytes:,} bytes is longer "
+                            f"than {LONGEST_LINE:,} bytes. Is it a text file?"
+                        )
+                    buffer, searched = buffer + bytes(filled), filled
+                    continue
+                rest = bytes(memoryview(buffer)[stop:filled])
+                yield TextBlock(self, buffer, stop, reader.position)
+                if at_end:
+                    return
+                # Only now, so that a reader who is through with a block gets the next in the same
+                # room.
+                buffer, filled, searched = _room_for(len(rest), free), len(rest), 0
+                buffer[:filled] = rest
+                n_bytes += stop
+
+    def head(self, n_bytes: int) -> bytes:
+        """Its first bytes."""
+        if self.remote is not None:
+            return self.remote.first(n_bytes)
+        with self._open() as file:
+            return file.read(n_bytes) or b""
+
+    def identity(self) -> dict[str, Any] | None:
+        """What changes when the file does: size, times, first and last bytes, or the version that
+        a store tells; None for pipes."""
+        if self.remote is not None:
+            return self.remote.identity()
+        if self.size is None or self.mtime_ns is None:
+            return None
+        with self._open() as file:
+            first = file.read(_SAMPLE_BYTES)
+            # A store's size is not that of this file.
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
+            last = file.read(_SAMPLE_BYTES)
+        beside = {} if self.beside is None else {"beside": self.beside}
+        return {
+            "size": self.size,
+            "mtime_ns": self.mtime_ns,
+            # No program can set it, as it can the other.
+            "ctime_ns": self.ctime_ns,
+            "crc32_first": zlib.crc32(first),
+            "crc32_last": zlib.crc32(last),
+            **beside,
+        }
+
+    def check_unchanged(self) -> None:
+        """Raise a ValueError where a regular file was written to or replaced since it was found."""
+        if self.remote is not None:
+            self.remote.check_unchanged()
+        elif self.path is not None and self.rereadable:
+            now = _source(self.path)
+            if (now.size, now.mtime_ns, now.beside) != (self.size, self.mtime_ns, self.beside):
+                raise ValueError(
+                    f"{self.name} changed while it was read. Read it again when nothing writes to "
+                    "it."
+                )
+
+    @property
+    def seekable(self) -> Any:
+        """What readers that others wrote can open: a path, or an open file."""
+        if self.remote is None:
+            return self.path
+        if not self.remote.ranges or self.remote.encoding:
+            return copied(self.remote)
+        return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
+
+    def _open(self) -> io.RawIOBase:
+        if self.file is not None:
+            return _GivenFile(self.file)
+        if self.remote is not None:
+            return self.remote.open()
+        if self.path is None:
+            return io.FileIO(0, closefd=False)
+        return io.FileIO(self.path)
+
+
+class _GivenFile(io.RawIOBase):
+    """An open file of somebody else, who closes it."""
+
+    def __init__(self, file: Any) -> None:
+        self._file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        return int(self._file.fileno())
+
+    def readinto(self, room: Any) -> int | None:
+        data = self._file.read(len(room))
+        if data is None:
+            return None
+        room[: len(data)] = data
+        return len(data)
+
+
+def open_sources(paths: File | Iterable[File]) -> list[Source]:
+    """Find the sources, in the order given, and see whether they can be read.
+
+    "-" is standard input; a pattern with `*`, `?`, `[...]` or `**` stands for the files it matches,
+    sorted by name (a file of exactly that name comes first). Open binary files are read from where
+    they stand.
+    """
+    if hasattr(paths, "shape"):
+        raise ValueError(
+            f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
+        )
+    is_one = isinstance(paths, str | bytes | os.PathLike) or _is_open(paths)
+    wanted: Any = paths if isinstance(paths, Iterable) and not is_one else [paths]
+    found: list[Any] = []
+    for path in wanted:
+        if _is_open(path):
+            found.append(path)
+        elif not isinstance(path, str | os.PathLike) or not os.fspath(path):
+            raise ValueError(
+                f"paths must be a path, a pattern, an open file or a list of these, got {path!r}"
+            )
+        else:
+            found += files_named(os.fsdecode(path))
+    if not found:
+        raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
+    if found.count(STANDARD_INPUT) > 1:
+        raise ValueError("paths names standard input, '-', twice: it can be read only once.")
+    return [_source_of_open(path) if _is_open(path) else _source(path) for path in found]
+
+
+def _is_open(path: Any) -> bool:
+    """Whether it is an open file, or the descriptor of one."""
+    return hasattr(path, "read") or (isinstance(path, Integral) and not isinstance(path, bool))
+
+
+def _source_of_open(file: Any) -> Source:
+    if isinstance(file, Integral):
+        name, file = f"<file descriptor {file}>", io.FileIO(int(file), closefd=False)
+    else:
+        named = getattr(file, "name", None)
+        name = named if isinstance(named, str) else f"<{type(file).__name__}>"
+    if isinstance(file.read(0), str):
+        raise ValueError(
+            f"{name} is open as text, and bytes are read. Open it by open(path, 'rb'), or pass the "
+            "path."
+        )
+    return Source(name, None, None, None, plain=False, file=file)
+
+
+def files_named(path: str) -> list[str]:
+    """The path itself, or the files that it is a pattern of, sorted."""
+    if is_url(path):
+        # A question mark begins what a server is asked.
+        wild = _MAGIC.intersection(path.split("?")[0])
+        found = matches(path) if wild else [path]
+        found = [each for each in found if not wild or not each.endswith(CACHE_SUFFIX)]
+        if not found:
+            raise FileNotFoundError(f"{path}: no file matches this pattern.")
+        return found
+    if not _MAGIC.intersection(path) or os.path.lexists(path):
+        return [path]
+    found = sorted(
+        match
+        for match in glob.glob(path, recursive=True)
+        # Row caches lie beside the files they were made from.
+        if not os.path.isdir(match) and not match.endswith(CACHE_SUFFIX)
+    )
+    if not found:
+        raise FileNotFoundError(f"{path}: no file matches this pattern. {whereabouts(path)}")
+    return found
+
+
+def _source(path: str) -> Source:
+    if path == STANDARD_INPUT:
+        return Source("<standard input>", None, None, None, plain=False)
+    if is_url(path):
+        remote = RemoteFile.find(path)
+        plain = codec_of(remote.first(HEAD_BYTES)) is None
+        return Source(path, None, remote.size, None, plain, remote=remote)
+    try:
+        status = os.stat(path)
+        if stat.S_ISDIR(status.st_mode):
+            entries = *(f"{_MATRIX}{end}" for end in MATRIX_ENDS), *STORES
+            for entry in map(partial(os.path.join, path), entries):
+                if os.path.isfile(entry):
+                    return replace(_source(entry), name=path)
+            raise IsADirectoryError(
+                f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
+            )
+        if not stat.S_ISREG(status.st_mode):
+            return Source(path, path, None, None, plain=False)
+        with io.FileIO(path) as file:
+            codec = codec_of(file.read(HEAD_BYTES))
+        others = _beside(path)
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{path}: no such file. {whereabouts(path)}") from None
+    except PermissionError:
+        raise PermissionError(
+            f"{path} may not be read by this user. Change its permissions, or those of its folder."
+        ) from None
+    size = status.st_size
+    if os.path.basename(path) in STORES:
+        size += sum(n_bytes for _, n_bytes, _ in others)
+    beside = hashlib.sha256(repr(others).encode()).hexdigest() if others else None
+    return Source(
+        path, path, size, status.st_mtime_ns, codec is None, ctime_ns=status.st_ctime_ns,
+        beside=beside,
+    )  # fmt: skip
+
+
+def _beside(path: str) -> list[tuple[str, int, int]]:
+    """Names, sizes and times of the files that are read with one, sorted."""
+    folder, found = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
+    for each in files_beside(path):
+        status = os.stat(each)
+        found.append((os.path.relpath(each, folder), status.st_size, status.st_mtime_ns))
+    return sorted(found)
+
+
+def files_beside(path: str) -> list[str]:
+    """Return the paths of the files that are read with one."""
+    folder, name = os.path.split(path)
+    paths = list[str]()
+    if name in STORES:
+        paths = _files_of_store(folder or os.curdir)
+    elif name.endswith(MATRIX_ENDS):
+        tables = tables_beside(path, "features", "genes", "barcodes")
+        paths = list(filter(os.path.isfile, tables))
+    # A row cache, perhaps one that is being written, is not of the store it lies in.
+    others = {each: os.path.relpath(each, folder or os.curdir) for each in paths}
+    return [each for each, at in others.items() if at != name and CACHE_SUFFIX not in at]
+
+
+def _files_of_store(folder: str) -> list[str]:
+    """All files of a zarr store; a ValueError for what leads out of it, or is no file."""
+    found, root = list[str](), os.path.join(os.path.realpath(folder), "")
+    for at, folders, names in os.walk(folder):
+        files = [os.path.join(at, each) for each in names]
+        for path in (*(os.path.join(at, each) for each in folders), *files):
+            if os.path.islink(path) and not os.path.realpath(path).startswith(root):
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is a link out of the store, which "
+                    "is not followed. If you trust it, copy the store with what its links lead "
+                    "to: cp -rL STORE NEW."
+                )
+        for path in files:
+            if not os.path.isfile(path):
+                raise ValueError(
+                    f"{folder}: {os.path.relpath(path, folder)} is no file, as those of a store "
+                    "are. Remove it, or copy the store again."
+                )
+        found += files
+    return found
+
+
+def tables_beside(matrix: str, *names: str) -> list[str]:
+    """Where tables of these names may lie that go with a matrix of 10x; what stands before its name
+    stands before theirs."""
+    folder, name = os.path.split(matrix)
+    begin = os.path.join(folder, name[: max(0, name.rfind(f"{_MATRIX}.mtx"))])
+    return [f"{begin}{name}.tsv{end}" for name in names for end in (".gz", "")]
+
+
+def whereabouts(path: str) -> str:
+    """What helps to find a missing file."""
+    import difflib
+
+    folder, name = os.path.split(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        return f"There is no folder {folder} either."
+    if os.path.islink(path):
+        return "It is a link to a file that is gone."
+    close = difflib.get_close_matches(name, os.listdir(folder), n=1)
+    return f"Did you mean {close[0]}?" if close else f"It was looked for in {folder}."
+
+
+def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: int) -> int:
+    room = memoryview(buffer)[: len(buffer) - PADDING]
+    while filled < len(room) and (n := text.readinto(room[filled:])):
+        filled += n
+    return filled
+
+
+def _room_for(n_bytes: int, free: list[bytearray]) -> bytearray:
+    """A buffer of a block's size, one of the free ones if there are any; or a larger one."""
+    size = BLOCK_BYTES + PADDING
+    if n_bytes + PADDING > size:
+        return bytearray(n_bytes + PADDING)
+    while free:
+        # One that grew for a long line is let go of: all blocks would be that long.
+        if len(buffer := free.pop()) == size:
+            return buffer
+    return bytearray(size)

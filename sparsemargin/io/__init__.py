@@ -1,1 +1,0 @@
-"""Files: svmlight text, row caches and models."""

@@ -1,0 +1,488 @@
+"""What all first-order learners share: a rule over the linear space."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from math import inf
+from typing import Any, ClassVar, Literal, NoReturn, get_args
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.log import CorrectionLog
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.kernel.loop import KernelSpace
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.models.algorithms.kernels import kernel_for
+from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.rows import check_rows
+from sparsemargin.models.learner import Learner
+from sparsemargin.models.parameters import (
+    FLAG,
+    NONE,
+    Hypothesis,
+    declared,
+    integer,
+    one_of,
+    parameter,
+    real,
+)
+
+#: What a feature takes while products of sparse rows are worked out, by label, at least.
+_BYTES_PER_PRODUCT = 4
+
+MultiClass = Literal["ovr", "joint"]
+
+
+@dataclass
+class Sample:
+    """What a rule may ask about the data of a fit: how many rows are trials, and what gives their
+    largest p-norm."""
+
+    n_rows: int
+    largest_norm: Callable[[], float]
+
+
+@declared
+class FirstOrderLearner(Learner):
+    """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
+
+    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, LabelBlocks, KernelSpace)
+
+    hypothesis: Hypothesis = parameter(
+        "average",
+        more="The last two log the corrections (56 bytes each and, without a kernel, 16 bytes a "
+        "nonzero of every row that made one) and replay them to predict.",
+    )
+    warm_start: bool = parameter(
+        False,
+        more="With other rows than the last one had it knows no margin, and `tol` is refused: "
+        "there would be no proof.",
+    )
+    normalize: bool = parameter(
+        False,
+        FLAG,
+        "Whether instances are divided by their p-norm, intercept and soft-margin coordinates "
+        "included.",
+        structural=True,
+    )
+    soft_margin: float = parameter(
+        0.0,
+        real(0, closed="left"),
+        "Delta: every example gets a coordinate of its own of that value while learning, which "
+        "makes any data separable (Freund & Schapire 1999, section 3.2).",
+        structural=True,
+    )
+    tol: float | None = parameter(
+        None,
+        (real(0, 1), NONE),
+        "Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of "
+        'the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.',
+    )
+    max_support: int | None = parameter(
+        None, (integer(1), NONE), "Rows that the pool of a kernel may hold.", structural=True
+    )
+    when_full: Literal["error", "skip"] = parameter(
+        "error",
+        one_of(["error", "skip"]),
+        "What is done where a row would join a full pool: the fit ends in an error; or the trial "
+        "is passed over, and a warning at the end says how many were.",
+    )
+    keep_history: bool = parameter(
+        False,
+        FLAG,
+        "Whether `history_` tells the margin after every epoch, at the cost of a pass over the "
+        'rows each; needs ``hypothesis="last"``.',
+    )
+
+    multi_class: MultiClass = parameter(
+        "ovr",
+        one_of(get_args(MultiClass)),
+        'How more than two classes are learned; ``"ovr"``: a vector for each, that tells its rows '
+        'from the rest, ``"joint"``: one vector made of one for each class. There a correction '
+        "moves those of the true class and of its strongest rival alone (Gentile 2001, section 5, "
+        "item 4): the instance is x at the place of the one and -x at that of the other, its "
+        "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
+        "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
+        "weighs the true class. For the average and the last vector, without kernel and soft "
+        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
+        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
+        "by their norms they make the same corrections.",
+        structural=True,
+    )
+
+    @property
+    def _takes_many_labels(self) -> bool:
+        return self._is_linear and self.multi_class != "joint"
+
+    def _refuse_many_labels(self) -> NoReturn:
+        if self.multi_class == "joint":
+            raise ValueError(
+                "multi_class='joint' tells classes apart of which each row has one, and y may "
+                "have several labels a row. Pass multi_class='ovr'."
+            )
+        super()._refuse_many_labels()
+
+    # Whether coordinates have variances.
+    _adaptive: ClassVar[bool] = False
+
+    @abstractmethod
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        """The engine's rule; `sample` is None in a stream."""
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        if self.multi_class == "joint":
+            self._check_joint()
+        if self._hypothesis == "last":
+            return
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
+                    f"certificate is for; got hypothesis={self.hypothesis!r}. Pass that, or leave "
+                    f"{name} out."
+                )
+
+    def _check_joint(self) -> None:
+        for name, instead, has in (
+            ("hypothesis", "'average' or 'last'", self.hypothesis in ("vote", "random")),
+            ("kernel", "'linear'", not self._is_linear),
+            ("soft_margin", "0", self.soft_margin),
+        ):
+            if has:
+                raise ValueError(
+                    "multi_class='joint' learns all classes as one vector of weights and has no "
+                    f"{name}={getattr(self, name)!r}. Pass {name}={instead}, or multi_class='ovr'."
+                )
+
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._stream_faults(grows)
+        if self.soft_margin:
+            yield self._fault("soft_margin", "gives every row a coordinate of its own", "0")
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                yield self._fault(name, "needs passes over all rows", "None")
+
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
+        yield from super()._kernel_faults(grows)
+        if not self._is_linear and self.max_support is None:
+            why = "keeps every row that makes a correction"
+            yield self._fault("max_support", why, "1000, say")
+
+    @property
+    def _checks_on_the_way(self) -> bool:  # type: ignore[override]
+        all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
+        return all_used and self._takes_repeats
+
+    @property
+    def _needs_exact_products(self) -> bool:  # type: ignore[override]
+        # A kernel's norms, and with them the bound on the margin, are made of products.
+        return not self._is_linear and self._is_certified()
+
+    # Whether the length of a step depends on the output for the row. An output is rounded in
+    # another way where repeated columns are not added up before.
+    _steps_by_output: ClassVar[bool] = False
+
+    @property
+    def _takes_repeats(self) -> bool:  # type: ignore[override]
+        return self._is_linear and not self._steps_by_output
+
+    def _begin(self, task: Task) -> StoppingRule:
+        provable = self._recall_rows(
+            task, task.codes, task.weights, task.class_weight, *(task.positives or ())
+        )
+
+        def largest_norm() -> float:
+            rows = task.rows if task.distinct else check_rows(task.rows)
+            return float(self._space.largest_norm(rows, task.weights))
+
+        sample, fitted = Sample(task.n_trials, largest_norm), self._fitted
+        fitted.rule = self._make_rule(self._p(task.rows.n_features), sample)
+        fitted.trials_per_epoch = task.n_trials
+        return StoppingRule(
+            self.max_iter, self.tol, history=self.keep_history,
+            certified=self._is_certified() and provable, patience=self._patience,
+        )  # fmt: skip
+
+    def _recall_rows(self, task: Task, *others: Any) -> bool:
+        """As that of `Learner`; whether the model has learned from no other rows, as a certificate
+        needs."""
+        same = super()._recall_rows(task, *others)
+        if self._space.trials == 0:
+            return True
+        if same:
+            return bool(self._space.t.dtype == np.float64)
+        for name in ("tol", "keep_history"):
+            if getattr(self, name):
+                raise ValueError(
+                    f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
+                    "other rows, or from a fit without warm_start: what the model begins with is "
+                    "part of no proof for these rows. Begin anew, or pass "
+                    f"{name}=None."
+                )
+        self._fitted.last_rows = None
+        return False
+
+    def _ends_by_itself(self) -> bool:
+        """Whether a fit is to end by itself, not only by `max_iter`."""
+        seeks = self._seeks_margin and self._hypothesis == "last"
+        return seeks or self.max_iter is None or self.tol is not None
+
+    def _is_certified(self) -> bool:
+        return self._hypothesis == "last" and (self._ends_by_itself() or self.keep_history)
+
+    def _warn_of_shortfall(self, result: FitResult) -> None:
+        """Say so where the fit did not come to its goal."""
+        if result.proven or not self._ends_by_itself() or (self.tol is None and result.converged):
+            return
+        over = self.n_iter_ >= (self.max_iter or inf) or self._space.exhausted().any()
+        if self.tol is None and self._patience and not over:
+            return  # it stopped early, as asked for
+        done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
+        if result.converged and self.tol is not None:
+            share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
+            message = (
+                f"After {done} no row is left to correct, at a margin proven to be {share:.3g} of "
+                f"the largest; tol={self.tol:g} asks for {1 - self.tol:g}. Ask the algorithm for a "
+                "larger margin, or take MaxMarginClassifier."
+            )
+        else:
+            goal = "a pass made no correction"
+            if self.tol is not None:
+                goal = f"tol={self.tol:g} was reached"
+            message = (
+                f"Stopped after {done}, before {goal}. Raise max_iter={self.max_iter} or "
+                f"max_corrections={self.max_corrections}, or pass None or early_stopping=False; "
+                "data that are not separable need soft_margin."
+            )
+        from sklearn.exceptions import ConvergenceWarning
+
+        warn_user(message, ConvergenceWarning)
+
+    def _conclude(self, result: FitResult) -> None:
+        self._fitted.result = result
+        if not result.interrupted:
+            self._warn_of_shortfall(result)
+        if self._space.full:
+            space, made = self._space, np.sum(self.n_corrections_)
+            missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_label.sum())
+            warn_user(
+                f"The pool was full at max_support={self.max_support} rows: {missed} trials "
+                f"({100 * missed / trials:.2g} % of all) that would have corrected were passed "
+                f"over; {made} corrections were made. n_passed_over_ has them label by label."
+            )
+
+    def _warn_of_full(self) -> None:
+        warn_user(
+            f"The pool holds max_support={self.max_support} rows, and takes no more: trials that "
+            "would have corrected with another row are passed over. n_passed_over_ counts them."
+        )
+
+    def _open_stream(self, first: Beginning, slice_seed: int) -> None:
+        super()._open_stream(first, slice_seed)
+        self._fitted.rule = self._make_rule(self._p(first.rows.n_features), None)
+
+    def _loop(self, task: Task) -> AbstractContextManager:
+        return self._space.loop(task, self._fitted.rule, skips=self.when_full == "skip")
+
+    def _new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
+        rows, n_labels = first.rows, first.n_labels
+        n_features = rows.n_features
+        logs = self._hypothesis in ("vote", "random")
+        how: dict[str, Any] = {
+            "averaged": self._hypothesis == "average", "normalized": self.normalize_hypotheses
+        }  # fmt: skip
+        # A proof takes theta for the very sum of what was added to it.
+        dtype = np.float64 if self._is_certified() else rows.data.dtype
+        vectors = n_features, n_labels, self._p(n_features), dtype
+        if self.multi_class == "joint" and n_labels > 1:  # for two classes there is no need
+            return JointSpace(*vectors, bias=self._bias(first), **how)
+        how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
+        if not self._is_linear:
+            kernel, most = kernel_for(self, first), self.max_support
+            return KernelSpace(
+                kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
+            )
+        how["adaptive"] = self._adaptive
+        at_once = self._labels_at_once(dtype, n_labels, n_features)
+        kind = LinearSpace if at_once == n_labels else LabelBlocks  # what fits into memory
+        if logs and kind is LabelBlocks:
+            self._refuse_log_of_blocks(n_labels, n_features)
+        return kind(*vectors, bias=self._bias(first), **how)
+
+    def _refuse_log_of_blocks(self, n_labels: int, n_features: int) -> NoReturn:
+        raise ValueError(
+            f"hypothesis={self.hypothesis!r} is replayed from a log of all labels' corrections, "
+            f"and the weights of {n_labels:,} labels and {n_features:,} features are too "
+            "many to be learned together. Pass hypothesis='average', or fewer features (files: "
+            "hash_bits), or fit some of the labels at a time."
+        )
+
+    def _resize(self, n_features: int, first: int = 0) -> None:
+        self._fitted.space = resized(self._space, n_features, first)
+
+    def _bytes_per_number(self, dtype: DTypeLike) -> int:
+        """What a label's coordinate takes: theta, its link where that is another vector, the
+        variance; the sum and its state."""
+        linked = self.p != 2
+        kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
+        size = kind.itemsize * (1 + linked + self._adaptive)
+        if self._hypothesis == "average":
+            size += kind.itemsize + np.dtype(np.uint16).itemsize
+        return size
+
+    def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        """How many labels are learned together: all, or those of a block."""
+        size = self._bytes_per_number(dtype)
+        return labels_at_once(n_features + self.fit_intercept, n_labels, size)
+
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        if not self._is_linear:
+            return n_labels * _BYTES_PER_PRODUCT
+        if self.multi_class != "joint":
+            n_labels = self._labels_at_once(dtype, n_labels, n_features)
+        return n_labels * self._bytes_per_number(dtype)
+
+    @property
+    def n_passed_over_(self) -> int | np.ndarray:
+        """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
+        two classes, else an array of shape (n_classes,)."""
+        self._fitted.check_kernel("n_passed_over_")
+        return self._fitted.by_label(self._space.passed_over)
+
+    @property
+    def theta_(self) -> Any:
+        """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
+        if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
+        under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
+        self._fitted.check_linear("theta_")
+        return self._space.theta()
+
+    @property
+    def theta_norm_(self) -> np.ndarray:
+        """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
+        coordinates included. Of all labels as one vector, shape (1,), under
+        ``multi_class="joint"``."""
+        return self._space.theta_norm()
+
+    @property
+    def margin_upper_bound_(self) -> float | np.ndarray:
+        """What no vector's margin can exceed on the rows learned from: a float for two classes,
+        and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+
+        The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
+        made; but for rounding, some 1e-14 of the longest row. With a kernel norms are made of
+        products: lest rounding make a bound too small, none is below 1e-8 of the longest row. With
+        the last hypothesis only. Units are those of `margin_`. After `partial_fit`, and under
+        `warm_start`, for the rows of all calls together.
+        """
+        if self._fitted.hypothesis != "last" or self._space.t.dtype != np.float64:
+            raise AttributeError(
+                "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
+                "classifier is not made to seek a margin and tol and max_iter don't ask for one."
+            )
+        return self._fitted.by_label(self._space.per_label("bound"))
+
+    def _certified(self) -> Any:
+        result = self._fitted.result
+        if result is None or result.margin is None:
+            raise AttributeError(
+                "The margin was not taken: that needs fit with hypothesis='last' and, for "
+                "classifiers not made to seek a margin, tol or max_iter=None; and a model that has "
+                "learned from no other rows. "
+                "sparsemargin.evaluation.margins gives the margins of any model on any rows."
+            )
+        return result
+
+    @property
+    def margin_(self) -> float | np.ndarray:
+        """The least ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
+        classes, and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+
+        Rows are divided by their own p-norm where the algorithm does so; otherwise the margin is
+        in the units of X. Under ``multi_class="joint"`` it is the least output of a row's class
+        less the largest other one, over the norm of all vectors as one; where rows are divided by
+        their norm, by ``2**(1/p) ||x||_p``, that of x in one place and -x in another. With
+        `soft_margin`, rows have their own coordinates. Rows that are zero
+        or of weight 0 are left out.
+        """
+        return self._fitted.by_label(self._certified().margin)
+
+    @property
+    def relative_deviation_(self) -> float | np.ndarray:
+        """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
+        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum. For p = 2
+        with a `soft_margin`."""
+        soft_margin = self._certified().soft_margin
+        if soft_margin is None:
+            raise AttributeError("Defined for p = 2 with a soft_margin.")
+        return self._fitted.by_label(soft_margin.deviation)
+
+    @property
+    def history_(self) -> dict[str, np.ndarray]:
+        """What every epoch came to: arrays ``n_iter`` of shape (n_epochs,), ``n_corrections``,
+        ``margin`` and ``margin_upper_bound`` of shape (n_epochs,) or (n_epochs, n_classes)."""
+        history = self._certified().history
+        if not history:
+            raise AttributeError("history_ needs fit with keep_history=True.")
+        names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
+        columns = (np.array(column) for column in zip(*history, strict=True))
+        lone = not self._fitted.many
+        return {
+            name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
+            for name, column in zip(names, columns, strict=True)
+        }
+
+
+@declared
+class MarginSeeker(FirstOrderLearner):
+    """Base of the learners whose last vector tends to the largest margin, one class against the
+    rest; not for use by itself."""
+
+    _seeks_margin = True
+
+    multi_class: Literal["ovr"] = field(default="ovr", init=False)
+    hypothesis: Hypothesis | Literal["auto"] = parameter(  # type: ignore[assignment]
+        "auto",
+        one_of([*get_args(Hypothesis), "auto"]),
+        more='``"auto"``: the last, whose margin is known, where `tol`, `keep_history` or '
+        "``max_iter=None`` asks for one; else the average, which serves data that have none.",
+    )
+    max_iter: float | None = 1000
+    early_stopping: bool = parameter(
+        True,
+        more="Not where `tol`, `keep_history` or ``max_iter=None`` asks for a margin.",
+    )
+
+    @property
+    def _hypothesis(self) -> str:
+        if self.hypothesis != "auto":
+            return self.hypothesis
+        return "last" if self._asks_for_margin else "average"
+
+    @property
+    def _patience(self) -> Patience | None:
+        return None if self._asks_for_margin else super()._patience
+
+    @property
+    def _asks_for_margin(self) -> bool:
+        """Whether the margin is to be known, or sought until no row is left to correct."""
+        return self.tol is not None or self.max_iter is None or self.keep_history
+
+
+@declared
+class EuclideanMarginSeeker(MarginSeeker):
+    """Base of those for p = 2 and rows as they are, whose steps can't be weighted; not for use by
+    itself."""
+
+    p: float = field(default=2.0, init=False)
+    normalize: bool = field(default=False, init=False)
+    class_weight: Any = field(default=None, init=False)

@@ -1,0 +1,65 @@
+"""The Perceptron with margin, in any p-norm."""
+
+from __future__ import annotations
+
+from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin.models.algorithms.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import declared, parameter, real
+
+
+@declared
+class Margin(MarginSeeker):
+    r"""Perceptron with margin [1]_, [2]_.
+
+    A trial corrects where
+
+    .. math::
+
+        y\, w \cdot x \le b, \qquad
+        \theta \leftarrow \theta + \eta y x,
+
+        w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
+
+    On separable data the margin reached is at least :math:`\gamma^* / (2 + \eta R^2 / b)` for
+    ``p = 2`` and R the largest norm, so nearly half of the largest one for a large b. How near
+    it came in truth, `margin_upper_bound_` tells.
+
+    {parameters}
+
+    {attributes}
+
+    See Also
+    --------
+    CRAMMAClassifier : Comes as near to the largest margin as one likes.
+    ALMAClassifier : The same in any p-norm.
+
+    References
+    ----------
+    .. [1] W. Krauth and M. Mezard. Learning algorithms with optimal stability in neural networks.
+       Journal of Physics A 20, 1987.
+    .. [2] P. Tsampouka and J. Shawe-Taylor. Constant rate approximate maximum margin algorithms.
+       ECML 2006: section 5.
+
+    Examples
+    --------
+    >>> from sparsemargin import MarginPerceptron
+    >>> model = MarginPerceptron(margin=10, hypothesis="last", shuffle=False)
+    >>> model = model.fit([[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0])
+    >>> bool(model.margin_ > 0.7 * model.margin_upper_bound_)
+    True
+    """
+
+    classifier = "MarginPerceptron"
+
+    margin: float = parameter(
+        1.0,
+        real(0, closed="left"),
+        "b, in units of ``w.x``: the larger against ``eta R^2``, the more corrections and the "
+        "larger the margin.",
+    )
+    eta: float = parameter(1.0, real(0), "The step.")
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.perceptron(
+            p, bool(self.normalize), float(self.margin), float(self.eta)
+        )

@@ -1,0 +1,98 @@
+"""The largest margin in any p-norm, by dual coordinate ascent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import field
+from typing import Any, Literal
+
+from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin.models.algorithms.first_order import MarginSeeker, Sample
+from sparsemargin.models.parameters import declared
+
+
+@declared
+class MaxMargin(MarginSeeker):
+    r"""Largest margin in any p-norm, to a proven tolerance.
+
+    Dual coordinate ascent [1]_ on the maximal margin problem, whose dual is
+
+    .. math::
+
+        \max_{\lambda \ge 0} \; \sum_i \lambda_i -
+        \tfrac{1}{2} \bigl\| \theta \bigr\|_p^2, \qquad \theta = \sum_i \lambda_i y_i x_i.
+
+    A trial moves the row's multiplier, up where :math:`y_i\, w \cdot x_i < 1` and down where it is
+    above 1 and the multiplier is not 0 yet:
+
+    .. math::
+
+        \lambda_i \leftarrow \max\Bigl(0,\;
+        \lambda_i + \frac{1 - y_i\, w \cdot x_i}{(p - 1) \|x_i\|_p^2}\Bigr),
+
+        w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
+
+    For ``p = 2`` that is the exact maximum along the coordinate; for larger p the curvature
+    :math:`(p - 1) \|x\|_p^2` of the squared norm bounds it, so that each step ascends. Unlike the
+    on-line algorithms it can take a row's share back, and so comes to within a percent of the
+    largest margin in passes where those take thousands.
+
+    Once the margin is first taken, passes leave out rows that nothing is likely to change; no
+    margin is ever claimed without all of them.
+
+    {parameters}
+
+    {attributes}
+
+    See Also
+    --------
+    ALMAClassifier : A guaranteed share of the largest margin in one pass after another.
+    CRAMMAClassifier : Comes as near to the largest margin as one likes, for p = 2.
+
+    Notes
+    -----
+    With ``p = 2`` and `soft_margin` Delta it solves what `sklearn.svm.LinearSVC` does with
+    ``loss="squared_hinge"`` and ``C = 1 / (2 Delta**2)``, the intercept apart. The weights of
+    coordinates are float64 whatever X is. `fit` keeps 8 bytes a row and label, which end with it
+    unless `warm_start` is set: then a fit to the same rows goes on with them. What other rows have
+    added, or a `partial_fit`, is never taken back.
+
+    References
+    ----------
+    .. [1] C.-J. Hsieh, K.-W. Chang, C.-J. Lin, S. S. Keerthi and S. Sundararajan. A dual
+       coordinate descent method for large-scale linear SVM. ICML 2008: Algorithm 1.
+
+    Examples
+    --------
+    >>> from sparsemargin import MaxMarginClassifier
+    >>> X, y = [[2.0, 1.0], [1.0, -1.0], [0.0, -2.0]], [1, 0, 0]
+    >>> model = MaxMarginClassifier(p=4, tol=0.001).fit(X, y)
+    >>> bool(model.margin_ >= 0.999 * model.margin_upper_bound_)
+    True
+    """
+
+    classifier = "MaxMarginClassifier"
+
+    spaces = (LinearSpace, LabelBlocks)
+
+    class_weight: Any = field(default=None, init=False)
+    kernel: Literal["linear"] = field(default="linear", init=False)
+    degree: int = field(default=3, init=False)
+    gamma: Literal["scale"] = field(default="scale", init=False)
+    coef0: float = field(default=0.0, init=False)
+    max_support: int | None = field(default=None, init=False)
+    when_full: Literal["error"] = field(default="error", init=False)
+
+    _steps_by_output = True
+
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        yield (
+            "'maxmargin' keeps a number for every row, and a stream is learned in memory that "
+            "doesn't grow with its rows. Take 'alma', or load the file and fit: "
+            "fit_csr(*load_svmlight(path), 'maxmargin')."
+        )
+
+    def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
+        return FirstOrderRule.ascent(p, bool(self.normalize))

@@ -1,0 +1,148 @@
+"""What `class_weight` makes of the steps of each label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin.models.fitted.state import Beginning
+
+#: The number of each row's class, shape (n_rows,), or the labels of rows that may have several.
+Targets = np.ndarray | Positives
+
+
+def rows_by_class(
+    targets: Targets, n_classes: int, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """Return how many rows don't have each class, and how many do, shape (2, n_classes); of those
+    that are counted, None: of all."""
+    if isinstance(targets, Positives):
+        n_rows, labels = len(targets.starts) - 1, targets.labels
+        of_labels = None if counted is None else np.repeat(counted, np.diff(targets.starts))
+    else:
+        n_rows, labels, of_labels = len(targets), targets, counted
+    if counted is not None:
+        n_rows, labels = int(np.count_nonzero(counted)), labels[of_labels]
+    counts = np.bincount(labels, minlength=n_classes)
+    return np.vstack([n_rows - counts, counts])
+
+
+def counted_rows(
+    class_weight: Any, classes: np.ndarray, targets: Targets, weights: np.ndarray | None
+) -> np.ndarray | None:
+    """Return which rows have a weight that is not 0, their own and that of their class; None: all
+    of them. The others are as if they were not there."""
+    counted = None if weights is None else weights > 0
+    if isinstance(class_weight, Mapping) and not isinstance(targets, Positives):
+        of_rows = named_weights(class_weight, classes)[targets] > 0
+        counted = of_rows if counted is None else counted & of_rows
+    return None if counted is None or counted.all() else counted
+
+
+def steps_by_class(
+    class_weight: Any, first: Beginning, influence: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """What multiplies the steps of each label's negative and positive rows, shape (2, n_labels);
+    `influence` makes it of weights.
+
+    With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest; where rows
+    may have many, "balanced" makes its two sides weigh the same.
+    """
+    classes, many = first.classes, first.form is not None
+    if class_weight != "balanced":
+        weight = _checked(named_weights(class_weight, classes))
+        weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
+    elif first.counts is not None:
+        counts = first.counts
+        weight = _balanced_sides(counts) if many else _balanced(counts[1], classes)
+    else:
+        raise ValueError(
+            "class_weight='balanced' needs all labels at once and can't be used with "
+            "partial_fit. Pass the weights as a dict."
+        )
+    weight = influence(_to_scale(weight))
+    if many:
+        return weight
+    return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
+
+
+def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Weights with which all classes weigh the same, by the rows of each."""
+    if not counts.all():
+        missing = classes[counts == 0].tolist()
+        raise ValueError(
+            f"class_weight='balanced' needs rows of every class; there are none of {missing}."
+        )
+    return counts.sum() / (len(classes) * counts)
+
+
+def _balanced_sides(counts: np.ndarray) -> np.ndarray:
+    """Weights with which each label's positive rows weigh as much as its negative ones; 1 where it
+    has no others."""
+    weights = np.ones(counts.shape)
+    return np.divide(counts.sum(axis=0), 2 * counts, out=weights, where=counts.all(axis=0))
+
+
+def _to_scale(weight: np.ndarray) -> np.ndarray:
+    """Weights whose harmonic mean, of those that are not 0, is 1, as with "balanced"; 1 where all
+    are the same."""
+    counts = weight > 0
+    with np.errstate(over="ignore"):
+        weight = weight / np.where(counts, weight, inf).min(axis=0)
+    weight = np.minimum(weight, np.finfo(np.float64).max)
+    inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=counts)
+    return weight * (inverse.sum(axis=0) / np.maximum(counts.sum(axis=0), 1))
+
+
+def _checked(weight: np.ndarray) -> np.ndarray:
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
+    if not weight.any():
+        raise ValueError(
+            "class_weight is 0 for every class: there is nothing to learn from. Give two classes "
+            "or more a weight above 0."
+        )
+    return weight
+
+
+def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
+    """Refuse rows that have one class each, if the weights of the rows and of their classes leave
+    none of them.
+
+    Parameters
+    ----------
+    targets : ndarray of shape (n_rows,) or Positives
+    steps : ndarray of shape (2, n_labels)
+        As of `steps_by_class`.
+    weights : ndarray of shape (n_rows,), or None
+
+    Raises
+    ------
+    ValueError
+        If each row has weight 0 or a class of weight 0.
+    """
+    if isinstance(targets, Positives) or steps.all():
+        return
+    counted = (steps[:, 0] if steps.shape[1] == 1 else steps[1])[targets] > 0
+    if not (counted if weights is None else counted & (weights > 0)).any():
+        beside = "" if weights is None else "sample_weight and "
+        raise ValueError(
+            f"{beside}class_weight leave no row to learn from: every row has weight 0, or a class "
+            "of weight 0. Give rows of two classes or more a weight above 0."
+        )
+
+
+def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
+    """The weights by class; 1 for those left out."""
+    known = dict.fromkeys(classes.tolist())
+    unknown = [label for label in weights if label not in known]
+    if unknown and any(label not in weights for label in known):
+        raise ValueError(
+            f"class_weight names {unknown}, which is not among the classes {list(known)}. Leave it "
+            "out."
+        )
+    return np.array([weights.get(label, 1.0) for label in known], dtype=np.float64)

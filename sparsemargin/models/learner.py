@@ -1,0 +1,440 @@
+"""What all learners share: parameters, the order of a fit, and what is read off its state.
+
+A learner does the work of a classifier without being one: it needs numpy and the engine alone,
+so that training from a file starts at once. The scikit-learn classes of
+`sparsemargin.estimators.classifiers` add what people expect of those.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from typing import Any, ClassVar, NoReturn, Self
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from sparsemargin._engine.first_order.spaces import JointState
+from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
+from sparsemargin._engine.fitting.protocol import Space
+from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.rows.parts import rows_at
+from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
+from sparsemargin.models.fitted.outputs import sample_of, warn_of_one_class
+from sparsemargin.models.fitted.state import WITH_GAMMA, Attributes, Beginning, Fitted
+from sparsemargin.models.inputs.class_weights import (
+    Targets,
+    counted_rows,
+    refuse_no_rows,
+    rows_by_class,
+    steps_by_class,
+)
+from sparsemargin.models.inputs.rows import (
+    ROWS_MEASURED,
+    Rows,
+    check_rows,
+    intercept_scale,
+    open_rows,
+    refusing,
+)
+from sparsemargin.models.parameters import SharedParameters, declarations
+
+#: Seeds are drawn below it.
+LARGEST_SEED = 2**31 - 1
+
+_PRECOMPUTED = (
+    "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
+    "fit, or pass the kernel as a function."
+)
+
+
+class Learner(SharedParameters, Attributes):
+    """Base of the learners; not for use by itself."""
+
+    #: Name of the scikit-learn class over it.
+    classifier: ClassVar[str]
+
+    #: What it learns in, and what its rule takes from the data.
+    spaces: ClassVar[tuple[type, ...]]
+    constants: ClassVar[tuple[str, ...]] = ()
+
+    # Whether a fit is meant to reach a margin, and says so where it did not.
+    _seeks_margin: ClassVar[bool] = False
+
+    # ----------------------------------------------------------------------------- the parameters
+
+    @classmethod
+    def parameter_names(cls) -> list[str]:
+        """Those of the constructor, sorted."""
+        return sorted(declarations(cls))
+
+    @classmethod
+    def weighs_steps(cls) -> bool:
+        """Whether weights of classes and samples can multiply the steps."""
+        return "class_weight" in declarations(cls)
+
+    def _parameters(self) -> dict[str, Any]:
+        """Those of the constructor, and their values."""
+        return {name: getattr(self, name) for name in self.parameter_names()}
+
+    def _check_parameters(self) -> None:
+        for name, each in sorted(declarations(self).items()):
+            each.check(getattr(self, name), self.classifier)
+        if not self._is_linear and self.p != 2:
+            raise ValueError(
+                f"kernel={self.kernel!r} needs p=2, whose dot products a kernel takes the place "
+                f"of; got p={self.p!r}. Pass p=2 or kernel='linear'."
+            )
+
+    @property
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
+    @property
+    def _takes_gamma(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+
+    @property
+    def _structure(self) -> dict[str, Any]:
+        """The parameters that what is learned is made for."""
+        known = declarations(self)
+        structure = {name: getattr(self, name) for name in known if known[name].structural}
+        return {**structure, "hypothesis": self._hypothesis}
+
+    def _check_structure(self, how: str) -> None:
+        """Refuse to go on, as `how` asks for, with what was learned for other parameters."""
+        made_for, wanted = self._fitted.structure, self._structure
+        changed = [name for name, value in wanted.items() if made_for.get(name) != value]
+        if changed:
+            raise ValueError(
+                f"{how} can't go on with another {', '.join(changed)}. Set back what was changed, "
+                "or fit anew."
+            )
+
+    def _p(self, n_features: int) -> float:
+        return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
+
+    def _random(self) -> np.random.RandomState:
+        """What scikit-learn's `check_random_state` gives: None is numpy's own generator."""
+        if self.random_state is None:
+            return np.random.mtrand._rand
+        if isinstance(self.random_state, np.random.RandomState):
+            return self.random_state
+        return np.random.RandomState(self.random_state)
+
+    @property
+    def _has_intercept(self) -> bool:
+        """Whether the parameters ask for one."""
+        # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
+        return self.fit_intercept and (self.intercept_scaling != "auto" or self._is_linear)
+
+    def _bias(self, first: Beginning) -> float:
+        """Value of the intercept's coordinate for a model that begins so; 0: none."""
+        if not self._has_intercept:
+            return 0.0
+        if self.intercept_scaling == "auto":
+            return intercept_scale(first.blocks or [first.rows], self._p(first.rows.n_features))
+        return float(self.intercept_scaling)
+
+    @property
+    def _takes_many_labels(self) -> bool:
+        """Whether rows may have several labels with these parameters."""
+        return False
+
+    def _refuse_many_labels(self) -> NoReturn:
+        how = "" if self._is_linear else f" with kernel={self.kernel!r}"
+        raise ValueError(
+            f"{self.classifier}{how} learns from rows of one class each, and y may have several "
+            "labels a row. Fit a model for each: "
+            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator; from "
+            "files with positive=LABEL."
+        )
+
+    # Steps grow with that root of a row's weight.
+    _weight_root: ClassVar[int] = 3
+
+    @classmethod
+    def _influence(cls, weight: np.ndarray) -> np.ndarray:
+        """What multiplies the steps of rows of that weight."""
+        return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
+
+    # To so many rows at most, models are fitted that hold some of them out.
+    _most_rows_held_out: ClassVar[int] = 30_000
+
+    @property
+    def _keeps_outputs(self) -> bool:
+        """Whether outputs are kept of rows just before they are learned, with these parameters."""
+        return self._is_linear and self._hypothesis in ("last", "average")
+
+    def _steps(self, first: Beginning) -> np.ndarray:
+        """What multiplies the steps of each label's negative and positive rows, shape (2,
+        n_labels)."""
+        if self.class_weight is None:
+            return np.ones((2, first.n_labels))
+        return steps_by_class(self.class_weight, first, self._influence)
+
+    @property
+    def _patience(self) -> Patience | None:
+        """How long a new fit waits for a pass with fewer corrections; None: they are not looked
+        at."""
+        return Patience(self.n_iter_no_change) if self.early_stopping else None
+
+    @property
+    def _hypothesis(self) -> str:
+        """What predicts, with these parameters."""
+        return self.hypothesis
+
+    def _n_threads(self) -> int:
+        if self.n_jobs is None:
+            return 1
+        import joblib
+
+        return joblib.effective_n_jobs(self.n_jobs)
+
+    # ------------------------------------------------------------------------------------- a fit
+
+    @abstractmethod
+    def _new_space(self, first: Beginning) -> Space:
+        """An empty one, for a model that begins so."""
+
+    @abstractmethod
+    def _loop(self, task: Task) -> AbstractContextManager:
+        """The loop over a task."""
+
+    @abstractmethod
+    def _begin(self, task: Task) -> StoppingRule:
+        """Get ready for a fit; when it is done."""
+
+    @abstractmethod
+    def _conclude(self, result: FitResult) -> None:
+        """Take what came of a fit, and warn of what it did not come to."""
+
+    # Whether a fit checks rows as they are first used, as all of them will be.
+    _checks_on_the_way = False
+    # Whether rows may have repeated columns, which the loop then adds up where that matters.
+    _takes_repeats = False
+
+    # Whether a fit has to know the products of rows better than float32 rows tell them.
+    _needs_exact_products = False
+
+    def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
+        """Begin a model, which has learned nothing yet. `steps` are those of the classes; None
+        takes them from `class_weight`."""
+        space, progress = self._new_space(first), None
+        if self._keeps_outputs:
+            averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
+            n_places = count_places(space.n_labels, averaged, joint)
+            progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
+        if steps is None:
+            steps = self._steps(first)
+        self._learned = Fitted(
+            first.classes, first.form, space, self._structure, steps, slice_seed,
+            np.zeros((2, len(first.classes)), dtype=np.int64), progress,
+        )  # fmt: skip
+
+    def _measured(self, rows: Rows, counted: np.ndarray | None) -> Rows:
+        """Return the rows by which a model begins: those that are counted, None: all. A linear
+        model asks for the first ones only."""
+        if counted is None:
+            return rows
+        which = np.flatnonzero(counted)
+        return rows_at(rows, which[:ROWS_MEASURED] if self._is_linear else which)
+
+    def _learn(
+        self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
+        slice_seed: int | None,
+    ) -> Self:  # fmt: skip
+        """Fit: anew where there is a slice_seed; else go on with what there is."""
+        afresh = slice_seed is not None
+        rows, check = open_rows(X), afresh and self._checks_on_the_way
+        check = check and (weights is None or bool(weights.all()))
+        # Rows that are no trials are not met on the way.
+        named = self.class_weight if isinstance(self.class_weight, dict) else {}
+        check = check and 0 not in named.values()
+        if self._needs_exact_products:
+            rows = rows.with_data(rows.data.astype(np.float64, copy=False))
+        if not check:
+            rows = check_rows(rows, repeats_allowed=self._takes_repeats)
+        balanced = self.class_weight == "balanced"
+        counted = counted_rows(self.class_weight, first.classes, targets, weights)
+        counts = rows_by_class(targets, len(first.classes), counted) if balanced else None
+        first = replace(first, rows=self._measured(rows, counted), counts=counts)
+        with refusing(rows):
+            if slice_seed is not None:
+                self._open(first, slice_seed)
+            else:
+                # After an error there is what was there before, with the rows learned by then.
+                before = self._fitted
+                before.coef = None
+                self._learned = replace(
+                    before, class_weight=self._steps(first), typical_weight=None,
+                    trials_before=before.space.trials,
+                )  # fmt: skip
+            refuse_no_rows(targets, self._fitted.class_weight, weights)
+            task = self._task(
+                rows, targets, weights, check=check,
+                max_corrections=self.max_corrections, n_threads=self._n_threads(),
+            )  # fmt: skip
+            result = self._train(task, seed, int(self.verbose))
+            self._fitted.n_iter = result.n_iter
+            self._note_outputs(task, result, seed, first if afresh else None)
+        fitted = self._fitted
+        fitted.count_classes(task)
+        fitted.space.number_on(task)
+        if fitted.last_rows is not None:
+            fitted.last_rows = fitted.last_rows[0], task.row_state
+        self._conclude(result)
+        # Of an epoch that was cut short, some rows have not been checked.
+        if not result.interrupted and result.n_iter >= 1:
+            sample = sample_of(self, rows, targets, weights)
+            warn_of_one_class(self, [] if sample is None else [sample])
+        return self
+
+    def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
+        """Learn the rows of a task until the fit ends."""
+        stopping = self._begin(task)
+        with keeping(task, self._space):
+            return learn(self._loop(task), stopping, seed=seed, verbose=verbose)
+
+    def _note_outputs(
+        self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
+    ) -> None:
+        """See to it that outputs which are kept are valid for the model after a fit; `first` is
+        what it began with, None where it went on."""
+        kept = self._fitted.progress
+        if kept is None:
+            return
+        kept.spoiled |= first is None or result.n_iter > 1
+        few = task.n_trials < FEW_ROWS
+        if first is None or result.interrupted or not (kept.spoiled or few):
+            return
+        found = held_out_outputs(self, task, first, seed)
+        if found is not None:
+            self._fitted.progress = kept.held_out(*found)
+
+    def _task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
+        """What is learned from next, with the class weights there are."""
+        if isinstance(targets, Positives):
+            how["positives"] = targets
+            targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
+        fitted = self._fitted
+        if not fitted.class_weight.all() and not fitted.many:
+            # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
+            steps = fitted.class_weight
+            of_classes = steps[:, 0] if self._space.n_labels == 1 else steps[1]
+            counted = (of_classes[targets] > 0).astype(np.float64)
+            weights = counted if weights is None else weights * counted
+        weights = fitted.influence_of(weights, self._influence)
+        how.setdefault("kept", fitted.progress)
+        how.setdefault("distinct", not self._takes_repeats)
+        return Task(rows, targets, weights, fitted.class_weight, **how)
+
+    def _recall_rows(self, task: Task, *others: Any) -> bool:
+        """Let rows that the last fit learned from, with all that was to be learned of them, go on
+        where they were, under warm_start; whether they are those."""
+        fitted, space = self._fitted, self._space
+        earlier, hashed = fitted.last_rows, None
+        if self.warm_start:
+            import joblib
+
+            rows = task.rows
+            what = rows.data, rows.indices, rows.indptr, *others
+            hashed = joblib.hash(what)
+        fitted.last_rows = None if hashed is None else (hashed, None)
+        same = earlier is not None and earlier[0] == hashed
+        if earlier is not None and same:
+            task.row_state, task.kept = earlier[1], None
+        space.number(task, same)
+        if not space.tells_lengths:  # the kernel is precomputed
+            if space.trials and not same:
+                raise ValueError(
+                    "warm_start with kernel='precomputed' goes on with the very X and y of the "
+                    "last fit; these are others. Pass warm_start=False."
+                )
+            space.kernel.check(task.rows)
+        return same
+
+    # ------------------------------------------------------------------------------------ streams
+
+    def _check_streams(self, *, grows: bool) -> None:
+        """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
+        file's length; grows: the number of features is not known beforehand."""
+        self._check_parameters()
+        faults = " ".join(self._stream_faults(grows))
+        if faults:
+            raise ValueError(faults)
+
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        """What is in the way of that, each with what to do instead."""
+        if self.hypothesis in ("vote", "random"):
+            yield self._fault("hypothesis", "keeps a log of all corrections", "'average'")
+        if self.max_corrections is not None:
+            yield self._fault("max_corrections", "ends a fit, not a stream", "None")
+        if self.max_iter is not None and self.max_iter % 1:
+            yield self._fault("max_iter", "ends within rows not yet counted", "a whole number")
+        if self.p == "log" and grows:
+            yield "p='log' needs the number of features: pass n_features, or hash_bits."
+        yield from self._kernel_faults(grows)
+
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
+        """Those of the kernel."""
+        yield from self._needs_of_all_rows()
+        if self._takes_gamma and self.gamma == "auto" and grows:
+            yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
+
+    def _needs_of_all_rows(self) -> Iterator[str]:
+        """What is wrong with a kernel that is known only when all rows are."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            yield _PRECOMPUTED
+        # A model that goes on knows its gamma.
+        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
+            yield (
+                "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
+                "gamma as a number, or 'auto'."
+            )
+
+    def _fault(self, name: str, why: str, instead: str) -> str:
+        return (
+            f"{name}={getattr(self, name)!r} {why}, and a stream is learned in memory that doesn't "
+            f"grow with its rows. Pass {name}={instead}, or load the file and fit: "
+            "fit_csr(*load_svmlight(path), ...)."
+        )
+
+    def _open_stream(self, first: Beginning, slice_seed: int) -> None:
+        """Get ready for a stream that begins so."""
+        for fault in self._needs_of_all_rows():
+            raise ValueError(fault)
+        self._open(first, slice_seed)
+
+    def _resize(self, n_features: int, first: int = 0) -> None:
+        """Let what is learned have so many features, those it has from `first` on."""
+        self._space.resize(n_features, first)
+
+    @abstractmethod
+    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        """What each of so many features takes of the state before the first correction, with rows
+        of that type."""
+
+    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
+        """Take the checked rows as the next trials, in the given order; how many were predicted
+        wrongly before they were learned from, where known."""
+        fitted, space = self._fitted, self._space
+        if not space.tells_lengths:
+            raise ValueError(_PRECOMPUTED)
+        fitted.last_rows = fitted.result = fitted.coef = None
+        was_full, opened = space.full, self._loop(task)
+        try:
+            with keeping(task, space):
+                mistakes = learn_once(opened, order)
+        finally:
+            space.number_on(task)
+        fitted.count_classes(task)
+        if space.full and not was_full:
+            self._warn_of_full()
+        return mistakes
+
+    def _warn_of_full(self) -> None:
+        """Say in a stream what a bound on memory costs from now on."""

@@ -1,0 +1,119 @@
+"""Columns of the data frames in files of cells, in all encodings that anndata writes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsemargin.readers.stored_arrays import Array, Group, Node
+
+#: How 10x and scanpy call the features that are genes, and the column that says which these are.
+GENE, FEATURE_TYPES = "Gene Expression", "feature_types"
+
+# Names of missing values, as pandas shows them.
+_MISSING = "nan"
+
+
+@dataclass(frozen=True)
+class Names:
+    """Names of cells, which are read from the file in parts; `mask` is True where one is
+    missing, `categories` are what integers stand for."""
+
+    values: Array
+    mask: Array | None = None
+    categories: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def whole(self) -> np.ndarray:
+        """All of them, after a check that there are not more than the file can hold."""
+        mask = None if self.mask is None else self.mask.whole()
+        return self._named(self.values.whole(), mask)
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return self._named(self.values[rows], None if self.mask is None else self.mask[rows])
+
+    def _named(self, values: np.ndarray, mask: np.ndarray | None) -> np.ndarray:
+        if self.categories is not None:
+            _check_codes(self.values, values, len(self.categories))
+            values = np.append(self.categories, _MISSING)[values]
+        names = np.empty(len(values), object)
+        names[:] = list(map(str, values.tolist()))
+        if mask is not None:
+            names[mask] = _MISSING
+        return names
+
+
+def names_of(frame: Group, name: str) -> Names:
+    """A column of names, such as the index."""
+    node = frame.get(name)
+    if isinstance(node, Array):
+        return Names(node.checked("Tiuf"))
+    group = frame.group(name)
+    if group.get("categories") is not None:
+        at, values = column_of(group, "categories")
+        categories = np.append(values.astype(object), _MISSING)[at]
+        return Names(group.array("codes", "iu"), None, categories)
+    return Names(*_masked(group))
+
+
+def index_of(frame: Group) -> Names:
+    """The index of a data frame."""
+    return names_of(frame, frame.text("_index"))
+
+
+def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """A column, as codes, -1 where a value is missing, and the values that they stand for."""
+    node, of_old = frame.get(name), frame.get("__categories")
+    if isinstance(node, Group) and node.get("categories") is not None:
+        at, values = column_of(node, "categories")
+        codes = node.array("codes", "iu").whole()
+        _check_codes(node, codes, len(at))
+        codes = np.append(at, -1)[codes]
+    elif isinstance(node, Array) and isinstance(of_old, Group) and of_old.get(name) is not None:
+        values = of_old.array(name, "Tbiuf").whole()
+        codes = node.checked("iu").whole()
+        _check_codes(node, codes, len(values))
+    else:
+        codes, values = _plain_column(frame, name)
+    if n_rows is not None and len(codes) != n_rows:
+        raise frame.fault(
+            f"has {len(codes):,} values in the column {name!r}, for {n_rows:,} rows. It is damaged."
+        )
+    return codes, values
+
+
+def _masked(group: Group) -> tuple[Array, Array]:
+    """The values of a nullable array, and the mask that is True where one is missing."""
+    values, mask = group.array("values", "Tbiuf"), group.array("mask", "b")
+    if len(mask) != len(values):
+        raise group.fault("has a mask of another length than its values. It is damaged.")
+    return values, mask
+
+
+def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """A column of values, some of which may be masked."""
+    node, missing = frame.get(name), np.zeros((), bool)
+    if isinstance(node, Array):
+        values = node.checked("Tbiuf").whole()
+    else:
+        values, missing = (each.whole() for each in _masked(frame.group(name)))
+    found, codes = np.unique(values, return_inverse=True)
+    missing = missing | (found != found)[codes]
+    return np.where(missing, -1, codes), found
+
+
+def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
+    """Refuse codes that are not those of so many values, or -1 where one is missing."""
+    if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < n_values:
+        raise node.fault(f"has codes beyond the {n_values:,} values there are. It is damaged.")
+
+
+def genes_among(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
+    """Which features are genes, by a column of types of features; None: all of them are, as there
+    are no genes beside features of other types."""
+    names = (str(each).replace("_", " ").casefold() for each in kinds.tolist())
+    is_gene = np.array([*(name == GENE.casefold() for name in names), False])[codes]
+    return is_gene if is_gene.any() and not is_gene.all() else None

@@ -1,0 +1,414 @@
+"""Cells by genes, as AnnData and 10x have them: in memory, or in files of HDF5, zarr, or text."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.csr import Csr, bad_pointer
+from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source
+from sparsemargin.readers.cell_columns import (
+    FEATURE_TYPES,
+    GENE,
+    Names,
+    column_of,
+    genes_among,
+    index_of,
+    names_of,
+)
+from sparsemargin.readers.cell_matrices import read_matrix
+from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group, Node, readable
+
+#: What the first bytes of HDF5 are.
+HDF5_MARK = b"\x89HDF"
+
+
+@dataclass
+class Cells:
+    """Cells and where their values are.
+
+    `data`, `indices` and `indptr` are those of a CSR matrix, as arrays or, but for `indptr`, in the
+    file. Of a dense matrix `indices` is None, and `data` the matrix. `is_gene` is True for each
+    feature that is a gene; None: all are. `barcodes` are the names of cells, which may lie in the
+    file. `column` returns a column of `obs`: codes, -1 where a value is missing, and the values
+    that they stand for. `columns` are the names of the columns. `namings` returns other names of
+    the genes, by column of `var`, None for the index. `source` is the file, or None for cells in
+    memory.
+    """
+
+    name: str
+    genes: np.ndarray
+    barcodes: Any
+    data: Any
+    indices: Any
+    indptr: np.ndarray | None
+    columns: list[str]
+    column: Callable[[str], tuple[np.ndarray, np.ndarray]]
+    is_gene: np.ndarray | None = None
+    source: Source | None = None
+    layers: tuple[str, ...] = ()
+    close: Callable[[], None] = lambda: None
+    namings: Callable[[], dict[str | None, Any]] = dict
+
+    def __post_init__(self) -> None:
+        self.genes = np.asarray(self.genes, dtype=object)
+        if self.indptr is not None:
+            self._check_pointers(self.data.shape[0])
+        if self.n_genes != len(self.genes):
+            raise self._damaged(
+                f"its matrix has {self.n_genes:,} columns, and it names {len(self.genes):,} genes"
+            )
+        if hasattr(self.barcodes, "__len__") and self.n_cells != len(self.barcodes):
+            raise self._damaged(
+                f"its matrix has {self.n_cells:,} rows, and it names {len(self.barcodes):,} cells"
+            )
+        if not self.n_cells or not self.n_genes:
+            raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
+
+    def _damaged(self, what: str) -> ValueError:
+        return ValueError(f"{self.name} is damaged: {what}.")
+
+    def _check_pointers(self, n_entries: int) -> None:
+        """Refuse rows that overlap, or that are longer than there are genes."""
+        indptr = self.indptr
+        assert indptr is not None
+        if indptr.dtype not in (np.int32, np.int64):
+            self.indptr = indptr = indptr.astype(np.int64)
+        if indptr.ndim != 1 or bad_pointer(indptr, n_entries) >= 0:
+            raise self._damaged("its rows do not divide its values")
+        lengths = np.diff(indptr)
+        if len(lengths) and lengths.max() > len(self.genes):
+            cell = int(lengths.argmax())
+            raise self._damaged(
+                f"cell {cell + 1} has {lengths[cell]:,} values, and there are "
+                f"{len(self.genes):,} genes. A gene has two values: call sum_duplicates() of the "
+                "matrix, or get the file again"
+            )
+
+    @property
+    def n_cells(self) -> int:
+        return self.data.shape[0] if self.indptr is None else len(self.indptr) - 1
+
+    @property
+    def n_genes(self) -> int:
+        return self.data.shape[1] if self.indptr is None else len(self.genes)
+
+    @property
+    def nbytes(self) -> int:
+        """Of the matrix."""
+        each = self.data.dtype.itemsize + (0 if self.indices is None else 4)
+        return int(np.prod(self.data.shape)) * each
+
+    @property
+    def chunk(self) -> int:
+        """Values that lie together in the file."""
+        self._check_readable()
+        chunks = getattr(self.data, "chunks", None)
+        return 1 if chunks is None else int(np.prod(chunks))
+
+    def names(self) -> np.ndarray:
+        """The names of all cells."""
+        return self.barcodes if isinstance(self.barcodes, np.ndarray) else self.barcodes.whole()
+
+    def entries_before(self, cell: int) -> int:
+        """Values of all cells before one."""
+        return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
+
+    def _check_readable(self) -> None:
+        """Only `fit_distributed` takes a Dask array, and never reads it here."""
+        if hasattr(self.data, "__dask_graph__"):
+            raise ValueError(
+                f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
+            )
+
+    def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
+        """The cells of spans, from one to before another, of values of a type."""
+        self._check_readable()
+        if self.indptr is None:
+            from scipy.sparse import csr_matrix
+
+            dense = np.concatenate([self.data[slice(*span)] for span in spans])
+            X = csr_matrix(dense.astype(dtype, copy=False))
+            return Csr(X.data, X.indices, X.indptr, self.n_genes)
+        kind = np.int32 if self.indices.dtype.itemsize <= 4 else np.int64
+        indptr = pointers_of(
+            np.concatenate([np.diff(self.indptr[a : b + 1]) for a, b in spans]), kind
+        )
+        data, indices = np.empty(indptr[-1], dtype), np.empty(indptr[-1], kind)
+
+        def fill(span: tuple[int, int], first: int) -> None:
+            entries = slice(*map(int, self.indptr[list(span)]))  # type: ignore[index]
+            to = slice(first, first + entries.stop - entries.start)
+            data[to], indices[to] = self.data[entries], self.indices[entries]
+
+        starts = indptr[np.cumsum([0, *(b - a for a, b in spans[:-1])])].tolist()
+        with ThreadPoolExecutor(UNPACKING) as pool:
+            list(pool.map(fill, spans, starts))
+        return Csr(data, indices, indptr, self.n_genes)
+
+
+def is_cells(source: Source) -> bool:
+    """Whether a file is of HDF5, or stands for a folder of cells."""
+    if source.path is None or not source.rereadable:
+        return False
+    is_hdf5 = source.head(len(HDF5_MARK)) == HDF5_MARK
+    return is_hdf5 or source.path.endswith((*STORES, *MATRIX_ENDS))
+
+
+def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
+    """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
+    if source.path is None:
+        raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
+    with readable(source.name):
+        if source.path.endswith(MATRIX_ENDS):
+            features, barcodes, X = read_matrix(source.path)
+            return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
+        root, close = _opened(source, source.path)
+        try:
+            cells = _of_group(source, root, layer, var)
+        except BaseException:
+            # The traceback of the error would keep the file open.
+            close()
+            raise
+    cells.close = close
+    return cells
+
+
+def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
+    """The root of an HDF5 file or of a zarr store, and what closes it."""
+    is_zarr, n_bytes = path.endswith(STORES), source.size or 0
+    try:
+        if is_zarr:
+            from sparsemargin.readers.zarr_stores import open_zarr
+
+            return open_zarr(source.name, os.path.dirname(path), n_bytes), lambda: None
+        from sparsemargin.readers.hdf5_files import open_hdf5
+
+        return open_hdf5(source.name, path, n_bytes)
+    except ImportError:
+        package, extra = ("zarr", "zarr") if is_zarr else ("h5py", "cells")
+        raise ModuleNotFoundError(
+            f"{source.name}: such cells are read by {package}. Install it: "
+            f"pip install 'sparsemargin[{extra}]'"
+        ) from None
+
+
+def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -> Cells:
+    if root.get("obs") is not None:
+        return _of_h5ad(source, root, layer, var)
+    matrix = root.get("matrix")
+    if not isinstance(matrix, Group) or matrix.get("features") is None:
+        raise ValueError(f"{source.name} is neither of AnnData nor of Cell Ranger 3 or later.")
+    table = matrix.group("features")
+    features = {name: table.array(name, "T").whole() for name in ("id", "name")}
+    if table.get("feature_type") is not None:
+        features["feature_type"] = table.array("feature_type", "T").whole()
+    shape = matrix.array("shape", "iuf").whole()
+    barcodes = Names(matrix.array("barcodes", "T"))
+    _check_shape(matrix, shape, (len(features["id"]), len(barcodes)))
+    return _of_10x(source, features, barcodes, _compressed(matrix), layer, var)
+
+
+def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
+    """Compare the shape that a sparse matrix says it has with the names there are."""
+    told = tuple(np.ravel(shape).tolist())
+    if told != named:
+        raise node.fault(
+            f"has the shape {told}, and the file names {named[0]:,} and {named[1]:,}. It "
+            "is damaged: get it again."
+        )
+
+
+def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
+    """Data, indices and pointers of a sparse matrix."""
+    data, indices = matrix.array("data", "biuf"), matrix.array("indices", "iu")
+    if len(data) != len(indices):
+        raise matrix.fault(
+            f"has {len(data):,} values and {len(indices):,} indices. It is damaged: get it again."
+        )
+    return data, indices, matrix.array("indptr", "iu").whole()
+
+
+def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
+    """The cells of an AnnData; where it is backed, its matrix is read from the file."""
+    if adata.isbacked:
+        from sparsemargin.files.sources import open_sources
+
+        if adata.is_view:
+            raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
+        [source] = open_sources(os.fspath(adata.filename))
+        cells = open_cells(source, layer, var)
+        # The cells may have got other labels since.
+        cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
+        return cells
+    X, frame = adata.X, adata.var
+    if layer is not None and layer in adata.layers:
+        X = adata.layers[layer]
+    elif layer == "raw" and adata.raw is not None:
+        X, frame = adata.raw.X, adata.raw.var
+    elif layer is not None:
+        raise _no_layer("The AnnData", layer, list(adata.layers))
+    if X is None:
+        raise ValueError("The AnnData has no X. Pass layer=.")
+    parts = X, None, None
+    if hasattr(X, "tocsr"):
+        X = X.tocsr()
+        parts = X.data, X.indices, X.indptr
+    _check_column("The AnnData", "var", var, list(frame))
+    is_gene = None
+    if FEATURE_TYPES in frame:
+        is_gene = genes_among(*_of_pandas(frame[FEATURE_TYPES]))
+    return Cells(
+        "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
+        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]), is_gene,
+        layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
+        namings=lambda: _texts_in({
+            None: _of_pandas(frame.index.to_series()),
+            **{each: _of_pandas(frame[each]) for each in frame},
+        }),
+    )  # fmt: skip
+
+
+def _texts_in(
+    columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
+) -> dict[str | None, np.ndarray]:
+    """The columns whose values are texts, which codes stand for."""
+    return {
+        name: values[codes[codes >= 0]]
+        for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
+    }  # fmt: skip
+
+
+def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        values = column.astype("category").cat
+    except TypeError:
+        raise ValueError(
+            f"The AnnData has values in the column {column.name!r} that are not numbers or text."
+        ) from None
+    return np.asarray(values.codes), np.asarray(values.categories)
+
+
+def _no_layer(name: str, layer: str, layers: list[str]) -> ValueError:
+    known = ", ".join(layers) or "none"
+    return ValueError(f"{name} has no layer {layer!r}. There are: {known}.")
+
+
+def _check_column(name: str, frame: str, column: str | None, columns: list[str]) -> None:
+    if column is not None and column not in columns:
+        known = ", ".join(columns) or "none"
+        raise ValueError(f"{name} has no column {column!r} in {frame}. There are: {known}.")
+
+
+def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) -> Cells:
+    holder, name, frame, layers = root, "X", root.group("var"), _members(root, "layers")
+    remedy = "adata.X = adata.X.tocsr()"
+    if layer is not None and layer in layers:
+        holder, name = root.group("layers"), layer
+        remedy = f"adata.layers[{layer!r}] = adata.layers[{layer!r}].tocsr()"
+    elif layer == "raw" and "X" in _members(root, "raw"):
+        holder = root.group("raw")
+        frame = holder.group("var")
+        remedy = "raw = adata.raw.to_adata(); raw.X = raw.X.tocsr(); adata.raw = raw"
+    elif layer is not None:
+        raise _no_layer(source.name, layer, layers)
+    if holder.get(name) is None:
+        raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
+    obs = root.group("obs")
+    names, index = [each for each in frame.names() if each != "__categories"], obs.text("_index")
+    _check_column(source.name, "var", var, names)
+    genes, barcodes = index_of(frame) if var is None else names_of(frame, var), index_of(obs)
+    n_genes, n_cells = len(genes), len(barcodes)
+    is_gene = None
+    if FEATURE_TYPES in names:
+        is_gene = genes_among(*column_of(frame, FEATURE_TYPES, n_genes))
+
+    def column(name: str) -> tuple[np.ndarray, np.ndarray]:
+        with readable(source.name):
+            return column_of(obs, name, n_cells)
+
+    def namings() -> dict[str | None, np.ndarray]:
+        index_name = frame.text("_index")
+        with readable(source.name):
+            return _texts_in(
+                {
+                    None if each == index_name else each: column_of(frame, each, n_genes)
+                    for each in names
+                }
+            )
+
+    return Cells(
+        source.name, genes.whole(), barcodes,
+        *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
+        [each for each in obs.names() if each not in (index, "__categories")],
+        column, is_gene, source, (*layers, *["raw"] * ("X" in _members(root, "raw"))),
+        namings=namings,
+    )  # fmt: skip
+
+
+def _members(root: Group, name: str) -> list[str]:
+    """The names in a group that need not be there."""
+    found = root.get(name)
+    return found.names() if isinstance(found, Group) else []
+
+
+def _parts_of(
+    source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
+) -> tuple[Any, Any, Any]:
+    """Data, indices and pointers; `remedy` makes them lie cell by cell."""
+    matrix = holder.get(name)
+    if isinstance(matrix, Array):
+        return matrix.checked("biuf", 2), None, None
+    matrix = holder.group(name)
+    form = matrix.text("encoding-type") or matrix.text("h5sparse_format")
+    if not form.startswith("csr"):
+        raise ValueError(
+            f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
+            f"Write it anew after {remedy}."
+        )
+    found = matrix.attribute("shape")
+    _check_shape(matrix, matrix.attribute("h5sparse_shape") if found is None else found, shape)
+    return _compressed(matrix)
+
+
+def _of_10x(
+    source: Source, features: dict[str, np.ndarray], barcodes: Any, parts: tuple[Any, Any, Any],
+    layer: str | None, var: str | None,
+) -> Cells:  # fmt: skip
+    if layer is not None:
+        raise _no_layer(source.name, layer, [])
+    _check_column(source.name, "features", var, ["id", "name"])
+    if len({*map(len, features.values())}) > 1:
+        raise ValueError(f"{source.name}: the columns of its features have different lengths.")
+    genes, is_gene = features[var or "name"], None
+    if "feature_type" in features:  # Cell Ranger 2 knew genes alone
+        kinds, codes = np.unique(features["feature_type"], return_inverse=True)
+        is_gene = genes_among(codes, kinds)
+    if var is None:  # genes that share a name go by their ids
+        among = slice(None) if is_gene is None else is_gene
+        names, counts = np.unique(genes[among], return_counts=True)
+        shared = np.isin(genes, names[counts > 1])
+        genes = np.where(shared, features["id"], genes)
+    return Cells(
+        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
+        namings=lambda: {each: features[each] for each in ("id", "name")},
+    )  # fmt: skip
+
+
+def warn_of_left_out(cells: list[Cells]) -> None:
+    """Warn once that features which are not genes, such as antibodies, are left out."""
+    some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
+    if some:
+        is_gene = np.concatenate([each for _, each in some])
+        warn_user(
+            f"{', '.join(name for name, _ in some[:3])}{', ...' * (len(some) > 3)}: "
+            f"{np.count_nonzero(~is_gene):,} of {len(is_gene):,} features are left out, as their "
+            f"type is not {GENE!r}."
+        )

@@ -1,0 +1,207 @@
+"""HDF5 files of strangers, read by h5py within the limits of `io.stored_arrays`.
+
+No iterator of h5py is ever left in the middle: it would keep h5py's lock, and with it every later
+read in the process, for as long as an error's traceback lives.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from itertools import product
+from math import prod
+from typing import Any
+
+import h5py
+import numpy as np
+
+from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group
+
+_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
+
+# The filters of hdf5plugin whose chunks tell the size to which they unpack, and how. Of lzf one
+# byte unpacks to 88 at most.
+_PLUGINS = {32001: "blosc", 32004: "lz4-hdf5", 32008: "lz4-hdf5", 32015: "zstd"}
+_PACKERS = {_DEFLATE, _LZF, *_PLUGINS}
+
+# Soft links that may lead to one another.
+_LINKS = 16
+
+
+def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
+    """The root of a file, and what closes it."""
+    file = h5py.File(path, "r")
+    return Hdf5Group(name, "", n_bytes, file), file.close
+
+
+class Hdf5Group(Group):
+    """A group of an HDF5 file."""
+
+    def __init__(self, file: str, path: str, n_bytes: int, group: h5py.Group) -> None:
+        super().__init__(file, path, n_bytes)
+        self._group = group
+
+    def names(self) -> list[str]:
+        return list(self._group)
+
+    def attribute(self, name: str) -> Any:
+        return self._group.attrs.get(name)
+
+    def get(self, name: str, n_links: int = 0) -> Group | Array | None:
+        if "/" in name or name in ("", "."):
+            return None
+        link = self._group.get(name, getlink=True)
+        path = f"{self.path}/{name}"
+        if isinstance(link, h5py.SoftLink):
+            return self._linked(link.path, n_links + 1)
+        if link is None:
+            return None
+        here = Hdf5Group(self.file, path, self.n_bytes, self._group)
+        if not isinstance(link, h5py.HardLink):
+            raise here.unsafe("is a link to another file")
+        found = self._group[name]
+        if isinstance(found, h5py.Group):
+            return Hdf5Group(self.file, path, self.n_bytes, found)
+        if isinstance(found, h5py.Dataset):
+            return Hdf5Array.of(self.file, path, self.n_bytes, found)
+        return None
+
+    def _linked(self, path: str, n_links: int) -> Group | Array | None:
+        """The object that a soft link leads to, each step of it checked."""
+        if n_links > _LINKS:
+            raise self.fault("has links that lead in a circle. The file is damaged.")
+        root = Hdf5Group(self.file, "", self.n_bytes, self._group.file)
+        found: Group | Array | None = root if path.startswith("/") else self
+        for part in path.split("/"):
+            if part not in ("", "."):
+                found = found.get(part, n_links) if isinstance(found, Hdf5Group) else None
+        return found
+
+
+class Hdf5Array(Array):
+    """A dataset of an HDF5 file."""
+
+    _dataset: h5py.Dataset
+    _values: Any  # what h5py reads values by, text as str
+    _filters: list[int]
+
+    @classmethod
+    def of(cls, file: str, path: str, n_bytes: int, dataset: h5py.Dataset) -> Hdf5Array:
+        if dataset.shape is None:
+            raise Hdf5Group(file, path, n_bytes, dataset).fault("holds nothing. It is damaged.")
+        is_text = h5py.check_string_dtype(dataset.dtype) is not None
+        array = cls(file, path, n_bytes, dataset.shape, dataset.dtype, is_text, dataset.chunks)
+        plist = dataset.id.get_create_plist()
+        if dataset.external:
+            raise array.unsafe("has its values in another file")
+        if plist.get_layout() == h5py.h5d.VIRTUAL:
+            raise array.unsafe("is a virtual dataset, whose values may be in other files")
+        if dataset.id.get_storage_size() > n_bytes:
+            raise array.fault("takes more bytes than the file has. It is damaged: get it again.")
+        array._dataset, array._values = dataset, dataset.asstr() if is_text else dataset
+        array._filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
+        array._check_filters()
+        return array
+
+    def _check_filters(self) -> None:
+        packers = [each for each in self._filters if each not in (_SHUFFLE, _FLETCHER32)]
+        if len(packers) > 1 or not _PACKERS.issuperset(packers):
+            raise self.fault(
+                f"is packed by the HDF5 filters {', '.join(map(str, self._filters))}, and read are "
+                "gzip, lzf, and hdf5plugin's blosc, lz4, zstd and bitshuffle, as these tell the "
+                "size to which a chunk unpacks. Write it anew: h5repack -f GZIP=4 FILE NEW."
+            )
+        if _PLUGINS.keys() & packers:
+            try:
+                import hdf5plugin  # noqa: F401  (registers the filters)
+            except ImportError:
+                raise self.fault(
+                    f"is packed by {_PLUGINS[packers[0]]}. Install what unpacks it: "
+                    "pip install hdf5plugin"
+                ) from None
+
+    def _read(self, start: int, stop: int) -> np.ndarray:
+        if not self._filters:
+            return self._values[start:stop]
+        rows = [(start, stop), *((0, length) for length in self.shape[1:])]
+        assert self.chunks is not None
+        steps = [range(a // n * n, b, n) for (a, b), n in zip(rows, self.chunks, strict=True)]
+        dtype = object if self.is_text else self.dtype
+        values = np.empty((stop - start, *self.shape[1:]), dtype)
+        fill = partial(self._fill, values, rows)
+        if len(steps) == 1:  # other threads read other parts meanwhile
+            list(map(fill, product(*steps)))
+        else:
+            with ThreadPoolExecutor(UNPACKING) as pool:
+                list(pool.map(fill, product(*steps)))
+        return values
+
+    def _fill(
+        self, values: np.ndarray, rows: list[tuple[int, int]], corner: tuple[int, ...]
+    ) -> None:
+        """Put the part of the rows that lies in a chunk where it belongs."""
+        assert self.chunks is not None
+        ends = zip(corner, self.chunks, rows, strict=True)
+        box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
+        firsts = [first for first, _ in rows]
+        chunk, to = self._chunk(corner), _within(box, firsts)
+        values[to] = self._values[_within(box)] if chunk is None else chunk[_within(box, corner)]
+
+    def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
+        """The values of a chunk, or None where h5py has to unpack it, which then is safe.
+
+        What is packed by gzip is unpacked here: zlib releases the lock of Python meanwhile, which
+        h5py does not, and lets the size be limited.
+        """
+        try:
+            skipped, packed = self._dataset.id.read_direct_chunk(corner)
+        except (OSError, RuntimeError, MemoryError):
+            # A chunk that was never written has no bytes. h5py knows its values, or what is wrong.
+            return None
+        assert self.chunks is not None
+        n_values = prod(self.chunks)
+        # A text of any length is a reference of 16 bytes in its chunk.
+        size = n_values * (16 if self.dtype.kind == "O" else self.dtype.itemsize)
+        only_here = not self.is_text
+        for i, each in reversed(list(enumerate(self._filters))):
+            if skipped >> i & 1:
+                continue
+            if each == _FLETCHER32:
+                packed, only_here = packed[:-4], False
+            elif each == _SHUFFLE:
+                if len(packed) != size:
+                    break
+                packed = np.frombuffer(packed, np.uint8).reshape(-1, n_values).T.tobytes()
+            elif each == _DEFLATE:
+                packed = self._inflated(packed, size)
+            else:
+                self._check_plugin(each, packed, size)
+                return None
+        if len(packed) != size:
+            raise self.fault("has a chunk of another size than its shape. It is damaged.")
+        if not only_here:
+            return None
+        return np.frombuffer(packed, self.dtype).reshape(self.chunks)
+
+    def _inflated(self, packed: bytes, size: int) -> bytes:
+        unpacker = zlib.decompressobj()
+        # One byte more has an end of its own, by which streams are told that are longer.
+        values = unpacker.decompress(packed, size + 4 + 1)
+        if len(values) > size + 4:
+            raise self.too_large(size)
+        return values
+
+    def _check_plugin(self, which: int, packed: bytes, size: int) -> None:
+        if which == _LZF:
+            if len(packed) > 2 * size + 1024:
+                raise self.fault("has a chunk that is larger than its values. It is damaged.")
+            return
+        self.check_unpacked(_PLUGINS[which], packed, size)
+
+
+def _within(box: list[tuple[int, int]], start: Sequence[int] | None = None) -> tuple[slice, ...]:
+    """The slices of a box, counted from where an array starts."""
+    starts = start or [0] * len(box)
+    return tuple(slice(a - at, b - at) for (a, b), at in zip(box, starts, strict=True))

@@ -1,0 +1,139 @@
+"""Tables of labels: files whose rows are a name and a label, or a name and several columns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from sparsemargin.files.sources import open_sources
+from sparsemargin.readers.stored_arrays import room_for
+from sparsemargin.readers.text_forms import form_of
+
+# Characters of the longest field, the default limit of `csv`. That limit is global, and other code
+# may raise it. A longer field almost always begins with a quotation mark that is not closed.
+_LONGEST_FIELD = 131_072
+
+# What parts the path of a table and the name of a column.
+_COLUMN = ":"
+
+
+def named_table(label: Any) -> tuple[str, str | None] | None:
+    """The path of a table and the column, as "obs.csv:cell_type" has them, or as "types.csv", which
+    names no column. None where there is no such file."""
+    if not isinstance(label, str | os.PathLike):
+        return None
+    name = os.fspath(label)
+    path, _, column = name.rpartition(_COLUMN)
+    if os.path.isfile(name):
+        return name, None
+    return (path, column) if os.path.isfile(path) else None
+
+
+def table_of(label: Any) -> dict[str, Any] | None:
+    """The label of each name, by the file, the mapping or the pandas Series that has them. Names
+    without a label are left out. None: `label` is none of these.
+
+    Raises
+    ------
+    ValueError
+        If a file is no such table, or a name has two labels.
+    """
+    if hasattr(label, "columns"):
+        raise ValueError("label must be one column of a table. Pass label=obs['cell_type'].")
+    found = named_table(label)
+    if found is not None:
+        rows = _rows_of(*found)
+        return _one_each(((f"{found[0]}, line {line}", *row) for line, row in rows))
+    if not isinstance(label, Mapping) and not hasattr(label, "to_dict"):
+        return None
+    return _one_each(("label", name, each) for name, each in label.items())
+
+
+def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
+    table: dict[str, Any] = {}
+    for where, name, label in rows:
+        if _is_missing(label):
+            continue
+        if table.setdefault(str(name), label) != label:
+            raise ValueError(
+                f"{where}: {str(name)!r} has two labels, {table[str(name)]!r} and {label!r}. Leave "
+                "one of them out."
+            )
+    return table
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether it is None, empty, NaN, or what pandas has in its place."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return (isinstance(label, float) and label != label) or (isinstance(label, str) and not label)
+
+
+def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
+    """The number of each line of a table, and the name and the label in it."""
+    rows = _lines_of(path)
+    if not rows:
+        raise ValueError(f"{path} has no labels: it is empty.")
+    header, n_columns = rows[0][1], len(rows[:2][-1][1])
+    if len(rows) > 1 and len(header) == n_columns - 1:
+        header = ["", *header]  # R writes no name for the column of names
+        rows[0] = rows[0][0], header
+    for line, row in rows:
+        if len(row) != n_columns:
+            raise ValueError(
+                f"{path}, line {line}: there are {len(row)} columns, and {n_columns} in another "
+                "line. Each line has a name and a label, parted by commas (.csv) or tabs."
+            )
+    if n_columns < 2:
+        raise ValueError(
+            f"{path} has one column, and a name and a label are needed in each line, parted by "
+            "commas (.csv) or tabs."
+        )
+    at = 1
+    if column is not None or n_columns > 2:
+        known = ", ".join(map(repr, header[1:]))
+        if header[1:].count(column or "") != 1 or column is None:
+            what = "several columns" if column is None else f"no column {column!r}, or two of it"
+            raise ValueError(
+                f"{path} has {what}: {known}. Name one of them after the path: "
+                f"'{path}{_COLUMN}{header[-1]}'."
+            )
+        at, rows = header.index(column, 1), rows[1:]
+    return [(line, (row[0], row[at])) for line, row in rows]
+
+
+def _lines_of(path: str) -> list[tuple[int, list[str]]]:
+    """The lines that are not empty, by their numbers, cut into columns."""
+    [source] = open_sources(path)
+    raw, room = bytearray(), room_for(source.size or 0)
+    for block in source.blocks([]):
+        raw += memoryview(block.buffer)[: block.stop]
+        if len(raw) > room:
+            raise ValueError(f"{path} unpacks to far more bytes than it has. Get it again.")
+    try:
+        # Blanks stand in the place of a byte order mark.
+        text = raw.decode("utf-8").removeprefix("   ")
+    except UnicodeDecodeError as error:
+        line = raw.count(b"\n", 0, error.start) + 1
+        raise ValueError(
+            f"{path}, line {line} is not UTF-8 text. Make it UTF-8: iconv -f LATIN1 -t UTF-8 "
+            f"{path} > FILE"
+        ) from None
+    delimiter = "," if form_of(path) == "csv" else "\t"
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    try:
+        return [(rows.line_num, _checked(row)) for row in rows if row]
+    except csv.Error as error:
+        raise ValueError(
+            f"{path}, line {rows.line_num}: {error}. Perhaps a quotation mark is not closed."
+        ) from None
+
+
+def _checked(row: list[str]) -> list[str]:
+    """Return the row, or raise a `csv.Error` if a field is too long."""
+    if max(map(len, row)) > _LONGEST_FIELD:
+        raise csv.Error(f"field larger than field limit ({_LONGEST_FIELD})")
+    return row

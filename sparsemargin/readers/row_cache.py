@@ -1,0 +1,424 @@
+"""Row caches: the rows of svmlight text in binary, for the epochs after the first.
+
+A cache is an archive of arrays (`sparsemargin.files.archive`), into which ``numpy.load`` looks: the
+document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
+``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
+so on; ``label_texts``, a list in JSON, ``label_numbers``, NaN for words, and ``rows.json`` tell
+what is known once all rows are. It is one file, and no folder, which could not be replaced as a
+whole.
+
+A cache is written while text is scanned for the first time (`write_cache`), and read through a
+memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
+its rows are checked, when it is first used; the engine then runs on them as they lie in the file.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import stat
+import warnings
+import zlib
+from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+from typing import Any, BinaryIO
+from urllib.parse import urlsplit
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from sparsemargin._engine.rows.csr import (
+    INDEX_TYPES,
+    NOT_CANONICAL,
+    NOT_FINITE,
+    OK,
+    OUT_OF_RANGE,
+    bad_pointer,
+    first_bad_row,
+    shuffle,
+)
+from sparsemargin.files.archive import (
+    CACHE_DOCUMENT,
+    HEAD_BYTES,
+    Archive,
+    ArchiveWriter,
+    begins_with,
+)
+from sparsemargin.files.atomic import replacing, unnamed
+from sparsemargin.files.remote import cache_folder, is_url
+from sparsemargin.files.sources import CACHE_SUFFIX
+from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.readers.reading import LARGEST_INDEX
+from sparsemargin.readers.rows import LabelledRows, joined
+
+_VERSION = 1
+_TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
+# With a page that is touched, Linux maps those around it up to such bounds.
+_REACH = 1 << 16
+# Blocks of about so many bytes are in memory together while their rows are mixed.
+_MIXED_BYTES = 1 << 26
+
+
+class UnusableCacheError(ValueError):
+    """A row cache that can't be read, and may be replaced."""
+
+    def __init__(self, path: str, trouble: str):
+        self.what = f"The row cache {path} {trouble}."
+        super().__init__(f"{self.what} Delete it: it is written anew from its text.")
+
+
+_ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
+
+_FAULTS = {
+    NOT_FINITE: "holds a value that is NaN or infinite",
+    OUT_OF_RANGE: "holds a column out of range",
+    NOT_CANONICAL: "holds a column twice",
+}
+
+
+def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
+    """What keeps the engine from running unchecked on rows of these types and shapes; None:
+    nothing."""
+    index_type, start = rows.indices.dtype, rows.label_start
+    if index_type not in INDEX_TYPES:
+        return f"indices is of type {index_type}, not int32 or int64"
+    types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
+    for name, array, wanted in zip(_ARRAYS, rows.arrays, types, strict=False):
+        if array.dtype != wanted:
+            return f"{name} is of type {array.dtype}, not {wanted}"
+        if not (array.ndim == 1 and array.flags.c_contiguous and array.flags.aligned):
+            return f"{name} is not one-dimensional and contiguous"
+    n_entries, n_given = len(rows.data), len(rows.labels)
+    per_row = n_given if start is None else len(start) - 1
+    if n_entries != len(rows.indices) or per_row != rows.n_rows or per_row < 0:
+        return "its arrays differ in the number of entries or of rows"
+    if bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
+        return "its row pointers do not divide its entries"
+    status, row = first_bad_row(rows.with_columns(n_columns), False)
+    if status != OK:
+        return f"its row {row} {_FAULTS[status]}"
+    rises = rows.indices[1:] > rows.indices[:-1]
+    inner = rows.indptr[1:-1]
+    rises[inner[(inner > 0) & (inner < n_entries)] - 1] = True
+    if not rises.all():
+        return "it has a row whose columns are not in increasing order"
+    if start is not None and (bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
+        return "its label pointers do not divide its labels"
+    if n_given and not (rows.labels.min() >= 0 and rows.labels.max() < n_labels):
+        return "it holds the id of a label that does not exist"
+    return None
+
+
+def _names(i: int, multilabel: bool) -> list[str]:
+    """What the arrays of a block are called."""
+    return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
+
+
+def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
+    """The first field of the documents that can't be as it is; None: all can."""
+    texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
+    n_labels = len(texts) if type(texts) is list else -1
+    lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
+    sound = {
+        "identity": type(told["identity"]) is dict,
+        "dtype": told["dtype"] in ("float32", "float64"),
+        "multilabel": type(told["multilabel"]) is bool,
+        _TEXTS: n_labels >= 0 and all(type(text) is str for text in texts),
+        _NUMBERS: numbers.dtype == np.float64 and numbers.shape == (n_labels,)
+        and not np.isinf(numbers).any(),
+        "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
+        and sum(rows) <= n_bytes,
+        **{name: type(told[name]) is int and least <= told[name] < 2**63
+           for name, least in lowest.items()},
+    }  # fmt: skip
+    return next((name for name, holds in sound.items() if not holds), None)
+
+
+def write_cache(
+    path: str | os.PathLike[str] | None,
+    identity: dict[str, Any],
+    dtype: DTypeLike,
+    multilabel: bool,
+    blocks: Iterable[LabelledRows],
+    table: LabelTable,
+    made_from: Sequence[str] = (),
+) -> Generator[LabelledRows, None, RowCache]:
+    """Pass blocks of rows on, each once it has been written into a row cache, and return the
+    `RowCache`, open whatever takes its place later.
+
+    The table has the labels of all rows in the end. The file appears at `path` with the last block;
+    an error, or a consumer who takes no more, leaves what was there; path None: it has no name, and
+    is gone with the `RowCache`. Only who may read all files that the rows are `made_from` may read
+    the cache. Memory does not depend on the number of rows, but for some kB a
+    block.
+    """
+    with unnamed() if path is None else replacing(path, made_from) as file:
+        with ArchiveWriter(file) as archive:
+            archive.document(CACHE_DOCUMENT, {
+                "version": _VERSION, "identity": identity, "dtype": np.dtype(dtype).name,
+                "multilabel": multilabel,
+            })  # fmt: skip
+            n_rows: list[int] = []
+            n_columns, n_entries, lowest, highest = 0, 0, LARGEST_INDEX, -1
+            for rows in blocks:
+                for name, array in zip(_names(len(n_rows), multilabel), rows.arrays, strict=True):
+                    archive.array(name, array)
+                n_rows.append(rows.n_rows)
+                n_entries += len(rows.data)
+                n_columns = max(n_columns, int(rows.indices.max(initial=-1)) + 1)
+                lowest, highest = min(lowest, rows.lowest), max(highest, rows.highest)
+                yield rows
+            raw = json.dumps(table.texts).encode("ascii")
+            archive.array(_TEXTS, np.frombuffer(raw, np.uint8))
+            archive.array(_NUMBERS, np.array(table.numbers, np.float64))
+            archive.document(_END, {
+                "lowest": lowest, "highest": highest, "n_columns": n_columns,
+                "n_entries": n_entries, "rows": n_rows,
+            })  # fmt: skip
+        file.flush()
+        file.seek(0)
+        return RowCache.read("(temporary)" if path is None else os.fsdecode(path), file)
+
+
+class RowCache:
+    """A row cache, open for reading; a context manager. Any number of threads may read it.
+
+    `block_rows` are the blocks' numbers of rows, `first_rows` the numbers of their first ones,
+    `bounds` where they begin in the file, and the last one ends; `n_columns` is greater by 1 than
+    the highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
+    indices as written, `checksum` is of the rows and their labels.
+    """
+
+    def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
+        self.path = path
+        self._archive: Archive | None = archive
+        self.identity, self.multilabel = told["identity"], told["multilabel"]
+        self.dtype = np.dtype(told["dtype"])
+        self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
+        self.lowest, self.highest = told["lowest"], told["highest"]
+        self.label_texts: list[str] = told[_TEXTS]
+        self.label_numbers: list[float] = told[_NUMBERS].tolist()
+        self.block_rows = told["rows"]
+        self.n_rows, self.n_blocks = sum(self.block_rows), len(self.block_rows)
+        self.first_rows = np.cumsum([0, *self.block_rows], dtype=np.int64)[:-1]
+        self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
+        names = [name for i in range(self.n_blocks) for name in _names(i, self.multilabel)]
+        members = [archive.members[f"{name}.npy"] for name in names]
+        members.append(archive.members[f"{_TEXTS}.npy"])
+        crcs = np.array([member.CRC for member in members], dtype=np.uint32)
+        self.checksum = zlib.crc32(crcs.tobytes())
+        offsets = [member.header_offset for member in members]
+        self.bounds = offsets[:: 5 if self.multilabel else 4]
+        if offsets != sorted(offsets):
+            raise ValueError("its blocks are in another order")
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str]) -> RowCache:
+        """Open a cache, whose blocks are verified later, when they are first used.
+
+        A ValueError tells that a file is no cache, `UnusableCacheError` that it is of another
+        format, cut short or damaged.
+        """
+        # To open a pipe might wait for ever.
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            raise ValueError(f"{os.fsdecode(path)} is no regular file. Name another.")
+        with open(path, "rb") as file:
+            return cls.read(os.fsdecode(path), file)
+
+    @classmethod
+    def read(cls, name: str, file: BinaryIO) -> RowCache:
+        """`open` for what is open by that name."""
+        if not begins_with(file.read(HEAD_BYTES), CACHE_DOCUMENT):
+            raise ValueError(
+                f"{name} is not a row cache: it does not begin as one. Name another file."
+            )
+        try:
+            archive = Archive(file)
+            told = archive.document(CACHE_DOCUMENT)
+            if told["version"] == _VERSION:
+                told |= archive.document(_END)
+                texts = archive.array(_TEXTS)
+                is_text = texts.dtype == np.uint8 and texts.ndim == 1
+                told[_TEXTS] = json.loads(bytes(texts)) if is_text else None
+                told[_NUMBERS] = archive.array(_NUMBERS)
+                wrong = _wrong_field(told, len(archive.map))
+                if wrong:
+                    raise ValueError(f"it is wrong at {wrong!r}")
+                return cls(name, archive, told)
+            version = told["version"]
+        except (OSError, MemoryError):
+            raise
+        except Exception as error:
+            raise _damaged(name, str(error) or type(error).__name__) from None
+        raise UnusableCacheError(
+            name, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
+        )
+
+    def close(self) -> None:
+        """Let go of the file; arrays still in use keep it until they are gone."""
+        self._archive = None
+        self._blocks = [None] * self.n_blocks
+
+    def __enter__(self) -> RowCache:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def block(self, i: int) -> LabelledRows:
+        """Block i, as read-only views of the file; a ValueError where it is damaged."""
+        if not 0 <= i < self.n_blocks:
+            raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
+        archive, rows = self._opened(), self._blocks[i]
+        if rows is None:
+            try:
+                data, indices, indptr, labels, *start = map(
+                    archive.array, _names(i, self.multilabel)
+                )
+                rows = LabelledRows(data, indices, indptr, labels, start[0] if start else None)
+                wrong = _fault(rows, self.dtype, self.n_columns, len(self.label_texts))
+                if rows.n_rows != self.block_rows[i]:
+                    wrong = wrong or "it has other rows"
+            except ValueError as error:
+                wrong = str(error)
+            if rows is None or wrong:
+                raise _damaged(self.path, f"block {i} can't be read: {wrong}")
+            self._blocks[i] = rows
+        return rows
+
+    def blocks(self, order: Iterable[int] | None = None) -> Iterator[LabelledRows]:
+        """Block after block, all in turn or in that order, the next one being fetched and verified
+        meanwhile.
+
+        The memory map lets go of a block as the next one is asked for, so that a pass over any
+        number of them takes little memory; its arrays stay valid.
+        """
+        order = list(range(self.n_blocks) if order is None else map(int, order))
+        coming: Future[LabelledRows] | None = None
+        with ThreadPoolExecutor(1) as pool:
+            for i, following in zip(order, [*order[1:], None], strict=False):
+                rows = self.block(i) if coming is None else coming.result()
+                coming = None
+                if following is not None and self._blocks[following] is None:
+                    coming = pool.submit(self.block, following)
+                elif following is not None:
+                    self._advise(following, mmap.MADV_WILLNEED)
+                yield rows
+                self._advise(i, mmap.MADV_DONTNEED)
+
+    def _opened(self) -> Archive:
+        if self._archive is None:
+            raise ValueError(f"The row cache {self.path} is closed.")
+        return self._archive
+
+    def _advise(self, i: int, what: int) -> None:
+        """Tell the system what becomes of the pages of a block."""
+        start = self.bounds[i] // _REACH * _REACH
+        self._opened().map.madvise(what, start, self.bounds[i + 1] - start)
+
+
+def _damaged(path: str, trouble: str) -> UnusableCacheError:
+    return UnusableCacheError(path, f"is damaged: {trouble.rstrip('.')}")
+
+
+def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCache | None:
+    """The cache at `path`, if there is one of this source, read with these settings.
+
+    A damaged one counts as none, with a warning; what is no cache, and should not be replaced by
+    one, is a ValueError.
+    """
+    try:
+        cache = RowCache.open(path)
+    except FileNotFoundError:
+        return None
+    except UnusableCacheError as error:
+        warnings.warn(f"{error.what} It is written anew.", RuntimeWarning, stacklevel=2)
+        return None
+    if cache.identity == json.loads(json.dumps(identity)):
+        return cache
+    cache.close()
+    return None
+
+
+def default_cache_path(
+    source_paths: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str] | None = None
+) -> Path:
+    """Where the cache of these files is kept: beside the first one, or in a folder, where those of
+    files of one name from several folders find room; of files that lie elsewhere in the user's
+    cache folder, unless told.
+
+    Examples
+    --------
+    >>> default_cache_path(["data/train.svm"]).as_posix()
+    'data/train.svm.smcache'
+    """
+    elsewhere = is_url(source_paths[0])
+    first = Path(urlsplit(str(source_paths[0])).path if elsewhere else source_paths[0])
+    if elsewhere and folder is None:
+        folder = cache_folder()
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+    if len(source_paths) == 1 and folder is None:
+        return first.with_name(first.name + CACHE_SUFFIX)
+    all_paths = b"\0".join(
+        os.fsencode(path if is_url(path) else os.path.abspath(path)) for path in source_paths
+    )
+    name = blake2b(all_paths, digest_size=6).hexdigest()
+    return Path(folder or first.parent, f"{first.name}.{name}{CACHE_SUFFIX}")
+
+
+def block_order(n_blocks: int, seed: int) -> np.ndarray:
+    """A random permutation of the blocks, the same for the same seed from 0 to 2**64 - 1."""
+    order = np.arange(n_blocks, dtype=np.int64)
+    shuffle(order, seed)
+    return order
+
+
+def ordered(
+    cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
+) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
+    """The rows of a cache, from the first to before the last, in blocks, each with the number of
+    its first one: as they come, or the blocks in random order, each with a random order of its
+    rows, which depend on `seed` and `epoch` alone."""
+    order = np.arange(cache.n_blocks)
+    if seed is not None:
+        order = block_order(cache.n_blocks, _seed(seed, epoch))
+    last, starts = cache.n_rows if last is None else last, cache.first_rows[order]
+    order = order[(starts < last) & (starts + np.array(cache.block_rows)[order] > first)]
+    for i, rows in zip(order.tolist(), cache.blocks(order), strict=True):
+        start = int(cache.first_rows[i])
+        if start < first or start + rows.n_rows > last:
+            rows = rows.part(max(first - start, 0), last - start)
+            start = max(first, start)
+        yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
+
+
+def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
+    """The rows of a cache in blocks into which those of many of its own are dealt at random, for
+    rows of which neighbours are alike; each with the number of its first row and a random order.
+
+    Which rows a block has, and their numbers, depend on `seed` alone, the orders on `epoch`, too.
+    """
+    numbers = block_order(cache.n_blocks, _seed(seed))
+    share = np.cumsum(np.diff(cache.bounds)[numbers]) // _MIXED_BYTES
+    groups = np.split(numbers, np.flatnonzero(np.diff(share)) + 1)
+    order = block_order(len(groups), _seed(seed, epoch))
+    blocks = cache.blocks(np.concatenate([groups[g] for g in order]))
+    sizes = [sum(cache.block_rows[i] for i in group) for group in groups]
+    first_rows = np.cumsum([0, *sizes])
+    for g in order:
+        rows = joined(list(islice(blocks, len(groups[g]))))
+        dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
+        starts = np.cumsum([first_rows[g], *map(len, dealt)])
+        for i in block_order(len(dealt), _seed(seed, epoch, g)):
+            order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
+            yield int(starts[i]), rows.taken(dealt[i]), order_of_rows
+
+
+def _seed(*key: Any) -> int:
+    """A seed for each key, without any pattern among them."""
+    digest = blake2b(" ".join(map(str, key)).encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "little")

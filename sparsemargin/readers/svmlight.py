@@ -1,0 +1,307 @@
+"""Svmlight text as a source of rows, and the errors that locate what is wrong with it."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from collections import deque
+from collections.abc import Generator, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.svmlight.scan import ScanError, Scanner
+from sparsemargin._shown import quoted
+from sparsemargin.files.sources import Source, TextBlock
+from sparsemargin.models.inputs.labels import LabelTable, first_labels
+from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.rows import LabelledRows, RowSource
+
+FORM = "svmlight lines are 'label index:value index:value ...'"
+
+
+_PAIR = re.compile(rb"\d:")
+
+
+# A label may begin with a bracket, too.
+_JSON = re.compile(rb'\s*(\{\s*("|$)|\[\s*([\[{"\d-]|$))')
+
+
+Purpose = Literal["loading", "learning", "predicting", "counting"]
+
+
+@dataclass
+class Corpus(RowSource):
+    """Files of svmlight text, how they are read, by how many threads and what for."""
+
+    sources: list[Source]
+    reading: Reading
+    n_threads: int
+    purpose: Purpose = "loading"
+
+    form = FORM
+
+    @property
+    def names(self) -> str:
+        names = [source.name for source in self.sources]
+        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+
+    @property
+    def files(self) -> list[str]:
+        return [name for source in self.sources for name in source.files]
+
+    @property
+    def unversioned(self) -> list[str]:
+        remote = [source.remote for source in self.sources if source.remote is not None]
+        return [each.url for each in remote if each.version is None]
+
+    @property
+    def size(self) -> int | None:
+        sizes = [source.size for source in self.sources]
+        return None if None in sizes else sum(size or 0 for size in sizes)
+
+    @property
+    def rereadable(self) -> bool:
+        return all(source.rereadable for source in self.sources)
+
+    def _bytes_before(self, source: Source) -> int:
+        """Of the files before one of them."""
+        # The same file may be named twice.
+        index = next(i for i, other in enumerate(self.sources) if other is source)
+        return sum(other.size or 0 for other in self.sources[:index])
+
+    def identity(self) -> dict[str, Any]:
+        # What can be read only once is never the same again.
+        read = None if self.rereadable else time.time_ns()
+        return {"sources": [source.identity() for source in self.sources], "read": read}
+
+    def scan(
+        self, table: LabelTable, max_index: int | None = None, base: int | None = None
+    ) -> Generator[LabelledRows]:
+        """As `RowSource.scan`: the same rows for any number of threads, which scan while the
+        consumer is at work.
+
+        `base` is as for `Reading.scanner`. A ValueError names the file, the line and the column of
+        what can't be read, and what helps; or a file that changes meanwhile.
+        """
+        reading, n_lines = self.reading, 0
+        free: list[bytearray] = []
+        scanners = range(self.n_threads + 1)
+        idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
+        table.forget_scanners()
+        under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
+        pool = ThreadPoolExecutor(self.n_threads)
+        source: Source | None = None
+        n_passed_over = 0
+
+        def finish() -> Iterator[LabelledRows]:
+            nonlocal source, n_lines, n_passed_over
+            scanner, text, future = under_way.popleft()
+            if text.source is not source:
+                source, n_lines = text.source, 0
+            text.n_lines_before = n_lines
+            try:
+                rows = future.result()
+            except ScanError as error:
+                raise located(
+                    error, text, reading, max_index=max_index, purpose=self.purpose
+                ) from None
+            n_lines += rows.n_lines
+            n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
+            yield LabelledRows(
+                rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
+                rows.label_start, rows.lowest, rows.highest,
+                self._bytes_before(text.source) + text.consumed, text,
+            )  # fmt: skip
+            idle.append(scanner)
+            free.append(text.buffer)
+
+        try:
+            blocks = (block for each in self.sources for block in each.blocks(free))
+            while True:
+                try:
+                    text = next(blocks, None)
+                except Exception:
+                    # What is wrong earlier in the text comes first.
+                    while under_way:
+                        yield from finish()
+                    raise
+                if text is None:
+                    break
+                if not idle:
+                    yield from finish()
+                scanner = idle.pop()
+                under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
+            while under_way:
+                yield from finish()
+        finally:
+            pool.shutdown(cancel_futures=True)
+        if n_passed_over and self.purpose == "predicting" and not table.takes_labels:
+            warn_user(
+                f"{self.names}: {n_passed_over:,} lines are blank or hold only a comment. They are "
+                "not rows and have no prediction: the lines of the output are those of the rows."
+            )
+        for each in self.sources:
+            each.check_unchanged()
+
+
+class Flaw(NamedTuple):
+    """What is wrong, {token} being the text in question, and what helps."""
+
+    what: str
+    remedy: str
+
+
+_FLAWS = {
+    "no_label": Flaw(
+        "{token} is a feature, but the line has no label before it",
+        "Put one first, or pass multilabel=True, which lets rows have none.",
+    ),
+    "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
+    "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
+    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {FORM}."),
+    "bad_index": Flaw(
+        "{token} has an index that is not a whole number",
+        "Pass hash_bits=20, which takes names, too, or give each name a number.",
+    ),
+    "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
+    "zero_index": Flaw(
+        "{token} has index 0 in text that is read as one-based",
+        "Pass zero_based=True or zero_based='auto'. To go on with a model that has learned from "
+        "files whose indices count from 1, add 1 to the indices here.",
+    ),
+    "index_too_large": Flaw(
+        "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."
+    ),
+    "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
+    "bad_value": Flaw(
+        "{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."
+    ),
+    "not_finite": Flaw(
+        "{token} is not finite", "Impute what is missing or infinite, or drop its row."
+    ),
+    "nul": Flaw(
+        "a NUL byte",
+        "Is it a binary or compressed file? Text is read, plain or packed by gz, bz2, xz or zst.",
+    ),
+    "invisible": Flaw(
+        "label {token} has a byte-order mark or a no-break space",
+        "Delete it, or make the space a plain one. Files that begin with a mark are named one by "
+        "one, not joined.",
+    ),
+}
+
+
+#: What to do about rows of several labels that are learned from.
+SEVERAL_LABELS = (
+    "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
+)
+
+
+# By what a file is read for.
+_REMEDIES = {
+    ("several_labels", "learning"): SEVERAL_LABELS,
+    ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
+    "or pass positive=LABEL if the model tells that one from all others.",
+    ("no_label", "predicting"): "Put one first.",
+    ("bad_index", "predicting"): "The model has learned features by their numbers: give each name "
+    "its number.",
+    ("bad_index", "counting"): "Only features that are numbered are counted; sparsemargin train "
+    "takes names, too, with --hash-bits 20.",
+}
+
+
+def located(
+    error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None,
+    purpose: str = "learning",
+) -> ValueError:  # fmt: skip
+    """The error for the user of what the scanner raised for a block: file, line, column (in bytes,
+    from 1), text and remedy; `max_index` is the largest that memory has room for."""
+    start = block.buffer.rfind(b"\n", 0, error.offset) + 1
+    end = block.buffer.find(b"\n", error.offset, block.stop)
+    line = bytes(block.buffer[start : block.stop if end < 0 else end])
+    token = bytes(block.buffer[error.offset : error.offset + error.length])
+    flaw = _flaw(error.code, token, line, reading, max_index)
+    if flaw.remedy == _FLAWS[error.code].remedy:
+        flaw = flaw._replace(remedy=_REMEDIES.get((error.code, purpose), flaw.remedy))
+    shown = quoted(token.decode(errors="backslashreplace"))
+    return ValueError(
+        f"{block.place_at(start)}, column {error.offset - start + 1}: "
+        f"{flaw.what.format(token=shown)}. {flaw.remedy}"
+    )
+
+
+def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
+    """The error for a row of the block whose label is none of the classes."""
+    return ValueError(
+        f"{block.place_of(row)}label {first_labels([label])} is none of the classes, "
+        f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
+        "its classes can't learn others."
+    )
+
+
+def located_index(block: LabelledRows, most: int) -> ValueError:
+    """The error for the largest index of the block, whose weights would take more memory than
+    `most` features may."""
+    row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
+    flaw = _beyond_memory(most)
+    what = flaw.what.format(token=block.highest)
+    return ValueError(f"{block.place_of(int(row))}{what}. {flaw.remedy}")
+
+
+def _beyond_memory(most: int) -> Flaw:
+    return Flaw(
+        "index {token} asks for more weights than memory_limit has room for",
+        f"That is for {most:,} features at the most. Raise it, or pass hash_bits.",
+    )
+
+
+def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
+    flaw = _FLAWS[code]
+    if code == "bad_index" and reading.hash_bits is not None:
+        return Flaw(
+            "{token} has nothing before its colon", "Put the feature's number or name there."
+        )
+    if code == "missing_colon" and token.startswith(b"|"):
+        return flaw._replace(remedy=_looks_like("Vowpal Wabbit's format", "vw"))
+    if _JSON.match(line):
+        return flaw._replace(remedy=_looks_like("JSON", "jsonl"))
+    if line.startswith(b"__label__"):
+        return flaw._replace(remedy=_looks_like("fastText's format", "fasttext"))
+    if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
+        if b"\t" in line:
+            return flaw._replace(remedy=_looks_like("tab-separated values", "tsv"))
+        if b"," in line:
+            return flaw._replace(remedy=_looks_like("comma-separated values", "csv"))
+        return flaw._replace(remedy=f"This looks like a table; {FORM}.")
+    if (
+        code == "index_too_large" and reading.hash_bits is None
+        and max_index is not None and max_index < reading.max_index
+    ):  # fmt: skip
+        return _beyond_memory(max_index)
+    if code == "index_too_large" and reading.n_features is not None:
+        return Flaw(
+            f"{{token}} has an index beyond n_features={reading.n_features}",
+            f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
+        )
+    if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
+        return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
+    return flaw
+
+
+def _looks_like(what: str, form: str) -> str:
+    return (
+        f"This looks like {what}; {FORM}. Texts are learned from by fit_text, or with --format "
+        f"{form}."
+    )
+
+
+def _fits_float64(token: bytes) -> bool:
+    try:
+        return math.isfinite(float(token.rpartition(b":")[2]))
+    except ValueError:
+        return False

@@ -1,0 +1,182 @@
+"""Tables of texts and labels, as pyarrow reads them."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain
+from typing import Any
+
+from sparsemargin.files.sources import Source, TextBlock
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_layouts import Layout
+from sparsemargin.readers.text_lines import (
+    Cut,
+    LineError,
+    content_of,
+    cut_values,
+    not_utf8,
+)
+
+# Rows of a table that are read together.
+_ROWS_AT_ONCE = 4096
+
+# Bytes of a csv that are read together: what a row may take.
+_CSV_BYTES = 1 << 23
+
+# What the fields of a row after the last one of a csv hold.
+_END = "\x03end of the table\x03"
+
+
+def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
+    """Record batches of the columns that are read, of a parquet file."""
+    with _naming(source.name, "parquet"):
+        from pyarrow.parquet import ParquetFile
+
+        opened = source.seekable
+        if opened is None:
+            raise ValueError(f"{source.name}: parquet is read from files by name. Pass a path.")
+        with ParquetFile(opened) as file:
+            names = file.schema_arrow.names
+            _check_columns(source.name, names, how)
+            for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
+                # Of columns of one name, the first is read.
+                yield batch.select([batch.schema.names.index(name) for name in how.columns])
+
+
+def batches_of_csv(
+    name: str, form: str, blocks: Iterator[TextBlock], layout: Layout, how: DocumentForm
+) -> Iterator[Any]:
+    """Record batches of the columns that are read, of fields in lines."""
+    _check_columns(f"{name}, line 1", layout.names, how)
+    with _naming(name, form, layout.n_header_rows):
+        from pyarrow import RecordBatch, string
+        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+
+        # Columns have their numbers for names, as several may have the same name. All that are
+        # read are text, whatever their values look like.
+        read = [str(layout.names.index(column)) for column in how.columns]
+        text = ConvertOptions(include_columns=read, column_types=dict.fromkeys(read, string()))
+        lines = ParseOptions(
+            delimiter=layout.delimiter,
+            newlines_in_values=True,
+            # Of a single column an empty line is an empty text.
+            ignore_empty_lines=len(layout.names) > 1,
+        )
+        # One thread numbers the rows, for errors.
+        reading = ReadOptions(
+            block_size=_CSV_BYTES, use_threads=False,
+            column_names=list(map(str, range(len(layout.names)))),
+            skip_rows_after_names=layout.n_header_rows,
+        )  # fmt: skip
+        last_row = layout.delimiter.join([_END] * len(layout.names)).encode()
+        content = io.BufferedReader(_Content(blocks, last_row), _CSV_BYTES)
+        before, n_rows = None, 0
+        for batch in open_csv(content, reading, lines, text):
+            if before is not None and len(before):
+                yield RecordBatch.from_arrays(before.columns, names=how.columns)
+            before, n_rows = batch, n_rows + len(batch)
+        if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
+            raise ValueError(
+                f"{name}, row {n_rows}: a quote is opened and not closed before the end of the "
+                'file. Close it, or quote the text and write its quotes twice: "a ""text"""'
+            )
+        yield RecordBatch.from_arrays(before.slice(0, len(before) - 1).columns, names=how.columns)
+
+
+def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
+    for column in how.columns:
+        if column not in names:
+            raise ValueError(f"{where}: {how.missing(column, names)}")
+
+
+@contextmanager
+def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
+    """Let errors of pyarrow name the file."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{name}: {form} is read by pyarrow. Install it: pip install 'sparsemargin[text]'"
+        ) from None
+    try:
+        yield
+    except (pyarrow.ArrowException, OSError) as error:
+        # Errors of the system have numbers, and those of a damaged file have none.
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
+            raise
+        raise ValueError(_described(str(error), name, form, n_header_rows)) from None
+
+
+class _Content(io.RawIOBase):
+    """The text of blocks, and a last row after it, which shows that all quotes are closed."""
+
+    def __init__(self, blocks: Iterator[TextBlock], last_row: bytes) -> None:
+        self._blocks = chain(map(_checked, blocks), [last_row + b"\n"])
+        # A byte-order mark has become blanks.
+        self._next = next(self._blocks).lstrip(b" \r\n")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, room: Any) -> int:
+        self._next = self._next or next(self._blocks, b"")
+        n = min(len(room), len(self._next))
+        room[:n], self._next = self._next[:n], self._next[n:]
+        return n
+
+
+def _checked(block: TextBlock) -> bytes:
+    content = content_of(block, as_lines=False)
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        raise not_utf8(block, error) from None
+    return content
+
+
+def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
+    if "straddling object" in error:
+        return (
+            f"{name}: a row is longer than {_CSV_BYTES:,} bytes. Close its quotes if one is open, "
+            "shorten its text, or write the table to a .parquet file."
+        )
+    row = re.search(r"Row #(\d+): (.*)", error, re.DOTALL)
+    if row is None:
+        return f"{name} is not a valid {form} file: {error}"
+    return (
+        f"{name}, row {int(row[1]) - n_header_rows}: {row[2].split(_END)[0][:100]}. Quote texts "
+        'that hold a delimiter or quotes: "a text, ""quoted"""'
+    )
+
+
+def cut_batch(batch: Any, how: DocumentForm) -> Cut:
+    """The texts and labels of a record batch; a `LineError` where one is missing."""
+    texts, *labels = (_values(batch, name, how) for name in how.columns)
+    return cut_values(texts, labels[0] if labels else [], how)
+
+
+def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
+    """The values of a column as Python has them; a `LineError` names the row of one that can't be
+    read."""
+    if name not in batch.schema.names:
+        raise LineError(0, how.missing(name, batch.schema.names))
+    column = batch.column(batch.schema.names.index(name))
+    try:
+        return column.to_pylist()
+    except (ValueError, OverflowError, NotImplementedError):
+        return [_value(column, name, row) for row in range(len(column))]
+
+
+def _value(column: Any, name: str, row: int) -> Any:
+    try:
+        return column[row].as_py()
+    except UnicodeDecodeError:
+        raise LineError(
+            row, f"{name!r} is not UTF-8. Write the file anew from its source."
+        ) from None
+    except (ValueError, OverflowError, NotImplementedError) as error:
+        raise LineError(row, f"{name!r} is of type {column.type}, which can't be read: {error}. "
+                        "Make text or whole numbers of it.") from None  # fmt: skip

@@ -1,0 +1,144 @@
+"""The layout of a file of delimited fields, found in its first lines: the character that separates
+the fields, the names of the columns, and whether the first line holds these names."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from sparsemargin._shown import quoted
+from sparsemargin.models.inputs.labels import many_classes, word_of
+from sparsemargin.readers.text_forms import DocumentForm
+
+_DELIMITERS = ",;\t|"
+
+# Names that columns of labels, of texts and of numbers of rows commonly have. A first line that
+# holds one of a label and one of a text, or no other fields, is a line of names, not a row.
+_LABEL_NAMES = frozenset(
+    ["category", "class", "label", "labels", "sentiment", "tag", "target", "topic", "y"]
+)
+_TEXT_NAMES = frozenset(
+    ["body", "content", "document", "message", "review", "sentence", "text", "texts", "tweet"]
+)
+_OTHER_NAMES = frozenset(["", "id", "index"])
+
+# A field in quotes, in which two quotes stand for one.
+_QUOTED = rb'"(?:[^"]|"")*+"'
+# The first line, whose quoted fields may hold line ends.
+_RECORD = re.compile(rb"(?:(?:^|(?<=[,;\t|]))%b(?=[,;\t|\r\n]|$)|[^\r\n])*+" % _QUOTED)
+_FIELD = rb'(?:%b|[^"\t\r\n][^\t\r\n]*+)' % _QUOTED
+# Lines of one or two columns, the last of which is always quoted; the end of the block may cut the
+# last line.
+_QUOTED_LINES = {
+    n: re.compile(
+        rb'(?:%b%b(?:[\r\n]++|\Z))++(?:%b"(?:[^"]|"")*+)?\Z' % (before, _QUOTED, before)
+    )
+    for n, before in ((1, b""), (2, _FIELD + b"\t"))
+}  # fmt: skip
+_QUOTED_LABEL = re.compile(rb"%b\t" % _QUOTED)
+# Text that a writer of csv has quoted because it holds a quote.
+_DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
+
+# Bytes that the names of the columns of a .tsv may take; a longer first line is a text.
+_LONGEST_NAMES = 1 << 16
+
+_ADD_NAMES = (
+    "Write the names of the columns, such as label<tab>text, into the first line: the file is then "
+    "read as a table."
+)
+
+# Rows from which on a first label that occurs once is taken for a name of a column.
+_LEAST_ROWS = 10
+
+
+class Layout(NamedTuple):
+    """The character that separates fields; the names of the columns; how many rows hold names."""
+
+    delimiter: str
+    names: list[str]
+    n_header_rows: int = 1
+
+
+def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
+    """The layout of a .csv that begins so. Its delimiter is the one by which the first line holds
+    most of the columns that are read, and most columns."""
+    record = _first_record(text)
+    found = [Layout(each, _names(record, each)) for each in _DELIMITERS]
+    wanted = set(how.columns)
+    return max(found, key=lambda each: (len(wanted.intersection(each.names)), len(each.names)))
+
+
+def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
+    """The layout of a .tsv that begins so, if its first line holds names of columns or all of its
+    texts are quoted; None if each line is ``LABEL<tab>text`` or a text. A ValueError if the first
+    line holds names other than those that are looked for."""
+    if how.has_labels is False:
+        return None
+    record = _first_record(text[:_LONGEST_NAMES])
+    names = _names(record, "\t")
+    is_label = not how.labelled and word_of(names[0]) in (how.classes or ())
+    if set(how.columns) <= set(names) and not is_label:
+        return Layout("\t", names)
+    lower = {name.lower() for name in names}
+    given = {how.text, how.label} - {"text", "label"}
+    known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
+    are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
+    if given.intersection(how.columns) or are_names:
+        missing = next(name for name in how.columns if name not in names)
+        raise ValueError(how.missing(missing, names))
+    for n_columns, lines in _QUOTED_LINES.items():
+        if (text.startswith(b'"') or b'\t"' in record) and lines.match(text):
+            return Layout("\t", [how.label, how.text][-n_columns:], 0)
+    if _QUOTED_LABEL.match(record):
+        line = quoted(record.decode(errors="replace"))
+        raise ValueError(
+            f"the fields of {line} are quoted, but not all lines are a label and a quoted text. "
+            f"{_ADD_NAMES}"
+        )
+    return None
+
+
+def notes_on_labels(labels: Sequence[str]) -> list[str]:
+    """What looks wrong with the labels of the first rows, one for each row."""
+    notes, counts = list[str](), Counter(map(word_of, labels))
+    n_rows, n_once = len(labels), sum(n == 1 for n in counts.values())
+    found = many_classes(len(counts), n_rows)
+    if found is not None:
+        notes.append(f"the first rows have {found} Are the columns swapped?")
+    elif n_rows >= _LEAST_ROWS and labels and counts[word_of(labels[0])] == 1 == n_once:
+        notes.append(
+            f"the label {quoted(labels[0])} of the first row is the only one that occurs once. If "
+            "the line holds the names of the columns, pass them as label=COLUMN and text=COLUMN."
+        )
+    return notes
+
+
+def notes_on_quotes(texts: Sequence[str]) -> list[str]:
+    """What looks wrong with the quotes of the first texts of lines that are read as they are."""
+    for text in texts:
+        if text.startswith('"') and _DOUBLED.fullmatch(text):
+            return [
+                f"the text {quoted(text)} is quoted as a csv writer does it, and its quotes are "
+                f"read as text. {_ADD_NAMES}"
+            ]
+    return []
+
+
+def _first_record(text: bytes) -> bytes:
+    found = _RECORD.match(text)
+    assert found is not None
+    return found[0]
+
+
+def _names(record: bytes, delimiter: str) -> list[str]:
+    """The fields of the first line."""
+    text, names, start = record.decode(errors="replace"), list[str](), 0
+    field = re.compile(rf'(?:"((?:[^"]|"")*+)"|([^{delimiter}]*+))(?:{re.escape(delimiter)}|\Z)')
+    while start <= len(text):
+        found = field.match(text, start)
+        assert found is not None
+        names.append(found[2] if found[1] is None else found[1].replace('""', '"'))
+        start = found.end() + (not found[0].endswith(delimiter))
+    return names

@@ -1,0 +1,393 @@
+"""Lines of a label and a text, cut where they lie in a block of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
+from math import isfinite, prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._shown import quoted
+from sparsemargin.files.sources import TextBlock
+from sparsemargin.models.inputs.label_values import (
+    INDICATOR,
+    NO_LABEL,
+    NotALabelError,
+    file_text,
+    is_indicator,
+    quoted_value,
+    spaced_label,
+)
+from sparsemargin.models.inputs.labels import number_of, word_of
+from sparsemargin.readers.svmlight import SEVERAL_LABELS
+from sparsemargin.readers.text_forms import DocumentForm, is_list
+from sparsemargin.text.analysis import Parts
+
+#: What labels begin with in fastText's form.
+LABEL = b"__label__"
+
+# No text has a word more often.
+_MOST_TIMES = 1000
+
+# What a line of each form is, for errors.
+_FORMS = {
+    "fasttext": "lines are '__label__LABEL text'",
+    "tsv": "lines are 'LABEL<tab>text'",
+    "vw": "lines are 'LABEL | word word:2'",
+}
+
+#: How to specify whether lines of a .tsv have labels.
+SAY_WHICH = (
+    "Pass labelled=True if what stands before the first tab of a line is its label, "
+    "labelled=False if each line is a text."
+)
+
+EMPTY = "{!r} is empty. Give it a value, or drop the row."
+
+_NO_LIST = (
+    "the label {} is a list written as text. Separate the labels by commas, in pandas by "
+    "df['label'].map(','.join), or write the table to a .jsonl or .parquet file, which hold lists."
+)
+
+_NO_LABELS: tuple[list[str], Any] = [], None
+
+
+class Verdict(NamedTuple):
+    """Whether the lines of a block of a .tsv begin with labels, which are passed over, and what is
+    doubtful about it; empty if nothing is."""
+
+    has_labels: bool
+    doubt: str = ""
+
+
+class Cut(NamedTuple):
+    """Texts; the labels of all of them, end to end, and how many each has; the lines they are of,
+    where not each line has one text; whether the lines have labels, if that had to be found out."""
+
+    texts: Sequence[str]
+    labels: list[str]
+    counts: Any
+    rows: Any = slice(None)
+    verdict: Verdict | None = None
+
+
+class LineError(Exception):
+    """What is wrong with a line, or the row of a table."""
+
+    def __init__(self, row: int, what: str) -> None:
+        super().__init__(what)
+        self.row = row
+
+
+def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    """The blocks, each with the number of lines before it."""
+    n_lines = 0
+    for block in blocks:
+        block.n_lines_before = n_lines
+        yield block
+        # Several times as fast as `bytearray.count`.
+        characters = np.frombuffer(block.buffer, np.uint8, block.stop)
+        n_lines += int(np.count_nonzero(characters == ord("\n")))
+
+
+def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
+    """The content of a block, its last line ended. In the lines of a file that has no line feeds,
+    these take the place of carriage returns; in tables, quoted fields keep theirs."""
+    text = bytes(memoryview(block.buffer)[: block.stop])
+    if as_lines and block.n_lines_before == 0 and b"\n" not in text:
+        text = text.replace(b"\r", b"\n")
+    return text if text.endswith(b"\n") else text + b"\n"
+
+
+def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
+    return ValueError(
+        f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
+        "it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
+    )
+
+
+class Lines:
+    """The lines of a block, without the empty ones unless `keep_empty`: where they start and end,
+    and their numbers, from 0. The block ends with the end of a line. A line that is not UTF-8
+    raises a UnicodeDecodeError when it is asked for."""
+
+    def __init__(self, text: bytes, form: str, *, keep_empty: bool = False) -> None:
+        self.text, self.form, self.characters = text, form, np.frombuffer(text, np.uint8)
+        ends = np.flatnonzero(self.characters == ord("\n"))
+        starts = np.append(0, ends[:-1] + 1)
+        ends -= (ends > starts) & (self.characters[ends - 1] == ord("\r"))
+        self.numbers = np.arange(len(ends)) if keep_empty else np.flatnonzero(ends > starts)
+        self.starts, self.ends = starts[self.numbers], ends[self.numbers]
+
+    def __len__(self) -> int:
+        return len(self.starts)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(Parts(self.text, self.starts, self.ends))
+
+    def unlabelled(self, row: int) -> LineError:
+        line = Parts(self.text, self.starts, self.ends)[row]
+        return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
+
+    def made(
+        self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any
+    ) -> list[Any]:
+        """What is made of the labels that stand there, of which few differ; `rows` are their lines,
+        for errors."""
+        found = [self.text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
+        known = dict[bytes, Any]()
+        for each in dict.fromkeys(found):
+            try:
+                known[each] = make(each.decode())
+            except NotALabelError as error:
+                label = quoted_value(each.decode())
+                raise LineError(int(rows[found.index(each)]), f"label {label} {error}.") from None
+        return list(map(known.__getitem__, found))
+
+
+def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
+    """The same, if all texts have a label, and no other, where they must. A label that is a list
+    written as text is refused."""
+
+    def line_of(row: int) -> int:
+        return row if isinstance(cut.rows, slice) else int(cut.rows[row])
+
+    for label in filter(is_list, dict.fromkeys(cut.labels)):
+        row = int(np.searchsorted(np.cumsum(cut.counts), cut.labels.index(label), side="right"))
+        raise LineError(line_of(row), _NO_LIST.format(quoted(label)))
+    wrong = np.flatnonzero(cut.counts != 1) if how.labelled and not how.multilabel else ()
+    for row in map(int, wrong[:1]):
+        if not cut.counts[row]:
+            raise unlabelled(line_of(row))
+        start = int(cut.counts[:row].sum())
+        found = ", ".join(cut.labels[start : start + cut.counts[row]])
+        raise LineError(line_of(row), f"several labels, {found}. {SEVERAL_LABELS}")
+    return cut
+
+
+def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
+    """Lists of labels end to end, and how many each has."""
+    return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
+
+
+def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
+    """Texts and labels by the values of two columns; a `LineError` names the row of a value that
+    is neither, or is missing."""
+    if set(map(type, texts)) != {str}:
+        texts = list(_converted(texts, how.text, file_text, EMPTY))
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS)
+    if is_indicator(labels):
+        raise LineError(0, f"{how.label!r} {INDICATOR}.")
+    found = flat(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
+    return single(Cut(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label)))
+
+
+def _converted(
+    values: list[Any], name: str, convert: Callable[[Any], Any], missing: str, first: int = 0
+) -> Iterator[Any]:
+    """What is made of the values of a column, from that of the first row on; a `LineError` names
+    the row of one that is wrong."""
+    for row, value in enumerate(values, first):
+        try:
+            yield convert(value)
+        except NotALabelError as error:
+            if error.missing:
+                raise LineError(row, missing.format(name)) from None
+            raise LineError(row, f"{name!r} = {quoted_value(value)} {error}.") from None
+
+
+def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
+    """Cut lines ``LABEL<tab>text``, of which the text is what follows the first tab, or lines
+    without labels, each of which is a text."""
+    tabs = np.append(np.flatnonzero(lines.characters == ord("\t")), len(lines.text))
+    tabs = tabs[np.searchsorted(tabs, lines.starts)]
+    verdict, has_labels = None, how.labelled or how.has_labels
+    if has_labels is None:
+        verdict = _verdict(lines, tabs, how)
+        has_labels = verdict is not None and verdict.has_labels
+    if not has_labels:
+        return Cut(Parts(lines.text, lines.starts, lines.ends), *_NO_LABELS, verdict=verdict)
+    for row in np.flatnonzero((tabs >= lines.ends) & (lines.ends > lines.starts))[:1].tolist():
+        raise lines.unlabelled(row)
+    texts = Parts(lines.text, np.minimum(tabs + 1, lines.ends), lines.ends)
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS, verdict=verdict)
+    labels = flat(lines.made(lines.starts, tabs, how.labels_of, range(len(lines))))
+    return single(Cut(texts, *labels), how, lines.unlabelled)
+
+
+def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
+    """Whether the lines begin with labels: if at least half of them begin with a class of the
+    model and a tab, and the others have a tab, too. None for blank lines alone. A `LineError` if
+    only some lines begin so."""
+    classes, texts = how.classes or frozenset(), Parts(lines.text, lines.starts, lines.ends)
+    filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
+
+    def is_known(label: str) -> bool:
+        try:
+            labels = how.labels_of(label)
+        except NotALabelError:
+            return False
+        return classes.issuperset(map(word_of, labels)) and (bool(labels) or how.multilabel)
+
+    known = np.zeros(len(lines), bool)
+    rows = np.flatnonzero(has_tab)
+    known[rows] = lines.made(lines.starts[rows], tabs[rows], is_known, rows)
+    n_lines, n_known = int(filled.sum()), int(known.sum())
+    if not n_lines:
+        return None
+    odd = int(np.argmax(filled & ~known))
+    line = quoted(texts[odd])
+    all_have_tabs = bool(has_tab[filled].all())
+    if n_known == 0 and all_have_tabs and classes == {"1", "-1"}:
+        raise LineError(odd, f"it can't be seen whether {line} begins with a label. {SAY_WHICH}")
+    if n_known == 0:
+        doubt = f"{line} has a tab, but no line begins with a class of the model: each line is "
+        return Verdict(False, f"{doubt}read as a text. {SAY_WHICH}" if has_tab.any() else "")
+    if n_known == n_lines:
+        return Verdict(True)
+    if not all_have_tabs or 2 * n_known < n_lines:
+        raise LineError(
+            odd, f"{line} does not begin with a class of the model and a tab, but other lines do. "
+            f"{SAY_WHICH}",
+        )  # fmt: skip
+    doubt = (
+        f"{n_lines - n_known:,} of {n_lines:,} lines, such as {line}, begin with labels that the "
+        "model has not learned. They are passed over. "
+    )
+    return Verdict(True, f"{doubt}{SAY_WHICH}")
+
+
+def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``__label__a __label__b text``, whose labels may stand anywhere."""
+    characters = lines.characters
+    spaces = np.flatnonzero(characters <= ord(" "))
+    starts = np.flatnonzero(characters == LABEL[0])
+    # What is before the first byte is, here, the last line's end.
+    starts = starts[characters[starts - 1] <= ord(" ")]
+    for i, each in enumerate(LABEL):
+        starts = starts[characters[starts + i] == each]
+    names = starts + len(LABEL)
+    stops = spaces[np.searchsorted(spaces, names)]
+    last_spaces = spaces[np.diff(spaces, append=len(characters) + 1) > 1]
+    nexts = last_spaces[np.searchsorted(last_spaces, stops)] + 1
+    rows = np.searchsorted(lines.ends, starts)
+    counts = np.bincount(rows, minlength=len(lines))
+    # A label is at the head of its line if nothing but such is before it; others become blanks.
+    joins = (starts == lines.starts[rows]) | (starts == np.roll(nexts, 1))
+    apart = np.append(0, np.cumsum(~joins))
+    within = apart[1:] > apart[(np.cumsum(counts) - counts)[rows]]
+    begins, text = lines.starts.copy(), lines.text
+    begins[rows[~within]] = nexts[~within]
+    if within.any():
+        blanked = bytearray(text)
+        for start, stop in zip(starts[within].tolist(), stops[within].tolist(), strict=True):
+            blanked[start:stop] = b" " * (stop - start)
+        text = bytes(blanked)
+    texts = Parts(text, np.minimum(begins, lines.ends), lines.ends)
+    if not how.labelled:
+        return Cut(texts, *_NO_LABELS)
+    for row in rows[names == stops][:1].tolist():
+        raise lines.unlabelled(row)
+    return single(
+        Cut(texts, lines.made(names, stops, spaced_label, rows), counts), how, lines.unlabelled
+    )
+
+
+def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
+    """Cut lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
+    space are left out, as readers of JSON lines do."""
+    texts, labels, rows = list[Any](), list[Any](), list[int]()
+    for row, line in enumerate(lines):
+        if not line.strip():
+            continue
+        rows.append(row)
+        try:
+            record = json.loads(line)
+            if "\\u" in line:
+                # Half a character may be written so, which can't be hashed.
+                json.dumps(record, ensure_ascii=False).encode()
+        except (ValueError, RecursionError) as error:
+            raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
+        if not isinstance(record, dict):
+            raise LineError(
+                row, "this is no JSON object. jq -c '.[]' puts those of a list into lines."
+            )
+        for name in how.columns:
+            if name not in record:
+                raise LineError(row, how.missing(name, list(record)))
+        texts.append(record[how.text])
+        if how.labelled:
+            labels.append(record[how.label])
+    try:
+        return cut_values(texts, labels, how)._replace(rows=np.array(rows, int))
+    except LineError as error:
+        raise LineError(rows[error.row], str(error)) from None
+
+
+def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
+    """Lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``, each as often as its importance says;
+    words as often as their weights say, or, unless they are counted, there or not."""
+    texts, labels, rows = list[str](), list[list[str]](), list[int]()
+    for row, line in enumerate(lines):
+        before, bar, features = line.partition("|")
+        head = before.split()
+        if head and (head[-1].startswith("'") or not before[-1].isspace()):
+            # A tag, which needs no mark where it touches the bar.
+            head.pop()
+        if not line and not how.labelled:
+            texts.append("")
+            rows.append(row)
+            continue
+        if not bar or len(head) > 2 or (how.labelled and not how.multilabel and not head):
+            raise lines.unlabelled(row)
+        times = 1
+        if how.labelled and head[1:]:
+            times = _check_count(_weight(head[1], row), row)
+        texts += [" ".join(_words(features, row, how.counted))] * times
+        found = list(_converted(head[:1], "label", how.labels_of, NO_LABEL, row))
+        labels += [found[0] if found else []] * times
+        rows += [row] * times
+    ends = flat(labels) if how.labelled else _NO_LABELS
+    return Cut(texts, ends[0], ends[1], np.array(rows, int))
+
+
+def _words(features: str, row: int, counted: bool) -> Iterator[str]:
+    """Those of all namespaces."""
+    for namespace in features.split("|"):
+        # What stands at the bar is the namespace's name.
+        name, *words = namespace.split(" ")
+        for each in words:
+            word, *weights = [*each.split(":", 1), *name.split(":", 1)[1:]]
+            times = prod(_weight(weight, row) for weight in weights)
+            if counted:
+                _check_count(times, row)
+            yield from [word] * (int(times) if counted else bool(times))
+
+
+def _weight(weight: str, row: int) -> float:
+    number = number_of(weight)
+    if not isfinite(number):
+        raise LineError(
+            row, f"{quoted(weight)} is no weight. Write a colon within a word as something else."
+        )
+    return number
+
+
+def _check_count(weight: float, row: int) -> int:
+    if not (weight % 1 == 0 and 0 <= weight <= _MOST_TIMES):
+        raise LineError(
+            row, f"the weight {weight:g} is no count up to {_MOST_TIMES:,}, as texts have. Weights "
+            "of features are read from svmlight text.",
+        )  # fmt: skip
+    return int(weight)
+
+
+#: By the name of the form.
+CUT: dict[str, Callable[[Lines, DocumentForm], Cut]] = {
+    "fasttext": cut_fasttext, "tsv": cut_tsv, "vw": cut_vw, "jsonl": cut_jsonl,
+}  # fmt: skip

@@ -1,0 +1,264 @@
+"""Texts with their labels, from files of several forms, as a source of rows."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from math import nan
+from typing import Any, Literal
+
+import numpy as np
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin.files.sources import Source, TextBlock
+from sparsemargin.models.inputs.labels import LabelTable, number_of
+from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.rows import LabelledRows
+from sparsemargin.readers.svmlight import Corpus
+from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, cut_batch
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_layouts import (
+    layout_of_csv,
+    layout_of_tsv,
+    notes_on_labels,
+    notes_on_quotes,
+)
+from sparsemargin.readers.text_lines import (
+    CUT,
+    SAY_WHICH,
+    Cut,
+    LineError,
+    Lines,
+    content_of,
+    not_utf8,
+    numbered,
+)
+
+# Of texts whose words columns are called by.
+_ENOUGH_CHARACTERS = 1 << 22
+
+
+@dataclass(frozen=True)
+class Numbered:
+    """Lines of a file, or rows of a table, by their numbers."""
+
+    name: str
+    unit: Literal["line", "row"]
+    numbers: Any
+
+    def place_of(self, row: int) -> str:
+        return f"{self.name}, {self.unit} {self.numbers[row]}"
+
+    def copied(self) -> Numbered:
+        return self
+
+
+@dataclass(frozen=True)
+class Documents:
+    """A block of texts and labels, and where they come from; bytes of the source so far, None where
+    not known; whether labels are told apart as numbers; what looks wrong with its first rows."""
+
+    cut: Cut
+    origin: Numbered
+    consumed: int | None = None
+    numeric: bool = False
+    notes: tuple[str, ...] = ()
+
+
+#: What gives a block of texts.
+Piece = Callable[[], Documents]
+
+
+def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
+    """What gives the texts of a file, block by block, when it is called."""
+    form = how.of(source)
+    if form == "parquet":
+        yield from _pieces_of_table(source.name, batches_of_parquet(source, how), how)
+        return
+    free = list[bytearray]()
+    blocks, layout = numbered(source.blocks(free)), None
+    if form in ("csv", "tsv"):
+        first = next(blocks, None)
+        if first is None:
+            return
+        blocks = chain([first], blocks)
+        begin = content_of(first, as_lines=False).lstrip(b" \r\n")
+        try:
+            layout = (layout_of_csv if form == "csv" else layout_of_tsv)(begin, how)
+        except ValueError as error:
+            raise ValueError(f"{source.name}, line 1: {error}") from None
+    if layout is not None:
+        batches = batches_of_csv(source.name, form, blocks, layout, how)
+        yield from _pieces_of_table(source.name, batches, how)
+        return
+    for block in blocks:
+        yield partial(_of_lines, block, form, how, free)
+
+
+def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> Iterator[Piece]:
+    first = 1
+    for batch in batches:
+        origin = Numbered(name, "row", range(first, first := first + len(batch)))
+        yield partial(_documents, partial(cut_batch, batch, how), origin)
+
+
+def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
+    # Blank lines have predictions, so that these stand beside the lines, and no labels.
+    lines = Lines(
+        content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
+    )
+    origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
+    try:
+        made = _documents(partial(CUT[form], lines, how), origin)
+    except UnicodeDecodeError as error:
+        raise not_utf8(block, error) from None
+    if form == "tsv" and block.n_lines_before == 0:
+        notes = [f"{origin.name}: {each}" for each in notes_on_quotes(made.cut.texts)]
+        made = replace(made, notes=(*made.notes, *notes))
+    free.append(block.buffer)
+    return replace(made, consumed=block.consumed, numeric=form == "vw")
+
+
+def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
+    try:
+        made = cut()
+    except LineError as error:
+        raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
+    is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
+    notes = list[str]()
+    if is_first and made.counts is not None and (made.counts == 1).all():
+        notes = [f"{origin.name}: {each}" for each in notes_on_labels(made.labels)]
+    if is_first and made.verdict is not None and made.verdict.doubt:
+        notes.append(f"{origin.name}: {made.verdict.doubt}")
+    return Documents(made, replace(origin, numbers=origin.numbers[made.rows]), notes=tuple(notes))
+
+
+def take_labels(table: LabelTable, labels: list[str], numeric: bool) -> np.ndarray:
+    """The ids of labels of texts, which are taken into the table as numbers, where they can be, or
+    as words."""
+    return table.take(labels, [number_of(label) if numeric else nan for label in labels])
+
+
+class DocumentCorpus(Corpus):
+    """Files of texts, whose rows the `transform` of a vectorizer, or of a pipeline's steps, makes:
+    so many features. `n_threads` make rows, while the consumer is at work on those before."""
+
+    form = "Each text has a label, and words of two letters or more unless the vectorizer says else"
+    warns_of_labels = True
+
+    def __init__(
+        self, sources: list[Source], how: DocumentForm, vectorizer: Any, n_features: int,
+        n_threads: int,
+    ) -> None:  # fmt: skip
+        dtype = np.dtype(getattr(vectorizer, "dtype", np.float64))
+        dtype = dtype if dtype.kind == "f" else np.dtype(np.float64)
+        reading = Reading(
+            dtype, zero_based=True, multilabel=how.multilabel and how.labelled,
+            n_features=n_features,
+        )  # fmt: skip
+        super().__init__(sources, reading, n_threads, "learning")
+        first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
+        self.how = replace(how, counted=not getattr(first, "binary", False))
+        self.vectorizer, self.n_features = vectorizer, n_features
+        # The first texts, until there are enough for the vectorizer to know its columns' words by.
+        self.first_texts: list[str] | None = None
+        # What has been warned of, and whether the lines of each source have labels, once known.
+        self._noted: set[str] = set()
+        self._has_labels: dict[str, bool] = {}
+        for source in sources:
+            how.of(source)
+
+    def identity(self) -> dict[str, Any]:
+        words = {name: str(value) for name, value in self.vectorizer.get_params().items()}
+        return {**super().identity(), "words": words, "how": str(self.how)}
+
+    def scan(
+        self, table: LabelTable, max_index: int | None = None, base: int | None = None
+    ) -> Generator[LabelledRows]:
+        ids: dict[Any, int] = {}
+        under_way: deque[tuple[Source, Future]] = deque()
+        blocks = ((source, piece) for source in self.sources for piece in pieces(source, self.how))
+        with ThreadPoolExecutor(self.n_threads) as pool:
+            try:
+                for source, piece in blocks:
+                    under_way.append((source, pool.submit(self._made, piece)))
+                    if len(under_way) > self.n_threads:
+                        yield self._rows(*under_way.popleft(), table, ids)
+                while under_way:
+                    yield self._rows(*under_way.popleft(), table, ids)
+            finally:
+                for _, future in under_way:
+                    future.cancel()
+        for each in self.sources:
+            each.check_unchanged()
+
+    def _made(self, piece: Piece) -> tuple[Documents, Any]:
+        """The texts of a piece, and their rows."""
+        documents = piece()
+        if not len(documents.cut.texts):
+            # Blank lines alone; some vectorizers refuse to transform no texts.
+            from scipy.sparse import csr_matrix
+
+            return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
+        X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
+        X.sort_indices()
+        return documents, X
+
+    def _check(self, documents: Documents) -> None:
+        """Warn of what looks wrong; refuse lines without labels after others that have them."""
+        for note in documents.notes:
+            if note not in self._noted:
+                self._noted.add(note)
+                warn_user(note)
+        verdict, origin = documents.cut.verdict, documents.origin
+        if verdict is not None and verdict.has_labels != self._has_labels.setdefault(
+            origin.name, verdict.has_labels
+        ):
+            how = "begin" if verdict.has_labels else "do not begin"
+            raise ValueError(
+                f"{origin.place_of(0)}: lines from here on {how} with classes of the model, unlike "
+                f"those before. {SAY_WHICH}"
+            )
+
+    def _remember(self, texts: Sequence[str]) -> None:
+        assert self.first_texts is not None
+        self.first_texts += texts
+        if sum(map(len, self.first_texts)) >= _ENOUGH_CHARACTERS:
+            self.name_columns()
+
+    def name_columns(self) -> None:
+        """Let the vectorizer keep words of the first texts."""
+        if self.first_texts:
+            with suppress(ValueError):  # there are no words
+                self.vectorizer.remember_terms(self.first_texts)
+        self.first_texts = None
+
+    def _rows(
+        self, source: Source, made: Future, table: LabelTable, ids: dict[Any, int]
+    ) -> LabelledRows:  # fmt: skip
+        """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
+        documents, X = made.result()
+        (texts, labels, counts, *_), start = documents.cut, None
+        self._check(documents)
+        if self.first_texts is not None:
+            self._remember(texts)
+        consumed = documents.consumed
+        if consumed is not None:
+            consumed += self._bytes_before(source)
+        if self.reading.multilabel:
+            start = pointers_of(counts, np.dtype(np.int64))
+        new = [label for label in dict.fromkeys(labels) if label not in ids]
+        taken = take_labels(table, new, documents.numeric)
+        ids.update(zip(new, taken.tolist(), strict=True))
+        codes = np.fromiter(map(ids.__getitem__, labels), np.int32, len(labels))
+        return LabelledRows(
+            X.data, X.indices, X.indptr, codes, start,
+            lowest=int(X.indices.min(initial=0)), highest=int(X.indices.max(initial=-1)),
+            consumed=consumed, origin=documents.origin,
+        )  # fmt: skip

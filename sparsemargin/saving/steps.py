@@ -1,0 +1,258 @@
+"""Pipelines in model files: the steps before the classifier, where scikit-learn's plainest.
+
+The table of steps is closed: what a file names is looked up in it and nowhere else. A step is made
+by its constructor, its parameters are checked (`sparsemargin.saving.step_checks`), and what it had
+learned is set once it is known to be sound. scikit-learn is imported on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from math import isnan, nan
+from numbers import Real
+from typing import Any, get_args
+
+import numpy as np
+
+from sparsemargin._engine.state import (
+    array_of,
+    flag,
+    instance,
+    integer,
+    optional,
+    part,
+    real,
+    require,
+)
+from sparsemargin.saving.step_checks import (
+    check_fixed_vocabulary,
+    check_jobs,
+    check_learned,
+    check_order,
+    check_parameters,
+    check_widths,
+)
+
+_TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
+
+# What the kinds of this library's steps begin with: they have the names of scikit-learn's.
+_OURS = "sparsemargin."
+
+_CELLS = f"{_OURS}CellNormalizer"
+
+# The module of each step, and the numbers it learns, one a column.
+_STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "CountVectorizer": (_TEXT, ()),
+    "FeatureUnion": ("sklearn.pipeline", ()),
+    "HashingVectorizer": (_TEXT, ()),
+    "MaxAbsScaler": (_SCALING, ("max_abs_", "scale_")),
+    "Normalizer": (_SCALING, ()),
+    "StandardScaler": (_SCALING, ("mean_", "var_", "scale_")),
+    "TfidfTransformer": (_TEXT, ("idf_",)),
+    "TfidfVectorizer": (_TEXT, ("idf_",)),
+    _CELLS: ("sparsemargin.genomes", ("deviations_", "means_")),
+    f"{_OURS}CountVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}KmerVectorizer": ("sparsemargin.genomes", ()),
+    f"{_OURS}TfidfVectorizer": ("sparsemargin.text", ("idf_",)),
+}
+
+
+def steps_of(model: Any) -> list[tuple[str, Any]]:
+    """The steps of a pipeline of scikit-learn, none of anything else."""
+    from sklearn.pipeline import Pipeline
+
+    from sparsemargin.text import pipeline
+
+    return list(model.steps) if type(model) in (Pipeline, pipeline.Pipeline) else []
+
+
+def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
+    """The states of fitted steps; a ValueError names a step that model files can't hold."""
+    return [{"name": name, **_encoded(step)} for name, step in steps]
+
+
+def _encoded(step: Any) -> dict[str, Any]:
+    kind = type(step).__name__
+    if type(step).__module__.startswith(_OURS):
+        kind = f"{_OURS}{kind}"
+    if kind not in _STEPS or type(step) is not _kind(kind):
+        theirs = {each.removeprefix(_OURS) for each in _STEPS}
+        raise ValueError(
+            f"Model files hold pipelines of {', '.join(sorted(theirs))} "
+            "and a classifier of sparsemargin; "
+            f"this one has a step {step!r}. Save the last step alone, pipeline[-1]; or keep the "
+            "whole of it by joblib.dump."
+        )
+    parameters = step.get_params(deep=False)
+    for name, value in parameters.items():
+        if callable(value) and name != "dtype":
+            raise ValueError(
+                f"The {name} of {kind} is a function, which a model file can't hold: nothing in "
+                "one is run. Keep the pipeline by joblib.dump."
+            )
+    if "dtype" in parameters:
+        parameters["dtype"] = np.dtype(parameters["dtype"]).name
+    if "transformer_list" in parameters:
+        members = encoded(parameters.pop("transformer_list"))
+        return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
+    known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
+    learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
+    if kind == _CELLS and hasattr(step, "form_"):
+        form, total, raw = step.scale
+        learned["scale"] = {"form": form, "total": None if isnan(total) else total, "raw": raw}
+    compiled = getattr(step, "compiled_vocabulary", None)
+    if compiled is not None:
+        learned["terms"] = compiled.saved()
+    elif hasattr(step, "terms_"):
+        terms = step.terms_
+        learned["hashed"] = {
+            "columns": np.array(list(terms), np.int64),
+            "terms": np.array([*terms.values(), None], dtype=object)[:-1],
+        }
+    elif hasattr(step, "vocabulary_"):
+        learned["words"] = step.get_feature_names_out()
+    return {"kind": kind, "parameters": parameters, "learned": learned}
+
+
+def kinds_of(steps: Any) -> list[str]:
+    """The types of encoded steps; a ValueError where one is unknown."""
+    require(isinstance(steps, list), "its steps are no list")
+    kinds = [part(each, "kind") for each in steps]
+    for kind in kinds:
+        require(isinstance(kind, str) and kind in _STEPS, f"{kind!r} is no step")
+    return kinds
+
+
+def decoded(steps: Any, n_features: int, *, trusted: bool) -> list[tuple[str, Any]]:
+    """Make the steps before a classifier of so many features again, with their names.
+
+    A ValueError tells that no step has such a state, or that a step could run for ever, unless the
+    file is `trusted`.
+    """
+    check_order(kinds_of(steps))
+    made = _all_decoded(steps, trusted)
+    check_widths([step for _, step in made], n_features)
+    return made
+
+
+def _all_decoded(steps: Any, trusted: bool) -> list[tuple[str, Any]]:
+    made = []
+    for kind, each in zip(kinds_of(steps), steps, strict=True):
+        name = part(each, "name")
+        require(isinstance(name, str), "a step has no name")
+        state = part(each, "parameters"), part(each, "learned")
+        made.append((name, _decoded(kind, *state, trusted)))
+    return made
+
+
+def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
+    require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
+    # Other inputs would read files that rows name.
+    require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
+    if "dtype" in parameters:
+        dtype = parameters["dtype"]
+        require(dtype in ("float32", "float64", "int64"), f"{kind} makes no numbers")
+        parameters = {**parameters, "dtype": np.dtype(dtype).type}
+    if kind == "FeatureUnion":
+        return _decoded_union(parameters, part(learned, "members"), trusted)
+    try:
+        step = _kind(kind)(**parameters)
+        check_parameters(kind, step, trusted)
+    except TypeError as error:
+        raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
+    width = None
+    if kind.endswith(("CountVectorizer", "TfidfVectorizer")):
+        require("terms" in learned or "words" in learned, f"{kind} has no terms")
+    elif _STEPS[kind][1]:
+        part(learned, "n_features_in_")
+    if "terms" in learned:
+        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
+        step.vocabulary_ = _restored_terms(learned["terms"], step.analyzer == "word")
+        width = len(step.compiled_vocabulary)
+        check_fixed_vocabulary(kind, step, step.compiled_vocabulary)
+    elif "words" in learned:
+        words = array_of(learned, "words", object, (None,))
+        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
+        step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
+        width = len(words)
+        require(len(step.vocabulary_) == width, "a word comes twice")
+        check_fixed_vocabulary(kind, step, step.vocabulary_)
+    elif "hashed" in learned:
+        columns = array_of(learned["hashed"], "columns", np.int64, (None,), 0, step.n_features - 1)
+        terms = array_of(learned["hashed"], "terms", object, columns.shape)
+        step.terms_ = dict(zip(columns.tolist(), terms.tolist(), strict=True))
+    elif "n_features_in_" in learned:
+        step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
+    if "feature_names_in_" in learned:
+        step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
+    if "scale" in learned:
+        step.scale = _restored_scale(learned["scale"])
+    if "n_samples_seen_" in learned:
+        step.n_samples_seen_ = _n_samples(learned, width)
+    if kind.endswith("TfidfVectorizer"):
+        step._tfidf = _kind("TfidfTransformer")(
+            norm=step.norm, use_idf=step.use_idf, smooth_idf=step.smooth_idf,
+            sublinear_tf=step.sublinear_tf,
+        )  # fmt: skip
+        step._tfidf.n_features_in_ = width
+    for name in _STEPS[kind][1]:
+        if learned.get(name) is not None:
+            values = learned[name]
+            dtype = np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
+            # The vectorizer's own setter makes a dict of the vocabulary.
+            owner = getattr(step, "_tfidf", step)
+            setattr(owner, name, array_of(learned, name, dtype, (width,)))
+        elif name in learned:
+            setattr(step, name, None)
+    check_learned(kind, step)
+    return step
+
+
+def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
+    """The rows that a step has seen, or, of rows with missing values, those of each column."""
+    found = learned["n_samples_seen_"]
+    sound = isinstance(found, Real) and float(found) >= 0
+    if isinstance(found, np.ndarray):
+        sound = found.dtype.kind in "if" and found.shape == (width,)
+    require(sound, "'n_samples_seen_' is no number of rows")
+    return found
+
+
+def _restored_scale(state: Any) -> Any:
+    from sparsemargin.genomes.scales import Form, Scale
+
+    form = instance(state, "form", str)
+    require(form in get_args(Form), f"{form!r} is no form of values")
+    total = optional(state, "total", real, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
+    has_total = form in ("linear", "log1p", "log2", "log10")
+    require(total is None or has_total, f"values of the form {form!r} have no total")
+    return Scale(form, nan if total is None else total, flag(state, "raw"))
+
+
+def _restored_terms(terms: Any, as_words: bool) -> Any:
+    from sparsemargin.text.vocabulary import Vocabulary
+
+    text = array_of(terms, "text", np.uint8, (None,))
+    ends = array_of(terms, "ends", np.int64, (None,))
+    return Vocabulary.restored({"text": text, "ends": ends}, as_words)
+
+
+def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> Any:
+    weights = parameters.get("transformer_weights") or {}
+    require(
+        isinstance(weights, dict) and all(isinstance(each, Real) for each in weights.values()),
+        "its transformer_weights are no numbers",
+    )
+    try:
+        union = _kind("FeatureUnion")(_all_decoded(members, trusted), **parameters)
+        check_jobs("FeatureUnion", union)
+        union._validate_transformers()
+        union._validate_transformer_weights()
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"This scikit-learn takes another FeatureUnion: {error}") from None
+    return union
+
+
+def _kind(name: str) -> Any:
+    return getattr(import_module(_STEPS[name][0]), name.removeprefix(_OURS))

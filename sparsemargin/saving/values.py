@@ -1,0 +1,189 @@
+"""What a model is made of, as a model file holds it: a document, and arrays beside it.
+
+Plain values stand in the document as JSON has them. Anything else stands there as an object with
+one entry, whose name tells what it is: ``{"array": name}``, ``{"tuple": [...]}``, ``{"LinearSpace":
+{...}}``. The table of types is closed: what a file names is looked up in it and nowhere else. The
+engine's objects check the states they are given.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any, NoReturn
+
+import numpy as np
+
+from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.fitting.certificate import SoftMargin
+from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
+from sparsemargin._engine.kernel.loop import KernelSpace
+from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+from sparsemargin._engine.state import (
+    array_of,
+    fields,
+    integer,
+    real,
+    require,
+)
+from sparsemargin.files.archive import Archive, can_hold
+
+_LAST_CHARACTER = 0x10FFFF
+
+
+_GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
+
+
+def _random_state(random: np.random.RandomState) -> dict[str, Any]:
+    state = random.get_state(legacy=False)
+    if state["bit_generator"] != _GENERATOR:
+        raise ValueError(
+            f"A RandomState over {state['bit_generator']} has no place in a model file. Pass an "
+            "int as random_state, or RandomState(seed)."
+        )
+    return {**state["state"], "has_gauss": state["has_gauss"], "gauss": state["gauss"]}
+
+
+def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
+    random = np.random.RandomState(0)
+    # Beyond the last of them numpy would read whatever lies there.
+    known = fields(state, {
+        "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (integer, 0, _GENERATOR_LENGTH),
+        "has_gauss": (integer, 0, 1), "gauss": (real, -np.inf, np.inf),
+    })  # fmt: skip
+    random.set_state((_GENERATOR, *known.values()))
+    return random
+
+
+#: The types that check the states they are given, by the names that files have.
+OWN_TYPES: dict[str, Any] = {
+    kind.__name__: kind
+    for kind in (
+        LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule,
+        FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
+    )
+}  # fmt: skip
+
+
+def state_of(value: Any) -> Any:
+    """The state of an object of one of these types."""
+    if isinstance(value, np.random.RandomState):
+        return _random_state(value)
+    return value.__getstate__()
+
+
+def _restored(kind: Any, state: dict[str, Any]) -> Any:
+    if kind is np.random.RandomState:
+        return _restore_random(state)
+    fresh = kind.__new__(kind)
+    fresh.__setstate__(state)
+    return fresh
+
+
+def _refuse(what: str, path: str) -> NoReturn:
+    raise ValueError(
+        f"{path} is {what}, which a model file has no place for. They hold numbers, text, None, "
+        "lists, tuples, dicts and arrays of numbers or text."
+    )
+
+
+class Encoder:
+    """Writes values as JSON has them, and takes the arrays out: into `arrays`, by the path to where
+    they were. What model files have no place for is a ValueError."""
+
+    def __init__(self) -> None:
+        self.arrays: dict[str, np.ndarray] = {}
+
+    def encode(self, value: Any, path: str) -> Any:
+        """What the document has for a value; `path` is where the value stands."""
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if kind in (list, tuple):
+            values = [self.encode(each, f"{path}.{i}") for i, each in enumerate(value)]
+            return values if kind is list else {"tuple": values}
+        if kind is dict:
+            # What can be a part of an array's name.
+            if all(type(key) is str and key.isascii() and key.isidentifier() for key in value):
+                return {"dict": self.encode_named(value, f"{path}.")}
+            return {"items": self.encode(list(value.items()), path)}
+        if isinstance(value, np.generic) or kind in (np.ndarray, np.memmap):
+            return self._encode_array(np.asarray(value), path)
+        if OWN_TYPES.get(kind.__name__) is not kind:
+            _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
+        return {kind.__name__: self.encode_named(state_of(value), f"{path}.")}
+
+    def encode_named(self, mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+        """A dict of what stands for the values, whose names continue the path."""
+        return {name: self.encode(value, prefix + name) for name, value in mapping.items()}
+
+    def _encode_array(self, array: np.ndarray, path: str) -> dict[str, Any]:
+        if array.dtype.kind == "O":
+            if array.ndim != 1 or not all(isinstance(value, str) for value in array):
+                _refuse("an array of other objects than text", path)
+            texts = json.dumps(array.tolist()).encode("ascii")
+            return {"texts": self._put(np.frombuffer(texts, np.uint8), path)}
+        return {"array": self._put(array, path)}
+
+    def _put(self, array: np.ndarray, path: str) -> str:
+        """Put an array beside the document; the name it gets."""
+        if not can_hold(array.dtype):
+            _refuse(f"an array of type {array.dtype}", path)
+        while path in self.arrays:
+            path += "_"
+        self.arrays[path] = np.asarray(array, array.dtype.newbyteorder("="))
+        return path
+
+
+class Decoder:
+    """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read
+    once."""
+
+    def __init__(self, archive: Archive):
+        self._archive, self._unread = archive, set(archive.members)
+        self.readers: dict[str, Callable[[Any], Any]] = {
+            "tuple": lambda values: tuple(self.decode(values)),
+            "items": lambda items: dict(self.decode(items)),
+            "dict": self.decode_named,
+            "array": self._array,
+            "texts": self._texts,
+        }
+
+    def decode(self, value: Any) -> Any:
+        """The value that an entry of the document stands for."""
+        if isinstance(value, list):
+            return [self.decode(each) for each in value]
+        if not isinstance(value, dict):
+            return value
+        require(len(value) == 1, f"{len(value)} names are where one should be")
+        ((tag, content),) = value.items()
+        if tag in OWN_TYPES:
+            return _restored(OWN_TYPES[tag], self.decode_named(content))
+        require(tag in self.readers, f"there is no type {tag!r}")
+        return self.readers[tag](content)
+
+    def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
+        """The values that `Encoder.encode_named` encoded."""
+        require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
+        return {name: self.decode(value) for name, value in content.items()}
+
+    def _array(self, name: str) -> Any:
+        """A copy of an array; what has no axis, as a number or text."""
+        require(f"{name}.npy" in self._unread, f"it has no array {name!r}, or uses it twice")
+        self._unread.remove(f"{name}.npy")
+        array = self._archive.copy(name)
+        if array.dtype.kind in "bU":
+            most, unit = (1, np.uint8) if array.dtype.kind == "b" else (_LAST_CHARACTER, np.uint32)
+            values = array.reshape(-1).view(unit)
+            require(values.max(initial=0) <= most, f"{name!r} holds what is no {array.dtype}")
+        return array[()]
+
+    def _texts(self, name: str) -> np.ndarray:
+        raw = np.atleast_1d(self._array(name))
+        texts = json.loads(raw.tobytes())
+        sound = isinstance(texts, list) and all(isinstance(text, str) for text in texts)
+        require(sound, f"{name!r} holds no texts")
+        return np.array([*texts, None], dtype=object)[:-1]

@@ -1,0 +1,201 @@
+"""Predictions for files, block by block, in memory that does not depend on their length."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin.files.sources import Source
+from sparsemargin.models import Learner
+from sparsemargin.models.fitted.outputs import (
+    choice_of,
+    codes_of,
+    confidence_of,
+    first_infinite,
+    outputs_of,
+    ranked,
+    rejection,
+)
+from sparsemargin.models.inputs.class_weights import Targets
+from sparsemargin.models.inputs.labels import Choice, LabelTable, label_text, word_of
+from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.readers.reading import LARGEST_INDEX, Reading, columns_of
+from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.readers.svmlight import Corpus
+from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.texts import DocumentCorpus
+
+# Outputs that are held at once.
+_OUTPUTS_PER_PART = 1 << 21
+
+
+class PredictedBlock(NamedTuple):
+    """Some rows of a file and what a model makes of them, in arrays that are good until the next
+    block is asked for.
+
+    `codes` are places in the learner's `classes_`, or of several for each row; `outputs`
+    are of shape (n_rows, n_labels), one label for two classes; `rows` lack the features that the
+    model does not know; `block` is as read, a part where all outputs would be too large.
+    """
+
+    codes: Targets
+    outputs: np.ndarray
+    rows: Csr
+    block: LabelledRows
+
+
+#: Opens files, whose rows have any number of labels or not, to be predicted.
+OpenCorpus = Callable[[bool], RowSource]
+
+
+def svmlight_of(
+    learner: Learner, sources: list[Source], *, zero_based: bool | Literal["auto"] = "auto",
+    n_threads: int = 1,
+) -> OpenCorpus:  # fmt: skip
+    """Files of svmlight text, read as a model reads its features. `zero_based` is for a learner of
+    matrices; those of files know how indices count. `n_threads` read ahead."""
+    if zero_based != "auto" and learner._fitted.reading is not None:
+        raise ValueError(
+            f"zero_based={zero_based} is for models of matrices. This one has learned from "
+            "files, and knows how their indices count. Leave it out."
+        )
+    columns = columns_of(learner, zero_based)
+
+    def opened(multilabel: bool) -> Corpus:
+        reading = Reading(multilabel=multilabel, **columns)
+        return Corpus(sources, reading, n_threads, purpose="predicting")
+
+    return opened
+
+
+def documents_of(
+    learner: Learner, vectorizer: Any, sources: list[Source], how: DocumentForm, n_threads: int
+) -> OpenCorpus:
+    """Files of texts, whose rows the steps of a pipeline before the learner make."""
+
+    fitted = learner._fitted
+    classes = frozenset(map(word_of, map(label_text, learner.classes_.tolist())))
+
+    def opened(multilabel: bool) -> Corpus:
+        many = multilabel if how.labelled else fitted.many
+        several = replace(how, multilabel=many, classes=classes)
+        return DocumentCorpus(sources, several, vectorizer, learner.n_features_in_, n_threads)
+
+    return opened
+
+
+class Predictor:
+    """Predicts the rows of files. `table` takes in the labels, which are left alone otherwise;
+    `threshold` and `top_k` are as for `predict_labels`, `max_error` as for a `Rejector`: rows left
+    without a class have the code after the last one's."""
+
+    def __init__(
+        self,
+        learner: Learner,
+        opened: OpenCorpus,
+        *,
+        multilabel: bool = True,
+        table: LabelTable | None = None,
+        threshold: float | str | None = None,
+        top_k: int | None = None,
+        max_error: float | None = None,
+    ) -> None:
+        self._choice: Choice | None = None
+        self._top_k = top_k
+        fitted = learner._fitted
+        if fitted.many or (threshold is not None and top_k is None and len(fitted.classes) == 2):
+            self._choice = choice_of(fitted, threshold, top_k)
+        elif threshold is not None:
+            raise ValueError(
+                "The model has learned one class a row, and predicts one: a threshold is for two "
+                "classes, or models of many labels. Leave it out."
+            )
+        self._least: float | None = None
+        if max_error is not None:
+            if top_k is not None or threshold is not None:
+                raise ValueError("max_error is for the class of a row. Leave the others out.")
+            self._least = rejection(fitted, max_error)[0]
+        self.learner = learner
+        self.table = _NoTable() if table is None else table
+        self.corpus = opened(multilabel)
+
+    def blocks(self) -> Iterator[PredictedBlock]:
+        """The rows, in their order; features that the model doesn't know count for nothing. A
+        ValueError where an output exceeds a float64, a warning where no row has a feature."""
+        n_rows = n_entries = 0
+        # A block of short rows has so many that their outputs would take far more than its text.
+        step = max(1, _OUTPUTS_PER_PART // self.learner._space.n_labels)
+        for block in self.corpus.scan(self.table, LARGEST_INDEX):
+            if not n_rows:
+                check_form(block, self.corpus)
+            n_rows, n_entries = n_rows + block.n_rows, n_entries + len(block.data)
+            for first in range(0, block.n_rows, step):
+                yield self._predict(block, first, first + step)
+        if n_rows and not n_entries:
+            corpus = self.corpus
+            warnings.warn(f"{corpus.names} has rows but no features. {corpus.form}.", stacklevel=2)
+
+    def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
+        """Predict the rows of a block from the first to before another."""
+        if stop - first < block.n_rows:
+            block = block.part(first, stop)
+        rows = known_features(block, self.learner.n_features_in_)
+        with refusing(rows):
+            outputs = outputs_of(self.learner._fitted, rows, self.learner._n_threads())
+        row = first_infinite(outputs)
+        if row is not None:
+            raise ValueError(
+                f"{block.place_of(first + row)}the output for this row exceeds a float64. Rescale "
+                "the values."
+            )
+        return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
+
+    def _codes_of(self, outputs: np.ndarray) -> Targets:
+        fitted = self.learner._fitted
+        if self._choice is not None and fitted.many:
+            return self._choice.labels(outputs)
+        if self._choice is not None:
+            return self._choice.lone_codes(outputs)
+        if self._top_k is None:
+            codes = codes_of(fitted, outputs)
+            if self._least is not None:
+                codes[confidence_of(outputs) < self._least] = len(fitted.classes)
+            return codes
+        best = ranked(self.learner._fitted, self._top_k, outputs)
+        n_rows, n_told = best.shape
+        return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
+
+
+def check_form(block: LabelledRows, corpus: RowSource) -> None:
+    """Refuse a file whose first rows have several labels each, but no features."""
+    if not len(block.data) and len(block.labels) > block.n_rows:
+        raise ValueError(
+            f"{corpus.names} looks like comma-separated values: its rows have several labels and "
+            f"no features. {corpus.form}."
+        )
+
+
+class _NoTable(LabelTable):
+    """For labels that nobody asks for, of which every row may have another."""
+
+    takes_labels = False
+
+    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
+        return labels
+
+
+def known_features(rows: LabelledRows, n_features: int) -> Csr:
+    """The rows without the entries of features from n_features on."""
+    if len(rows.indices) and int(rows.indices.max()) >= n_features:
+        known = rows.indices < n_features
+        before = np.zeros(len(known) + 1, dtype=rows.indptr.dtype)
+        np.cumsum(known, out=before[1:])
+        data, indices = rows.data[known], rows.indices[known]
+        rows = replace(rows, data=data, indices=indices, indptr=before[rows.indptr])
+    return rows.with_columns(n_features)

@@ -1,0 +1,411 @@
+"""A run over the rows of a source: epochs, features as they turn up, and where it has come to."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, nullcontext
+from dataclasses import asdict, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from sparsemargin._engine.fitting.epochs import Patience, count_trials
+from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
+from sparsemargin._engine.messages import warn_user
+from sparsemargin.models import Learner
+from sparsemargin.models.fitted.outputs import (
+    ROWS_TOLD,
+    SampledRows,
+    most_frequent,
+    sample_of,
+    warn_of_one_class,
+)
+from sparsemargin.models.fitted.state import Beginning, count_labels
+from sparsemargin.models.inputs.class_weights import Targets, counted_rows
+from sparsemargin.models.inputs.labels import warn_of_many_classes
+from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, refusing
+from sparsemargin.models.learner import LARGEST_SEED
+from sparsemargin.readers.rows import LabelledRows
+from sparsemargin.readers.svmlight import located_index
+from sparsemargin.streaming.checkpoints import Checkpoint
+from sparsemargin.streaming.label_order import LabelOrder
+from sparsemargin.streaming.options import FitOptions
+from sparsemargin.streaming.report import Interruption, Progress
+from sparsemargin.streaming.stream_labels import StreamLabels
+
+# Mistakes that no loop could count: see `Loop.mistakes`.
+_UNKNOWN = -(1 << 62)
+
+# Seconds between two checkpoints.
+_CHECKPOINT_EVERY = 300.0
+
+# When features come that there is no room for, the weights get room for so many times as many.
+_GROWTH = 1.5
+
+
+class SortedRowsError(Exception):
+    """The rows came sorted by their labels, and can be mixed by the seed."""
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed)
+        self.seed = seed
+
+
+class Run:
+    """One run over a source; a `NewClassError` or a `SortedRowsError` tells that it was begun in a
+    wrong way."""
+
+    learner: Learner
+    seed: int | None
+    # Number of the first row, for those that number rows; corrections before the epoch.
+    first_row: int
+    before: int
+
+    def __init__(
+        self, labels: StreamLabels, make_learner: Callable[[], Learner], options: FitOptions,
+        checkpoint: Checkpoint | None,
+    ) -> None:  # fmt: skip
+        self.labels, self.passes, self.source = labels, labels.passes, labels.source
+        self.reading, self.make_learner = self.source.reading, make_learner
+        self.options, self.memory_limit = options, options.memory_limit
+        self.label_order = LabelOrder()
+        self.opened = False
+        # Blocks of the first rows that are not learned from yet.
+        self.beginning: list[LabelledRows] = []
+        self.started = time.perf_counter()
+        self.epoch = self.rows = self.mistakes = 0
+        # `rows_by_class` of all rows, where class weights need it.
+        self.counts: np.ndarray | None = None
+        self.patience: Patience | None = None
+        self.checkpoint, self.written = checkpoint, self.started
+        # What a checkpoint tells of where the run is; None: there is nothing to go on from.
+        self.position: dict[str, Any] | None = None
+        # Where the run goes on, until it is there: rows before have been learned from.
+        self.resumed: Progress | None = None
+        # Some of the rows of the first block, and of those after it that have another class.
+        self.samples: list[SampledRows] = []
+
+    def learn(self, start: tuple[Learner, dict[str, Any]] | None = None) -> Learner:
+        """Learn from the beginning, or from what a checkpoint holds."""
+        interrupted = False
+        with uninterrupted() as held:
+            try:
+                with interruptible():
+                    self._make_epochs(start)
+            except KeyboardInterrupt:
+                if not self.opened:
+                    raise
+                interrupted = True
+                self._write_checkpoint()
+            learner = self._finish()
+            if interrupted or held:
+                held.clear()
+                way_on = ""
+                if self.checkpoint is not None and self.position is not None:
+                    way_on = f" resume=True goes on from {self.checkpoint.path}."
+                warn_user(
+                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
+                    f"what it had learned.{way_on}",
+                    Interruption,
+                )
+        return learner
+
+    # ---------------------------------------------------------------------------------- epochs
+
+    def _make_epochs(self, start: tuple[Learner, dict[str, Any]] | None) -> None:
+        if start is not None:
+            self._resume(*start)
+        elif self.options.balanced:
+            self.counts = self.labels.count_rows()
+        if self.epoch:
+            self.passes.keep()
+            going_on = True
+        elif self.passes.mixing is None:
+            with closing(self.passes.first()) as blocks:
+                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+            self.labels.check_positive()
+            self._check_order()
+            self._check_classes()
+        else:
+            self.passes.keep()
+            going_on = self._make_epoch(self.passes.again(self.passes.mixing, 1))
+        while going_on:
+            going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+
+    def _check_classes(self) -> None:
+        """Warn if there are hardly more rows than classes, and the rows have named the classes."""
+        labels, source = self.labels, self.source
+        are_named = self.options.classes is not None or self.learner._fitted.trials_before > 0
+        if not (are_named or labels.many or source.warns_of_labels):
+            warn_of_many_classes(len(labels.classes), self.rows, source.names)
+
+    def _check_order(self) -> None:
+        """Learn anew from rows that were sorted by their labels, in random order, or say that it
+        must be done."""
+        order, names = self.label_order, self.source.names
+        if not order.is_sorted:
+            return
+        if self.seed is None or not (self.passes.cache or self.source.rereadable):
+            warn_user(order.warning(names))
+            return
+        warn_user(
+            f"{order.told(names)} So they are learned from anew in random order, by way of a row "
+            "cache; shuffle=False keeps the order of the file."
+        )
+        raise SortedRowsError(self.seed)
+
+    def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
+        """All blocks; the first ones wait until there are the rows that a model measures."""
+        n_rows = 0
+        for block in blocks:
+            n_rows += block.n_rows
+            enough = n_rows >= ROWS_MEASURED
+            self.beginning.append(block if enough else block.copied())
+            if enough:
+                break
+        while self.beginning:
+            yield self.beginning.pop(0)
+        yield from blocks
+
+    def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
+        """Learn from the blocks; whether another epoch is to follow."""
+        self.epoch += 1
+        self.rows = self.mistakes = 0
+        if self.resumed is None:
+            self.before = self._corrections() if self.opened else 0
+        for block, order in blocks:
+            if block.n_rows:
+                self._learn(block, order)
+        if not self.opened:
+            raise ValueError(f"{self.source.names} has no rows. {self.source.form}.")
+        max_iter, made = self.learner.max_iter, self._corrections() - self.before
+        if self.epoch == 1:
+            self.patience = self.learner._patience
+        over = self.patience is not None and self.patience.is_over(made)
+        if made:
+            return not over and (max_iter is None or self.epoch < max_iter)
+        # The run is at its end: there is nothing to resume.
+        self.position = None
+        if max_iter is not None:
+            # The trials that would have followed without a correction count in the average.
+            space = self.learner._space
+            made = space.trials - self.learner._fitted.trials_before
+            left = count_trials(max_iter, made // self.epoch) - made
+            space.count_trials(space.trials + left)
+        return False
+
+    def _corrections(self) -> int:
+        return int(self.learner._space.per_label("corrections").sum())
+
+    # ---------------------------------------------------------------------------------- blocks
+
+    def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
+        # A checkpoint is written between blocks.
+        with nullcontext() if self.checkpoint is None else uninterrupted():
+            if not self.opened:
+                self._open(block)
+            targets = self.labels.targets_of(block)
+            self.label_order.add(targets, order)
+            if self.resumed is not None:
+                self._pass_over(block, targets)
+                return
+            self._make_room(block)
+            rows = self._learn_rows(block, targets, order)
+            self._sample(rows, targets)
+            self.rows += block.n_rows
+            progress = self._progress(self.passes.consumed(block, self.rows))
+            self.position = self._position(progress)
+            if self.options.report is not None:
+                self.options.report(progress)
+        if time.perf_counter() - self.written > _CHECKPOINT_EVERY:
+            self._write_checkpoint()
+
+    def _learn_rows(self, block: LabelledRows, targets: Targets, order: np.ndarray | None) -> Rows:
+        learner = self.learner
+        rows = block.with_columns(learner._space.n_features)
+        first_row = self.rows if block.first_row is None else block.first_row
+        kept = learner._fitted.progress
+        if self.epoch > 1 and kept is not None:  # all rows have been learned before
+            kept.spoiled, kept = True, None
+        task = learner._task(
+            rows, targets, None, first_row=self.first_row + first_row, kept=kept, distinct=True
+        )
+        with refusing(rows, first_row):
+            mistakes = learner._learn_stream(task, order)
+        self._check_memory()
+        self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
+        return rows
+
+    def _open(self, block: LabelledRows) -> None:
+        """Begin to learn from a source whose first rows are these."""
+        learner, labels = self.make_learner(), self.labels
+        self.learner = learner
+        goes_on = learner._learned is not None
+        if goes_on:
+            labels.keep(learner)
+            learner._fitted.trials_before = learner._space.trials
+        else:
+            labels.find(learner)
+        random = learner._random()
+        self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
+        if not goes_on:
+            n_columns = self.reading.n_columns
+            rows = block.with_columns(n_columns or 1)
+            needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
+            if needed > self.memory_limit:
+                raise ValueError(
+                    f"{rows.n_features:,} features take {needed:,} bytes of weights, more than "
+                    f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
+                )
+            first = Beginning(
+                rows, labels.classes, "lists" if labels.many else None, self.counts,
+                [self._measured(each, rows.n_features) for each in (block, *self.beginning)],
+                grows=n_columns is None,
+            )  # fmt: skip
+            learner._open_stream(first, random.randint(LARGEST_SEED))
+        self.first_row = learner._space.first_new_row
+        self.opened = True
+
+    def _measured(self, block: LabelledRows, n_features: int) -> Rows:
+        """Return the rows of a first block, without those of classes of weight 0."""
+        learner, labels = self.learner, self.labels
+        rows, weight = block.with_columns(n_features), learner.class_weight
+        if not isinstance(weight, dict) or 0 not in weight.values():
+            return rows
+        counted = counted_rows(weight, labels.classes, labels.targets_of(block), None)
+        return learner._measured(rows, counted)
+
+    def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
+        n_labels = count_labels(self.labels.classes, self.labels.many)
+        return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
+
+    def _make_room(self, block: LabelledRows) -> None:
+        """Let the weights reach as far as the rows do."""
+        space = self.learner._space
+        needed = self.reading.columns_up_to(block.highest)
+        if needed <= space.n_features:
+            return
+        needs = partial(self._bytes_per_feature, block)
+        most = self.memory_limit // needs(1)
+        # Each takes less where they are so many that labels are learned in blocks.
+        while (more := self.memory_limit // needs(most + 1)) > most:
+            most = more
+        if needed > most:
+            raise located_index(block, most)
+        known = self.reading.n_columns
+        self.learner._resize(needed if known is not None else min(int(needed * _GROWTH), most))
+
+    def _check_memory(self) -> None:
+        """Refuse to let what corrections make take more memory than there is for it."""
+        space = self.learner._space
+        if space.growth is not None and space.nbytes > self.memory_limit:
+            what, smaller = space.growth
+            raise ValueError(
+                f"{what} {space.nbytes:,} bytes, more than memory_limit={self.memory_limit:,}. "
+                f"Raise it, or pass a smaller {smaller}."
+            )
+
+    def _sample(self, rows: Rows, targets: Targets) -> None:
+        """Keep some rows by which the model is judged at the end, few of them of the most frequent
+        class."""
+        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
+            return
+        frequent = most_frequent(self.samples[0][1]) if self.samples else None
+        sample = sample_of(self.learner, rows, targets, frequent=frequent)
+        if sample is not None:
+            self.samples.append(sample)
+
+    # ------------------------------------------------------------------------ how far it has come
+
+    def _progress(self, consumed: int) -> Progress:
+        mistakes = None if self.mistakes < 0 else self.mistakes
+        return Progress(
+            self.epoch, consumed, self.passes.n_bytes, self.rows, self._n_features(),
+            self._corrections(), mistakes, time.perf_counter() - self.started,
+        )  # fmt: skip
+
+    def _position(self, progress: Progress) -> dict[str, Any]:
+        """Where the run is; all of it plain, as it is then."""
+        patience = None if self.patience is None else asdict(self.patience)
+        return {
+            "progress": asdict(progress), "before": self.before, "patience": patience,
+            "seed": self.seed, "mixing": self.passes.mixing, "first_row": self.first_row,
+            "told_classes": self.labels.told,
+            "lowest": self.passes.lowest, "highest": self.passes.highest,
+        }  # fmt: skip
+
+    def _write_checkpoint(self) -> None:
+        if self.checkpoint is not None and self.position is not None:
+            try:
+                self.checkpoint.write(self.learner, self.position)
+            except OSError as error:
+                warn_user(f"There is no checkpoint to resume from: {error}.")
+            self.written = time.perf_counter()
+
+    def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
+        """Be where a checkpoint was written, but for the rows, which are to be passed over."""
+        progress, patience = Progress(**position["progress"]), position["patience"]
+        self.labels.keep(learner)
+        self.labels.told = position["told_classes"]
+        self.patience = None if patience is None else Patience(**patience)
+        self.seed, self.before = position["seed"], position["before"]
+        self.first_row = position["first_row"]
+        self.passes.lowest, self.passes.highest = position["lowest"], position["highest"]
+        self.learner, self.position, self.resumed = learner, dict(position), progress
+        self.opened = True
+        self.epoch, self.started = progress.epoch - 1, self.started - progress.seconds
+        if self.options.report is not None:
+            if self.epoch:
+                self.options.report(
+                    replace(progress, epoch=self.epoch, corrections=self.before, mistakes=None)
+                )
+            self.options.report(progress)
+
+    def _pass_over(self, block: LabelledRows, targets: Targets) -> None:
+        """Take rows as learned from, up to where the run goes on."""
+        assert self.resumed is not None
+        self._sample(block.with_columns(self.learner._space.n_features), targets)
+        self.rows += block.n_rows
+        if self.rows > self.resumed.rows:
+            raise ValueError(
+                f"{self.source.names}: the rows come in other blocks than before, and the run "
+                "can't be resumed. Leave resume out to learn from the beginning."
+            )
+        if self.rows == self.resumed.rows:
+            mistakes, self.resumed = self.resumed.mistakes, None
+            self.mistakes = _UNKNOWN if mistakes is None else mistakes
+
+    def _n_features(self) -> int:
+        """As many as there are known to be by now."""
+        reading, passes = self.reading, self.passes
+        return reading.columns_up_to(passes.highest) - reading.drops_column_0(passes.lowest)
+
+    def _finish(self) -> Learner:
+        """Let the features be those there turned out to be."""
+        learner, reading, passes = self.learner, self.reading, self.passes
+        n_features = learner._space.n_features
+        warn_of_one_class(learner, [
+            (Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples
+        ])  # fmt: skip
+        if passes.highest < 0:
+            raise ValueError(
+                f"{self.source.names} has labels but no features: nothing can be learned from it. "
+                f"{self.source.form}."
+            )
+        found, before = self._n_features(), getattr(learner, "n_features_in_", 0)
+        n_features = reading.n_features or max(found, before)
+        if found > n_features:
+            raise ValueError(
+                f"{self.source.names}: index {passes.highest} is beyond n_features={n_features}, "
+                "as index 0 occurs too. Pass a larger n_features."
+            )
+        learner._resize(n_features, int(reading.drops_column_0(passes.lowest)))
+        if n_features > before and hasattr(learner, "feature_names_in_"):
+            # Features that come from a file have no names.
+            del learner.feature_names_in_
+        fitted, learner.n_features_in_ = learner._fitted, n_features
+        fitted.n_iter = float(self.epoch)
+        fitted.reading = reading.settled(passes.lowest)
+        return learner

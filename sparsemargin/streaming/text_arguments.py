@@ -1,0 +1,54 @@
+"""Checks of the arguments of `fit_text`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import fields
+from typing import Any
+
+from sparsemargin._checks import check_texts, columns_of_table
+from sparsemargin.models import ALGORITHMS
+from sparsemargin.models.parameters import declarations
+from sparsemargin.streaming.options import StreamOptions
+
+
+def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
+    """Raise a ValueError where texts in memory have no labels, or are no sequence of texts, or
+    where a parameter is one of a vectorizer. `y` is None for files."""
+    kind, columns = type(texts).__name__, columns_of_table(texts)
+    if y is None and columns is not None:
+        names = columns if len(columns) == 2 else ["text", "label"]
+        raise ValueError(
+            f"texts is a {kind}, and y is missing. Pass two of its columns, such as "
+            f"fit_text(table[{names[0]!r}], table[{names[1]!r}])."
+        )
+    in_memory = hasattr(texts, "__array__") or hasattr(texts, "to_pylist")
+    if y is None and in_memory and not isinstance(texts, str):
+        raise ValueError(
+            f"texts is a {kind}, and y is missing. Pass the labels: fit_text(texts, y)."
+        )
+    if y is not None or isinstance(texts, Mapping | Set):
+        check_texts("texts", texts)
+    _refuse_parameters_of_vectorizers(params, in_files=y is None)
+
+
+def _refuse_parameters_of_vectorizers(params: Mapping[str, Any], *, in_files: bool) -> None:
+    from sparsemargin.text import HashingVectorizer, TfidfVectorizer
+
+    known = {each.name for each in fields(StreamOptions)}.union(
+        *(declarations(learner) for learner, _ in ALGORITHMS.values())
+    )
+    first, other = TfidfVectorizer, HashingVectorizer
+    if in_files:
+        first, other = other, first
+    for name in params.keys() - known:
+        if name in first().get_params():
+            raise ValueError(
+                f"{name} is a parameter of vectorizers, not of fit_text. Pass "
+                f"vectorizer={first.__name__}({name}=...) of sparsemargin.text."
+            )
+        if name in other().get_params():
+            raise ValueError(
+                f"{name} is a parameter of {other.__name__}, and not of {first.__name__}, which "
+                f"texts {'of files' if in_files else 'in memory'} need. Leave it out."
+            )
