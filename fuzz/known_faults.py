@@ -22,8 +22,8 @@ FIRST_ORDER = (
     "engine/test_first_order", "engine/test_range", "engine/test_certificate",
 )  # fmt: skip
 FILES = (
-    "io/test_row_cache", "io/test_forged_row_caches", "io/test_model_files",
-    "io/test_hostile_models", "io/test_damaged_archives", "io/test_archives", "io/test_stream",
+    "readers/test_row_cache", "readers/test_forged_row_caches", "saving/test_model_files",
+    "saving/test_hostile_models", "files/test_damaged_archives", "files/test_archives", "streaming/test_stream",
 )  # fmt: skip
 
 #: Tests of what has a fault of that kind.
@@ -31,33 +31,33 @@ ROOMS = {
     **dict.fromkeys(
         ("rules", "corrections", "averages", "guards", "epochs", "certificate"), FIRST_ORDER
     ),
-    "rows": ("models/test_bad_input", "engine/test_corrupted_arrays", *FIRST_ORDER),
+    "rows": ("estimators/test_bad_input", "engine/test_corrupted_arrays", *FIRST_ORDER),
     "votes": (*FIRST_ORDER, "engine/test_kernel_space"),
     "matrix": (
         "engine/test_matrix_learning", "engine/test_matrix_extremes", "engine/test_matrix_rules",
-        "io/test_kernel_files", "io/test_hostile_models", "io/test_model_files",
+        "streaming/test_kernel_files", "saving/test_hostile_models", "saving/test_model_files",
     ),
     "kernel": (
         "engine/test_kernel_models", "engine/test_kernel_input", "engine/test_kernel_space",
-        "io/test_kernel_files", "engine/test_hypothesis_errors", "engine/test_range",
+        "streaming/test_kernel_files", "engine/test_hypothesis_errors", "engine/test_range",
     ),
     "scanner": (
-        "engine/test_scanner", "io/test_load_svmlight", "io/test_readable", "io/test_stream",
+        "engine/test_scanner", "readers/test_load_svmlight", "saving/test_readable", "streaming/test_stream",
     ),
     "model files": FILES,
     "row cache": FILES,
-    "mistakes": ("io/test_stream",),
+    "mistakes": ("streaming/test_stream",),
     "arow": ("engine/test_arow",),
     "shards": ("distributed/test_distributed",),
     "weights": ("models/test_weights",),
-    "stopping": ("models/test_fit_csr",),
+    "stopping": ("estimators/test_fit_csr",),
     "probabilities": ("models/test_probabilities", "models/test_held_out"),
-    "choice": ("models/test_auto",),
+    "choice": ("estimators/test_auto",),
     "texts": ("text/test_equality", "text/test_hazards"),
-    "documents": ("io/test_documents", "io/test_stream"),
-    "cells": ("io/test_cells", "io/test_cell_scales", "io/test_annotate", "genomes/test_normalizer"),
+    "documents": ("readers/test_texts", "streaming/test_stream"),
+    "cells": ("cells/test_cells", "cells/test_cell_scales", "cells/test_annotate", "genomes/test_normalizer"),
     "sequences": ("genomes/test_kmers",),
-    "stores": ("io/test_remote",),
+    "stores": ("files/test_remote",),
 }  # fmt: skip
 
 #: Of faults that no test can notice, or need not: why.

@@ -33,7 +33,7 @@ def turned(name, change):
     return lambda X: setattr(X, name, change(getattr(X, name)))
 
 
-# For CSR, models/test_bad_input.py tests all inconsistent pointers and indices.
+# For CSR, estimators/test_bad_input.py tests all inconsistent pointers and indices.
 CORRUPTIONS = {
     "far pointer": put("indptr", -1, 2**30),
     "falling pointers": put("indptr", 2, 2**20),
