@@ -113,16 +113,16 @@ def cpu_seconds(call: Callable[[], Any]) -> float:
 def seconds_of(model: Any, X: Any, y: np.ndarray) -> list[float]:
     """Minimum CPU seconds, of five fits each, with and without the outputs for probabilities, and
     those of the first probabilities."""
-    kept, best = type(model)._keeps_outputs, [np.inf, np.inf]
+    kept, best = type(model).keeps_outputs, [np.inf, np.inf]
     try:
         for number in range(10):
-            type(model)._keeps_outputs = kept if number % 2 == 0 else False
+            type(model).keeps_outputs = kept if number % 2 == 0 else False
             fresh = clone(model)
             best[number % 2] = min(best[number % 2], cpu_seconds(partial(fresh.fit, X, y)))
     finally:
-        del type(model)._keeps_outputs
+        del type(model).keeps_outputs
     fresh = clone(model).fit(X, y)
-    return [*best, cpu_seconds(fresh._fitted.calibrated)]
+    return [*best, cpu_seconds(fresh.fitted.calibrated)]
 
 
 def losses(options: Namespace) -> dict[str, Any]:

@@ -206,7 +206,7 @@ def soak(name: str, n_nonzeros: int) -> dict[str, Any]:
             "parted_at": parted_at, "norm": float(abs(kept - exact) / exact),
             "average": float(gap.max() / np.abs(coef).max()),
             "same_bits": same_bits(learned(whole), learned(cut)),
-            "trials_right": whole._space.trials == reference.model.trials == n_rows,
+            "trials_right": whole.space.trials == reference.model.trials == n_rows,
         },
     }  # fmt: skip
 

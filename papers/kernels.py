@@ -170,12 +170,12 @@ def run_epochs(seed: int, **settings: Any) -> Record:
 
 def _support_by_class(model: Any, ends: list[int]) -> list[list[int]]:
     """Rows that each label was corrected on in so many trials."""
-    log = model._space.log.entries()
+    log = model.space.log.entries()
     order = np.argsort(log["start"], kind="stable")
     pairs = np.stack([log["label"], log["row"]])[:, order]
     (labels, _), first = np.unique(pairs, axis=1, return_index=True)
     starts = log["start"][order][first]
-    n_labels = model._space.n_labels
+    n_labels = model.space.n_labels
     return [np.bincount(labels[starts < end], minlength=n_labels).tolist() for end in ends]
 
 

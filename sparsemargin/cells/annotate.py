@@ -110,7 +110,7 @@ def predicted_types(
 ) -> Iterator[CellTypes]:
     """Predict the types of cells, block by block."""
     check_real("threshold", threshold, 0, 1)
-    learner._tells_probabilities()
+    learner.check_probabilities()
     corpus = corpus_for(cells, how, form)
     predictor = Predictor(learner, lambda _: corpus)
     names = np.array([label_text(each) for each in learner.classes_.tolist()], dtype=object)
@@ -122,7 +122,7 @@ def predicted_types(
         while len(read) < n_rows:
             read = np.concatenate([read, next(barcodes)])
         of_file = np.searchsorted(ends, n_done + np.arange(n_rows), side="right")
-        confidence = probabilities_of(learner._fitted, block.outputs).max(axis=1)
+        confidence = probabilities_of(learner.fitted, block.outputs).max(axis=1)
         confidence -= (1 - weights[of_file]) * (confidence - 1 / len(names))
         is_empty = np.diff(np.append(0, np.cumsum(block.rows.data != 0))[block.rows.indptr]) == 0
         confidence[is_empty] = 1 / len(names)

@@ -94,7 +94,7 @@ def _learn(
     learner = learn_rows(corpus, chosen)
     if is_chosen:
         learner.class_weight = "balanced"  # as the counts of all labels make them
-    kept = learner._fitted.progress
+    kept = learner.fitted.progress
     if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
         # Cells were learned more than once, or all of them are few; or new cells are of other
         # batches than those that were learned.
@@ -111,9 +111,9 @@ def keep_outputs(
 ) -> None:
     """Fit the probabilities of a model to the outputs for some cells of models like it that have
     learned others of them; others of other groups, where there are any."""
-    fitted, rows = learner._fitted, check_rows(open_rows(X))
-    seed = mixing_seed(learner._parameters())
-    task = learner._task(rows, codes.astype(np.int64), None, kept=None)
+    fitted, rows = learner.fitted, check_rows(open_rows(X))
+    seed = mixing_seed(learner.parameters())
+    task = learner.make_task(rows, codes.astype(np.int64), None, kept=None)
     found = held_out_outputs(learner, task, Beginning(rows, fitted.classes), seed, groups)
     if found is not None and fitted.progress is not None:
         fitted.progress = fitted.progress.held_out(*found)

@@ -232,7 +232,7 @@ class CellCorpus(RowSource):
                 "stay as they are."
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
-        self.how._keep(X, self.scale).feature_names_in_ = self.genes
+        self.how.keep_statistics(X, self.scale).feature_names_in_ = self.genes
         return X, rows
 
 

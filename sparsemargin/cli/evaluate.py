@@ -99,7 +99,7 @@ def command(
 
 
 def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any) -> Evaluation:
-    if not learner._fitted.many:
+    if not learner.fitted.many:
         return ClassEvaluation(learner, opened, positive=positive, **how)
     if positive is not None:
         raise ValueError(

@@ -66,7 +66,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
 
 def _has_weights(learner: Learner) -> bool:
     """Whether there is a single vector of weights to look at."""
-    return learner.hypothesis not in ("vote", "random") and not learner._space.has_support
+    return learner.hypothesis not in ("vote", "random") and not learner.space.has_support
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
@@ -85,12 +85,12 @@ def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     n_features, found = learner.n_features_in_, []
     for start in range(0, n_features, _FEATURES_PER_PART):
         features = np.arange(start, min(start + _FEATURES_PER_PART, n_features))
-        weights = learner._fitted.weights_of(features)
+        weights = learner.fitted.weights_of(features)
         label, at = np.nonzero(weights)
         found.append((label, at + start, weights[label, at]))
     label, at, weights = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(label, kind="stable")
-    ends = np.cumsum(np.bincount(label, minlength=learner._space.n_labels))[:-1]
+    ends = np.cumsum(np.bincount(label, minlength=learner.space.n_labels))[:-1]
     yield from zip(np.split(at[order], ends), np.split(weights[order], ends), strict=True)
 
 
@@ -105,7 +105,7 @@ def _certificate(learner: Learner) -> dict[str, Any]:
 
 def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[str, Any]]:
     """Features with the largest weights for and against each class; of two, the second."""
-    labels = [label_text(label) for label in learner.classes_.tolist()][-learner._space.n_labels :]
+    labels = [label_text(label) for label in learner.classes_.tolist()][-learner.space.n_labels :]
     strongest = []
     for label, (at, weights) in zip(labels, _nonzero(learner), strict=True):
         sides = {}

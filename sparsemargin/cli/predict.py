@@ -119,7 +119,7 @@ def command(
     check_apart(sources)
     learner, opened, before = opened_model(model, sources, how, labelled=False, has_labels=labelled)
     predictor = Predictor(learner, opened, **how)
-    lists = learner._fitted.many or how["top_k"] is not None
+    lists = learner.fitted.many or how["top_k"] is not None
     texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
     header, told = b"", [*texts, _UNKNOWN]
     if how["max_error"] is not None and _UNKNOWN in texts:
@@ -127,13 +127,13 @@ def command(
     lines = _labels_of(told)
     if scores:
         # Of two classes the second has a score, whose sign decides.
-        header = _header_of(texts[-learner._space.n_labels :])
+        header = _header_of(texts[-learner.space.n_labels :])
         lines = _numbers_of(told, attrgetter("outputs"))
     elif proba:
-        if not learner._fitted.tells_probabilities:
-            raise ValueError(learner._fitted.why_no_probabilities(learner.classifier))
+        if not learner.fitted.tells_probabilities:
+            raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
         header = _header_of(texts)
-        lines = _numbers_of(told, lambda block: probabilities_of(learner._fitted, block.outputs))
+        lines = _numbers_of(told, lambda block: probabilities_of(learner.fitted, block.outputs))
     elif n_explained:
         known = None if before is None else names_out_of(before)
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))

@@ -353,7 +353,7 @@ def _going_on(
                 "model's own settings."
             )
     learner, before = load_learner(init)
-    if options["zero_based"] != "auto" and learner._fitted.reading is not None:
+    if options["zero_based"] != "auto" and learner.fitted.reading is not None:
         raise click.UsageError(
             f"--zero-based can't be changed: --init-model {init} has learned from files, and knows "
             "how their indices count."
@@ -451,7 +451,7 @@ def _noting_model(output: str) -> Iterator[None]:
 
 def _names(learner: Learner, dictionary: str | None, vectorizer: Any) -> Sequence[str] | None:
     """Those of the features; of a kernel's rows there are none but their numbers."""
-    if dictionary is None and learner._space.has_support:
+    if dictionary is None and learner.space.has_support:
         return None
     known = None if vectorizer is None else names_out_of(vectorizer)
     return feature_names(learner, dictionary, known)
@@ -465,9 +465,9 @@ def _figures(
     first, last = told[0], told[-1]
     mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else before
     support = {}
-    if learner._space.has_support:
-        support["support_rows"] = learner._space.n_support
-        support["passed_over"] = int(np.sum(learner._space.passed_over))
+    if learner.space.has_support:
+        support["support_rows"] = learner.space.n_support
+        support["passed_over"] = int(np.sum(learner.space.passed_over))
     return {
         "model": output,
         "model_bytes": size_of(output),

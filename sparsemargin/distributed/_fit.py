@@ -287,7 +287,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
             schema = replace(schema, counts=sum(counts))
             learner = learner or make(_Rows(schema, list(chain.from_iterable(parts))))
         if learner.intercept_scaling == "auto":
-            p = learner._p(schema.n_columns)
+            p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
         mixture = Mixture(learner, schema, len(given), options.memory_limit)
         return Rounds(backend, surveys, mixture, options).run()
@@ -387,7 +387,7 @@ def check_mixable(learner: Learner) -> None:
                 f"{name}={value!r} needs all rows in one place, and these are in shards. Pass "
                 f"{name}={off!r}."
             )
-    learner._check_parameters()
+    learner.check_parameters()
     if learner.hypothesis in ("vote", "random"):
         raise ValueError(
             f"hypothesis={learner.hypothesis!r} is replayed from a log of corrections, which "

@@ -154,7 +154,7 @@ class CellRows:
         for message in dict.fromkeys(chain.from_iterable(told for *_, told in found)):
             warn_user(message)
         X = vstack([some for some, *_ in found], format="csr")
-        self.step._keep(X, self.step.scale)
+        self.step.keep_statistics(X, self.step.scale)
         self.sample = X, list(chain.from_iterable(types for _, types, _ in found))
         return options
 
@@ -174,7 +174,7 @@ class CellRows:
         if self.sample is None:
             return False
         X, types = self.sample
-        names = list(map(label_text, learner._fitted.classes.tolist()))
+        names = list(map(label_text, learner.fitted.classes.tolist()))
         codes = np.array([*map(names.index, types)])
         # Shuffled because the shards may be sorted by type.
         order = np.random.RandomState(self.seed or 0).permutation(len(codes))

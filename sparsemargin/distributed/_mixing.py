@@ -82,11 +82,11 @@ class SingleEpoch:
     narrows = False
 
     def __init__(self, learner: Learner, start: Any) -> None:
-        self.space = learner._fitted.space = deepcopy(start)
+        self.space = learner.fitted.space = deepcopy(start)
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
-        """Train on a block of rows, see `Learner._learn_stream`."""
-        return learner._learn_stream(task, order)
+        """Train on a block of rows, see `Learner.learn_stream`."""
+        return learner.learn_stream(task, order)
 
     def learned(self) -> Any:
         """The result for the mixer."""
@@ -277,7 +277,7 @@ class VectorEpoch(SingleEpoch):
     narrows = True
 
     def __init__(self, learner: Learner, start: Vectors, at: np.ndarray) -> None:
-        self.space = space = learner._space
+        self.space = space = learner.space
         self.exponent, n_others = start.exponent, space.n_labels // len(start.power)
         # In a joint model, each class has a coordinate for every feature.
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
@@ -515,15 +515,15 @@ class RingEpoch(SingleEpoch):
 
     def __init__(self, learner: Learner, start: Visit) -> None:
         self.start = start
-        self.space = learner._fitted.space = deepcopy(start.space)
+        self.space = learner.fitted.space = deepcopy(start.space)
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> None:
-        """See `Learner._learn_stream`; for these vectors only."""
-        fitted, labels = learner._fitted, (self.start.first, self.start.last)
+        """See `Learner.learn_stream`; for these vectors only."""
+        fitted, labels = learner.fitted, (self.start.first, self.start.last)
         lone = len(fitted.classes) == 2 and not fitted.many
         with keeping(task, self.space):
             mine = task if lone else task_of(task, task.rows, *labels)
-            learn_once(learner._loop(mine), order)
+            learn_once(learner.loop(mine), order)
         fitted.count_classes(task)
 
     def learned(self) -> LinearSpace:

@@ -77,7 +77,7 @@ class Plan:
                 # The last one is the intercept's, which is the last coordinate here too.
                 places = np.searchsorted(self.columns, places)
             at = (places,)
-        learner._open_stream(schema.beginning(n), self.slice_seed)
+        learner.open_stream(schema.beginning(n), self.slice_seed)
         return learner, chosen, at
 
 
@@ -113,19 +113,19 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
     corrections, trials = space.per_label("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
-    kept = learner._fitted.progress if number == 1 else None
+    kept = learner.fitted.progress if number == 1 else None
     if kept is not None:
         kept = kept.fewer(part[1] * plan.n_shards)
     blocks = shard.epoch(plan.schema, plan.seed, number, part, chosen, plan.has_bias)
     for rows, targets, first_row, order in blocks:
         label_order.add(targets, order)
-        task = learner._task(rows, targets, None, first_row=first_row, kept=kept, distinct=True)
+        task = learner.make_task(rows, targets, None, first_row=first_row, kept=kept, distinct=True)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made = space.per_label("corrections") - corrections
     trials = space.trials - trials
     return Update(
-        epoch.learned(), trials, made, mistakes, learner._fitted.rows_by_class, label_order,
+        epoch.learned(), trials, made, mistakes, learner.fitted.rows_by_class, label_order,
         None if kept is None else epoch.kept(kept),
     )  # fmt: skip
 
@@ -203,7 +203,7 @@ class Rounds:
         self.checkpoint = self._checkpoint(options)
         self.done, self.trials, self.converged, self.is_over = 0, 0, False, False
         space = mixture.space
-        self.patience = mixture.learner._patience
+        self.patience = mixture.learner.patience
         if self.checkpoint is not None and options.resume and exists(self.checkpoint.path):
             found, position = self.checkpoint.read(mixture.learner)
             space = mixture.resume(found, position["seed"])

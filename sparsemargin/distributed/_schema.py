@@ -177,21 +177,21 @@ class Mixture:
     """
 
     def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
-        self.learner, self.schema, random = learner, schema, learner._random()
+        self.learner, self.schema, random = learner, schema, learner.random_generator()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         if learner.p == "log" and schema.grows:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
-        if schema.form is not None and not learner._takes_many_labels:
-            learner._refuse_many_labels()
+        if schema.form is not None and not learner.supports_multilabel:
+            learner.refuse_multilabel()
         n_columns, n_labels = schema.n_columns, schema.beginning(1).n_labels
-        needed = n_columns * learner._bytes_per_feature(schema.dtype, n_labels, n_columns)
+        needed = n_columns * learner.bytes_per_feature(schema.dtype, n_labels, n_columns)
         if needed > memory_limit:
             raise ValueError(
                 f"{n_columns:,} features take {needed:,} bytes of weights, more than "
                 f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
             )
         slice_seed = random.randint(LARGEST_SEED)
-        learner._open_stream(schema.beginning(n_columns), slice_seed)
+        learner.open_stream(schema.beginning(n_columns), slice_seed)
         self.columns: np.ndarray | None = None
         if n_shards > 1 and self.space.in_blocks:
             raise ValueError(
@@ -203,7 +203,7 @@ class Mixture:
     @property
     def fitted(self) -> Fitted:
         """The fitted state of the learner."""
-        return self.learner._fitted
+        return self.learner.fitted
 
     @property
     def space(self) -> Any:
@@ -218,12 +218,12 @@ class Mixture:
         """Restrict the space to the columns that occur in rows, if many do not."""
         if len(columns) <= self.schema.n_columns // 2:
             self.columns, first = columns, self.schema.beginning(len(columns))
-            self.space = self.blank()._new_space(first)
+            self.space = self.blank().new_space(first)
 
     def blank(self) -> Learner:
         """The untrained learner, for any number of columns."""
         learner = copy.copy(self.learner)
-        learner.p, learner._learned = learner._p(self.schema.n_columns), None
+        learner.p, learner.state_ = learner.p_for(self.schema.n_columns), None
         return learner
 
     def places(self, n_each: int) -> np.ndarray:
@@ -240,18 +240,18 @@ class Mixture:
             space = copy.deepcopy(self.space)
         else:
             space = self.space.spread(schema.n_columns, self.columns)
-        learner._learned = replace(
+        learner.state_ = replace(
             self.fitted, space=space, n_iter=float(epochs), reading=schema.reading
         )
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:
-            learner._resize(schema.n_features, int(schema.drops_column_0))
+            learner.resize(schema.n_features, int(schema.drops_column_0))
         return learner
 
     def resume(self, found: Learner, seed: int | None) -> Any:
         """Resume from a finished learner; returns its space, which has all columns."""
-        found._resize(self.schema.n_columns, -int(self.schema.drops_column_0))
-        fitted, earlier = self.fitted, found._fitted
+        found.resize(self.schema.n_columns, -int(self.schema.drops_column_0))
+        fitted, earlier = self.fitted, found.fitted
         fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress
         fitted.rows_by_class = earlier.rows_by_class
         self.seed = seed

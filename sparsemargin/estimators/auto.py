@@ -38,7 +38,7 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     find_algorithm(None, params)  # refuses what none has
     chosen = settled(params)
     reader = AROWClassifier(**(params if chosen is None else {}))
-    reader._check_parameters()
+    reader.check_parameters()
     rows, labels = reader._check_input(X, y, None)
     targets, classes = found_targets(labels)
     y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
@@ -210,11 +210,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             self.best_estimator_.partial_fit(X, y, classes, sample_weight)
             return self
         params = _settings(self.get_params())
-        AROWClassifier(**params)._check_parameters()
+        AROWClassifier(**params).check_parameters()
         params["max_iter"] = 1
         reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
-        rows, labels = reader._check_input(X, y, reader._fitted)
-        targets = targets_among(labels, reader.classes_, reader._fitted)
+        rows, labels = reader._check_input(X, y, reader.fitted)
+        targets = targets_among(labels, reader.classes_, reader.fitted)
         weights = given.check_weights(sample_weight, rows.shape[0])
         chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
         if chosen.algorithm == "arow" and not chosen.settings:
@@ -238,16 +238,16 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
-    def _tells_probabilities(self) -> bool:
-        return not hasattr(self, "best_estimator_") or self.best_estimator_._tells_probabilities()
+    def check_probabilities(self) -> bool:
+        return not hasattr(self, "best_estimator_") or self.best_estimator_.check_probabilities()
 
-    @available_if(_tells_probabilities)
+    @available_if(check_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes, as of the classifier it has taken."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
-    @available_if(_tells_probabilities)
+    @available_if(check_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Their logarithms, as of the classifier it has taken."""
         check_is_fitted(self)

@@ -191,41 +191,41 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             If another thread is at the model, fitting it or asking it for predictions, or a
             callable kernel calls the model that calls it. Models of their own learn side by side.
         """
-        self._check_parameters()
+        self.check_parameters()
         # Ctrl-C ends learning, and waits where it would lose what has been learned.
         with uninterrupted(), self._all_or_nothing():
-            earlier = self._learned if self.warm_start else None
+            earlier = self.state_ if self.warm_start else None
             sparse = issparse(X)
             with interruptible():
                 X, y = self._check_input(X, y, earlier)
             weights = given.check_weights(sample_weight, X.shape[0])
             if weights is not None and not weights.any():
                 raise ValueError("sample_weight is zero for every row: nothing to learn from.")
-            random = self._random()
+            random = self.random_generator()
             seed = random.randint(LARGEST_SEED) if self.shuffle else None
             if earlier is not None:
-                self._check_structure("warm_start")
+                self.check_structure("warm_start")
                 targets = targets_among(y, earlier.classes, earlier)
                 first = Beginning(X, earlier.classes, earlier.form)
-                return self._learn(X, targets, weights, seed, first, None)
+                return self.fit_rows(X, targets, weights, seed, first, None)
             targets, classes = found_targets(y)
             if isinstance(y, np.ndarray):
                 warn_of_many_classes(len(classes), len(y), "y")
             form = y.form if isinstance(y, MultilabelTargets) else None
             first = Beginning(X, classes, form, sparse=sparse)
             slice_seed = random.randint(LARGEST_SEED)
-            return self._learn(X, targets, weights, seed, first, slice_seed)
+            return self.fit_rows(X, targets, weights, seed, first, slice_seed)
 
-    def _tells_probabilities(self) -> bool:
-        name, learned = type(self).__name__, self._learned
+    def check_probabilities(self) -> bool:
+        name, learned = type(self).__name__, self.state_
         if learned is None:
-            if not self._keeps_outputs:
+            if not self.keeps_outputs:
                 raise AttributeError(NO_OUTPUTS.format(name))
         elif not learned.tells_probabilities:
             raise AttributeError(learned.why_no_probabilities(name))
         return True
 
-    @available_if(_tells_probabilities)
+    @available_if(check_probabilities)
     @asks
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes of every row.
@@ -266,10 +266,10 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         .. [1] J. Platt. Probabilistic outputs for support vector machines and comparisons to
            regularized likelihood methods. Advances in large margin classifiers, 1999.
         """
-        outputs = finite_outputs(self._fitted, self._check_test_rows(X), self._n_threads())
-        return probabilities_of(self._fitted, outputs)
+        outputs = finite_outputs(self.fitted, self.check_test_rows(X), self.n_threads())
+        return probabilities_of(self.fitted, outputs)
 
-    @available_if(_tells_probabilities)
+    @available_if(check_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of what `predict_proba` gives, shape (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
@@ -323,14 +323,14 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        if self._learned is not None:
+        if self.state_ is not None:
             return self._take(X, y, classes, sample_weight)
         with self._all_or_nothing():
-            self._check_parameters()
+            self.check_parameters()
             return self._take(X, y, classes, sample_weight)
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        before, sparse = self._learned, issparse(X)
+        before, sparse = self.state_, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:
@@ -339,17 +339,17 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         known = _check_classes(before, wanted, y)
         targets = targets_among(y, known, before)
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = check_rows(open_rows(X), repeats_allowed=self._takes_repeats)
+        rows = check_rows(open_rows(X), repeats_allowed=self.takes_repeats)
         if before is None:
-            slice_seed = self._random().randint(LARGEST_SEED)
+            slice_seed = self.random_generator().randint(LARGEST_SEED)
             form = y.form if isinstance(y, MultilabelTargets) else None
             counted = counted_rows(self.class_weight, known, targets, weights)
-            first = self._measured(rows, counted)
-            self._open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
-        task = self._task(rows, targets, weights, n_threads=self._n_threads())
+            first = self.measured_rows(rows, counted)
+            self.open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
+        task = self.make_task(rows, targets, weights, n_threads=self.n_threads())
         with refusing(rows):
-            self._learn_stream(task)
-        self._fitted.n_iter = 1.0
+            self.learn_stream(task)
+        self.fitted.n_iter = 1.0
         return self
 
     def _check_input(
@@ -363,8 +363,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
-        if many is not None and not self._takes_many_labels:
-            self._refuse_many_labels()
+        if many is not None and not self.supports_multilabel:
+            self.refuse_multilabel()
         return X, y
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
@@ -403,8 +403,8 @@ where rows may have several
             by it. Any number of threads may ask at once, each of which is answered as if it were
             alone.
         """
-        rows, fitted = self._check_test_rows(X), self._fitted
-        scores = finite_outputs(fitted, rows, self._n_threads())
+        rows, fitted = self.check_test_rows(X), self.fitted
+        scores = finite_outputs(fitted, rows, self.n_threads())
         return scores[:, 0] if scores.shape[1] == 1 and not fitted.many else scores
 
     @asks
@@ -424,14 +424,14 @@ where rows may have several
         ndarray of shape (n_samples,), or labels in the form in which y was given to `fit`
             An indicator, dense or CSR, or a list of tuples.
         """
-        fitted = self._fitted
+        fitted = self.fitted
         if fitted.many:
             return self.predict_labels(X)
-        return fitted.classes[self._told(self._check_test_rows(X), partial(codes_of, fitted))]
+        return fitted.classes[self._told(self.check_test_rows(X), partial(codes_of, fitted))]
 
     def _told(self, rows: Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
         """What the outputs of checked rows tell."""
-        return np.concatenate(predicted(self._fitted, rows, self._n_threads(), told_by))
+        return np.concatenate(predicted(self.fitted, rows, self.n_threads(), told_by))
 
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
@@ -464,7 +464,7 @@ where rows may have several
             If an argument can't be used; where rows have one class each, if `threshold` is given
             with more than two, or with `top_k`, or neither is.
         """
-        fitted, form, rows = self._fitted, self._fitted.form, self._check_test_rows(X)
+        fitted, form, rows = self.fitted, self.fitted.form, self.check_test_rows(X)
         if form is None:
             if len(fitted.classes) == 2 and top_k is None and threshold is not None:
                 return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
@@ -480,7 +480,7 @@ where rows may have several
 
     def _labels_of(self, rows: Rows, choice: Choice) -> Positives:
         """The labels predicted for checked rows, which may be several."""
-        return joined(predicted(self._fitted, rows, self._n_threads(), choice.labels))
+        return joined(predicted(self.fitted, rows, self.n_threads(), choice.labels))
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -498,22 +498,22 @@ where rows may have several
         -------
         float
         """
-        fitted = self._fitted
+        fitted = self.fitted
         y = check_sparse(y, "y")
         many = None
         if fitted.many:
             many = multilabel_targets(y, 0 if fitted.form == "lists" else None)
         if many is None:
             return float(super().score(X, given.check_labels(y), sample_weight))
-        rows = self._check_test_rows(X)
+        rows = self.check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
         told = self._labels_of(rows, choice_of(fitted))
         matches = MultilabelEncoder(fitted.classes).matches(many, told)
         return float(np.average(matches, weights=sample_weight))
 
-    def _check_test_rows(self, X: Any) -> Rows:
+    def check_test_rows(self, X: Any) -> Rows:
         """X as rows that a fitted model can be asked about."""
-        space = self._space
+        space = self.space
         X = self._check_X(X, reset=False)
         # A dot product may meet a column twice, the length that a kernel measures may not.
         return check_rows(open_rows(X), repeats_allowed=not space.has_support)
@@ -526,29 +526,29 @@ where rows may have several
         where the weights of so many labels and features are held sparsely from the first: where
         they would take more than half a gigabyte.
         """
-        fitted = self._fitted
+        fitted = self.fitted
         coef = fitted.weights()[:, : self.n_features_in_]
         return csr_matrix(coef) if fitted.sparse_coef or issparse(coef) else coef
 
-    @available_if(attrgetter("_is_linear"))
+    @available_if(attrgetter("is_linear"))
     def sparsify(self) -> Self:
         """Give `coef_` as a CSR matrix, until the next fit."""
-        self._fitted.sparse_coef = True
+        self.fitted.sparse_coef = True
         return self
 
-    @available_if(attrgetter("_is_linear"))
+    @available_if(attrgetter("is_linear"))
     def densify(self) -> Self:
         """Give `coef_` as a dense array again, unless the weights are held sparsely."""
-        self._fitted.sparse_coef = False
+        self.fitted.sparse_coef = False
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self._learned is not None
+        return self.state_ is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_label = self._takes_many_labels
+        tags.classifier_tags.multi_label = self.supports_multilabel
         # Cross-validation then takes the columns of the rows it takes.
         tags.input_tags.pairwise = self.kernel == "precomputed"
         # A hyperplane through the origin can't favour one class of blobs that lie around it, and
@@ -556,7 +556,7 @@ where rows may have several
         # ALMA's projection forgets all but the last of steps far longer than 1, such as class
         # weights of 1000 against 0.0001 make them.
         forgets = isinstance(self, ALMA)
-        tags.classifier_tags.poor_score = not self._has_intercept or self._seeks_margin or forgets
+        tags.classifier_tags.poor_score = not self.has_intercept or self.seeks_margin or forgets
         return tags
 
 
@@ -630,4 +630,4 @@ CLASSIFIERS: dict[str, type[Classifier]] = {
 
 def as_classifier(learner: Learner) -> Classifier:
     """The classifier over a learner, with all that it has learned."""
-    return CLASSIFIERS[learner.classifier](**learner._parameters())._take_over(learner)
+    return CLASSIFIERS[learner.classifier](**learner.parameters()).take_over(learner)

@@ -87,7 +87,7 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
             fewer than 30 rows.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
-        fitted = _model_of(estimator)._fitted
+        fitted = _model_of(estimator).fitted
         threshold, share = rejection(fitted, self.max_error)
         classes, unknown = fitted.classes, self.unknown
         # A column of a table has words as objects.
@@ -120,7 +120,7 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
     def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         outputs = self.estimator_.decision_function(X)
-        fitted = _model_of(self.estimator_)._fitted
+        fitted = _model_of(self.estimator_).fitted
         outputs = outputs.reshape(len(outputs), -1)
         return codes_of(fitted, outputs), confidence_of(outputs)
 

@@ -71,7 +71,7 @@ def _linear_classifier(model: Any) -> Any:
     check_is_fitted(model)
     if not isinstance(model, Classifier):
         raise TypeError(f"{model!r} is no classifier of sparsemargin, nor a pipeline of one.")
-    fitted = model._fitted
+    fitted = model.fitted
     if fitted.many:
         raise ValueError(
             "The model's rows may have several labels, and an SGDClassifier predicts one class. "

@@ -60,7 +60,7 @@ class Explainer:
     def of_learner(cls, learner: Learner, names: Sequence[str] | None) -> Self:
         """That of a learner; a ValueError where it has no weights."""
         try:
-            fitted = learner._fitted
+            fitted = learner.fitted
             fitted.check_linear("coef_")
             return cls(fitted.classes, fitted.weights_of, fitted.intercept(), names)
         except AttributeError as error:
@@ -167,7 +167,7 @@ def _as_rows(row: Any, model: Any) -> Any:
 
 def _explainer_of(model: Any, names: Any) -> Explainer:
     if isinstance(model, Learner):
-        n_features = model._space.n_features
+        n_features = model.space.n_features
         return Explainer.of_learner(model, check_names(names, n_features))
     from sklearn.utils.validation import check_is_fitted
 
@@ -180,7 +180,7 @@ def _explainer_of(model: Any, names: Any) -> Explainer:
 
 def _codes(model: Any, X: Any, outputs: np.ndarray) -> list[int]:
     """Places of the labels that are predicted."""
-    if not (isinstance(model, Learner) and model._fitted.many):
+    if not (isinstance(model, Learner) and model.fitted.many):
         return _codes_of(model.predict(X), model.classes_.tolist())
     told = Choice(len(outputs), 0.0, len(outputs)).labels(outputs[np.newaxis]).labels
     return told.tolist() or [int(outputs.argmax())]

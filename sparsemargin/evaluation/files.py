@@ -83,7 +83,7 @@ class Evaluation:
         # Rows that count, and those that were told what they have, and nothing else.
         self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
-        known = learner._fitted.tells_probabilities
+        known = learner.fitted.tells_probabilities
         self.probabilities = ProbabilityFigures() if known else None
 
     def _judge(
@@ -91,7 +91,7 @@ class Evaluation:
     ) -> None:
         """Take in the probabilities of some of the rows, by whether they have each class."""
         if self.probabilities is not None and len(actual):
-            fitted = self.predictor.learner._fitted
+            fitted = self.predictor.learner.fitted
             told = probabilities_of(fitted, predicted.outputs[rows])
             width = 1 if fitted.many else told.shape[1]
             self.probabilities.add(told.reshape(-1, width), actual.reshape(-1, width))
@@ -193,12 +193,12 @@ class ClassEvaluation(Evaluation):
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
         # The outputs are shares of votes, or can be divided by what lengths there are.
-        has_margins = votes or (learner.hypothesis != "random" and learner._space.tells_lengths)
+        has_margins = votes or (learner.hypothesis != "random" and learner.space.tells_lengths)
         # Of the rows whose class the model knows, block by block.
         self.margins: list[np.ndarray] | None = [] if has_margins else None
         self._norms = None
         if has_margins and not votes:
-            self._norms = learner._fitted.norms(learner._n_threads())
+            self._norms = learner.fitted.norms(learner.n_threads())
 
     def _check(self) -> None:
         """Refuse a positive label, too, that no row has: it may be misspelt."""
@@ -236,7 +236,7 @@ class ClassEvaluation(Evaluation):
         outputs = predicted.outputs
         if self._norms is not None:
             with refusing(predicted.rows):
-                lengths = self.predictor.learner._space.row_lengths(predicted.rows)
+                lengths = self.predictor.learner.space.row_lengths(predicted.rows)
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return margins_of(outputs, codes)
 

@@ -111,10 +111,10 @@ def hypothesis_errors(
 def _errors_at(
     model: Any, X: Any, y: NDArray[Any], at: NDArray[np.float64], trials: list[int]
 ) -> HypothesisErrors:
-    rows, fitted = model._check_test_rows(X), model._fitted
+    rows, fitted = model.check_test_rows(X), model.fitted
     space = fitted.space
     errors: dict[str, NDArray[np.float64]] = {}
-    by_moment = space.outputs_by_moment(rows, trials, fitted.slice_seed, model._n_threads())
+    by_moment = space.outputs_by_moment(rows, trials, fitted.slice_seed, model.n_threads())
     with refusing(rows):
         for which, moment, outputs in by_moment:
             for name, values in outputs.items():
@@ -132,7 +132,7 @@ def _check_log(model: Any) -> None:
             f"hypothesis_errors replays the log of a first-order classifier of sparsemargin, which "
             f"{name} is not. Pass a PNormPerceptron, an ALMAClassifier or their like."
         )
-    fitted = model._fitted
+    fitted = model.fitted
     if not fitted.space.logged:
         raise ValueError(
             f"This {name} was fitted with hypothesis={fitted.hypothesis!r}, which "
@@ -154,7 +154,7 @@ def _check_log(model: Any) -> None:
 
 def _check_moments(model: Any, moments: ArrayLike | None) -> tuple[NDArray[np.float64], list[int]]:
     """The moments in epochs and in trials."""
-    fitted = model._fitted
+    fitted = model.fitted
     learned = fitted.space.trials / fitted.trials_per_epoch
     if moments is None:
         moments = np.linspace(0, learned, _N_MOMENTS + 1)[1:]

@@ -91,7 +91,7 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     check_is_fitted(model)
     model, X = model_and_rows(model, X)
     hypothesis = getattr(model, "hypothesis", None)
-    if isinstance(model, Learner) and model._fitted.many:
+    if isinstance(model, Learner) and model.fitted.many:
         raise ValueError(
             "margins are those of rows with one class each; the rows of this model may have "
             "several labels. Divide its outputs by np.linalg.norm(model.coef_, ord=q, axis=1)."
@@ -280,14 +280,14 @@ def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
     """Norm of checked rows, the intercept's coordinate included, in feature space if the model is
     there; a ValueError with a precomputed kernel, which does not tell them."""
     with refusing(rows):
-        lengths: np.ndarray = learner._space.row_lengths(rows)
+        lengths: np.ndarray = learner.space.row_lengths(rows)
     return lengths
 
 
 def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[Rows], np.ndarray]]:
     """q-norms of the weight vectors, shape (n_labels,), and what gives the p-norms of rows."""
     if isinstance(model, Learner):
-        return model._fitted.norms(model._n_threads()), partial(_row_lengths, model)
+        return model.fitted.norms(model.n_threads()), partial(_row_lengths, model)
     p, coef = float(getattr(model, "p_", 2.0)), coef_of(model)
     fitted = getattr(model, "fit_intercept", True)
     # Value of the coordinate that the intercept belongs to; 0 for none.

@@ -49,7 +49,7 @@ class Answer:
             session = await store.set_session()
             return await session.get(store.encode_url(url), **how)
 
-        self._sync, self._loop = sync, store.loop
+        self._sync, self.loop = sync, store.loop
         self._response = sync(store.loop, ask)
         connection = self._response.connection
         self._protocol = None if connection is None else connection.protocol
@@ -70,7 +70,7 @@ class Answer:
 
     def read(self, most: int) -> bytes:
         """Return some of the next bytes, none at the end; a body that breaks off is an error."""
-        return self._sync(self._loop, self._response.content.read, most)
+        return self._sync(self.loop, self._response.content.read, most)
 
     def read_all(self, most: int) -> bytes:
         """Return the next bytes, as many as are asked for unless the body ends before."""
@@ -87,13 +87,13 @@ class Answer:
 
         from aiohttp.http_exceptions import HttpProcessingError
 
-        self._sync(self._loop, sleep, _SOON)
+        self._sync(self.loop, sleep, _SOON)
         exception = getattr(self._protocol, "exception", lambda: None)()
         return isinstance(exception, HttpProcessingError)
 
     def close(self) -> None:
         """Give the connection up, as the rest of the body is not wanted."""
-        self._loop.call_soon_threadsafe(self._response.close)
+        self.loop.call_soon_threadsafe(self._response.close)
 
     @property
     def encoding(self) -> str:

@@ -255,7 +255,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         -------
         self : object
         """
-        return self._keep(*self._made(X, reset=True))
+        return self.keep_statistics(*self._made(X, reset=True))
 
     @property
     def scale(self) -> Scale:
@@ -266,7 +266,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def scale(self, scale: Scale) -> None:
         self.form_, self.total_, self.raw_ = scale
 
-    def _keep(self, X: csr_matrix, scale: Scale) -> Self:
+    def keep_statistics(self, X: csr_matrix, scale: Scale) -> Self:
         """Learn from cells that are on a scale."""
         self.n_features_in_, self.scale = X.shape[1], scale
         self.deviations_ = np.sqrt(mean_variance_axis(X, axis=0)[1]).astype(np.float64)
@@ -318,7 +318,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         csr_matrix of shape (n_cells, n_genes)
         """
         made, scale = self._made(X, reset=True)
-        self._keep(made, scale)
+        self.keep_statistics(made, scale)
         return made
 
     def _made(self, X: Any, reset: bool) -> tuple[csr_matrix, Scale]:

@@ -62,7 +62,7 @@ class Learner(SharedParameters, Attributes):
     constants: ClassVar[tuple[str, ...]] = ()
 
     # Whether a fit is meant to reach a margin, and says so where it did not.
-    _seeks_margin: ClassVar[bool] = False
+    seeks_margin: ClassVar[bool] = False
 
     # ----------------------------------------------------------------------------- the parameters
 
@@ -76,21 +76,21 @@ class Learner(SharedParameters, Attributes):
         """Whether weights of classes and samples can multiply the steps."""
         return "class_weight" in declarations(cls)
 
-    def _parameters(self) -> dict[str, Any]:
+    def parameters(self) -> dict[str, Any]:
         """Those of the constructor, and their values."""
         return {name: getattr(self, name) for name in self.parameter_names()}
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         for name, each in sorted(declarations(self).items()):
             each.check(getattr(self, name), self.classifier)
-        if not self._is_linear and self.p != 2:
+        if not self.is_linear and self.p != 2:
             raise ValueError(
                 f"kernel={self.kernel!r} needs p=2, whose dot products a kernel takes the place "
                 f"of; got p={self.p!r}. Pass p=2 or kernel='linear'."
             )
 
     @property
-    def _is_linear(self) -> bool:
+    def is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     @property
@@ -102,11 +102,11 @@ class Learner(SharedParameters, Attributes):
         """The parameters that what is learned is made for."""
         known = declarations(self)
         structure = {name: getattr(self, name) for name in known if known[name].structural}
-        return {**structure, "hypothesis": self._hypothesis}
+        return {**structure, "hypothesis": self.hypothesis_name}
 
-    def _check_structure(self, how: str) -> None:
+    def check_structure(self, how: str) -> None:
         """Refuse to go on, as `how` asks for, with what was learned for other parameters."""
-        made_for, wanted = self._fitted.structure, self._structure
+        made_for, wanted = self.fitted.structure, self._structure
         changed = [name for name, value in wanted.items() if made_for.get(name) != value]
         if changed:
             raise ValueError(
@@ -114,10 +114,10 @@ class Learner(SharedParameters, Attributes):
                 "or fit anew."
             )
 
-    def _p(self, n_features: int) -> float:
+    def p_for(self, n_features: int) -> float:
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
-    def _random(self) -> np.random.RandomState:
+    def random_generator(self) -> np.random.RandomState:
         """What scikit-learn's `check_random_state` gives: None is numpy's own generator."""
         if self.random_state is None:
             return np.random.mtrand._rand
@@ -126,26 +126,26 @@ class Learner(SharedParameters, Attributes):
         return np.random.RandomState(self.random_state)
 
     @property
-    def _has_intercept(self) -> bool:
+    def has_intercept(self) -> bool:
         """Whether the parameters ask for one."""
         # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
-        return self.fit_intercept and (self.intercept_scaling != "auto" or self._is_linear)
+        return self.fit_intercept and (self.intercept_scaling != "auto" or self.is_linear)
 
     def _bias(self, first: Beginning) -> float:
         """Value of the intercept's coordinate for a model that begins so; 0: none."""
-        if not self._has_intercept:
+        if not self.has_intercept:
             return 0.0
         if self.intercept_scaling == "auto":
-            return intercept_scale(first.blocks or [first.rows], self._p(first.rows.n_features))
+            return intercept_scale(first.blocks or [first.rows], self.p_for(first.rows.n_features))
         return float(self.intercept_scaling)
 
     @property
-    def _takes_many_labels(self) -> bool:
+    def supports_multilabel(self) -> bool:
         """Whether rows may have several labels with these parameters."""
         return False
 
-    def _refuse_many_labels(self) -> NoReturn:
-        how = "" if self._is_linear else f" with kernel={self.kernel!r}"
+    def refuse_multilabel(self) -> NoReturn:
+        how = "" if self.is_linear else f" with kernel={self.kernel!r}"
         raise ValueError(
             f"{self.classifier}{how} learns from rows of one class each, and y may have several "
             "labels a row. Fit a model for each: "
@@ -165,9 +165,9 @@ class Learner(SharedParameters, Attributes):
     _most_rows_held_out: ClassVar[int] = 30_000
 
     @property
-    def _keeps_outputs(self) -> bool:
+    def keeps_outputs(self) -> bool:
         """Whether outputs are kept of rows just before they are learned, with these parameters."""
-        return self._is_linear and self._hypothesis in ("last", "average")
+        return self.is_linear and self.hypothesis_name in ("last", "average")
 
     def _steps(self, first: Beginning) -> np.ndarray:
         """What multiplies the steps of each label's negative and positive rows, shape (2,
@@ -177,17 +177,17 @@ class Learner(SharedParameters, Attributes):
         return steps_by_class(self.class_weight, first, self._influence)
 
     @property
-    def _patience(self) -> Patience | None:
+    def patience(self) -> Patience | None:
         """How long a new fit waits for a pass with fewer corrections; None: they are not looked
         at."""
         return Patience(self.n_iter_no_change) if self.early_stopping else None
 
     @property
-    def _hypothesis(self) -> str:
+    def hypothesis_name(self) -> str:
         """What predicts, with these parameters."""
         return self.hypothesis
 
-    def _n_threads(self) -> int:
+    def n_threads(self) -> int:
         if self.n_jobs is None:
             return 1
         import joblib
@@ -197,11 +197,11 @@ class Learner(SharedParameters, Attributes):
     # ------------------------------------------------------------------------------------- a fit
 
     @abstractmethod
-    def _new_space(self, first: Beginning) -> Space:
+    def new_space(self, first: Beginning) -> Space:
         """An empty one, for a model that begins so."""
 
     @abstractmethod
-    def _loop(self, task: Task) -> AbstractContextManager:
+    def loop(self, task: Task) -> AbstractContextManager:
         """The loop over a task."""
 
     @abstractmethod
@@ -215,7 +215,7 @@ class Learner(SharedParameters, Attributes):
     # Whether a fit checks rows as they are first used, as all of them will be.
     _checks_on_the_way = False
     # Whether rows may have repeated columns, which the loop then adds up where that matters.
-    _takes_repeats = False
+    takes_repeats = False
 
     # Whether a fit has to know the products of rows better than float32 rows tell them.
     _needs_exact_products = False
@@ -223,27 +223,27 @@ class Learner(SharedParameters, Attributes):
     def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
         """Begin a model, which has learned nothing yet. `steps` are those of the classes; None
         takes them from `class_weight`."""
-        space, progress = self._new_space(first), None
-        if self._keeps_outputs:
-            averaged, joint = self._hypothesis == "average", isinstance(space, JointState)
+        space, progress = self.new_space(first), None
+        if self.keeps_outputs:
+            averaged, joint = self.hypothesis_name == "average", isinstance(space, JointState)
             n_places = count_places(space.n_labels, averaged, joint)
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         if steps is None:
             steps = self._steps(first)
-        self._learned = Fitted(
+        self.state_ = Fitted(
             first.classes, first.form, space, self._structure, steps, slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
-    def _measured(self, rows: Rows, counted: np.ndarray | None) -> Rows:
+    def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
         """Return the rows by which a model begins: those that are counted, None: all. A linear
         model asks for the first ones only."""
         if counted is None:
             return rows
         which = np.flatnonzero(counted)
-        return rows_at(rows, which[:ROWS_MEASURED] if self._is_linear else which)
+        return rows_at(rows, which[:ROWS_MEASURED] if self.is_linear else which)
 
-    def _learn(
+    def fit_rows(
         self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
         slice_seed: int | None,
     ) -> Self:  # fmt: skip
@@ -257,31 +257,31 @@ class Learner(SharedParameters, Attributes):
         if self._needs_exact_products:
             rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:
-            rows = check_rows(rows, repeats_allowed=self._takes_repeats)
+            rows = check_rows(rows, repeats_allowed=self.takes_repeats)
         balanced = self.class_weight == "balanced"
         counted = counted_rows(self.class_weight, first.classes, targets, weights)
         counts = rows_by_class(targets, len(first.classes), counted) if balanced else None
-        first = replace(first, rows=self._measured(rows, counted), counts=counts)
+        first = replace(first, rows=self.measured_rows(rows, counted), counts=counts)
         with refusing(rows):
             if slice_seed is not None:
                 self._open(first, slice_seed)
             else:
                 # After an error there is what was there before, with the rows learned by then.
-                before = self._fitted
+                before = self.fitted
                 before.coef = None
-                self._learned = replace(
+                self.state_ = replace(
                     before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
                 )  # fmt: skip
-            refuse_no_rows(targets, self._fitted.class_weight, weights)
-            task = self._task(
+            refuse_no_rows(targets, self.fitted.class_weight, weights)
+            task = self.make_task(
                 rows, targets, weights, check=check,
-                max_corrections=self.max_corrections, n_threads=self._n_threads(),
+                max_corrections=self.max_corrections, n_threads=self.n_threads(),
             )  # fmt: skip
             result = self._train(task, seed, int(self.verbose))
-            self._fitted.n_iter = result.n_iter
+            self.fitted.n_iter = result.n_iter
             self._note_outputs(task, result, seed, first if afresh else None)
-        fitted = self._fitted
+        fitted = self.fitted
         fitted.count_classes(task)
         fitted.space.number_on(task)
         if fitted.last_rows is not None:
@@ -296,15 +296,15 @@ class Learner(SharedParameters, Attributes):
     def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
         """Learn the rows of a task until the fit ends."""
         stopping = self._begin(task)
-        with keeping(task, self._space):
-            return learn(self._loop(task), stopping, seed=seed, verbose=verbose)
+        with keeping(task, self.space):
+            return learn(self.loop(task), stopping, seed=seed, verbose=verbose)
 
     def _note_outputs(
         self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
     ) -> None:
         """See to it that outputs which are kept are valid for the model after a fit; `first` is
         what it began with, None where it went on."""
-        kept = self._fitted.progress
+        kept = self.fitted.progress
         if kept is None:
             return
         kept.spoiled |= first is None or result.n_iter > 1
@@ -313,29 +313,29 @@ class Learner(SharedParameters, Attributes):
             return
         found = held_out_outputs(self, task, first, seed)
         if found is not None:
-            self._fitted.progress = kept.held_out(*found)
+            self.fitted.progress = kept.held_out(*found)
 
-    def _task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
+    def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """What is learned from next, with the class weights there are."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
-        fitted = self._fitted
+        fitted = self.fitted
         if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
             steps = fitted.class_weight
-            of_classes = steps[:, 0] if self._space.n_labels == 1 else steps[1]
+            of_classes = steps[:, 0] if self.space.n_labels == 1 else steps[1]
             counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
         weights = fitted.influence_of(weights, self._influence)
         how.setdefault("kept", fitted.progress)
-        how.setdefault("distinct", not self._takes_repeats)
+        how.setdefault("distinct", not self.takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Let rows that the last fit learned from, with all that was to be learned of them, go on
         where they were, under warm_start; whether they are those."""
-        fitted, space = self._fitted, self._space
+        fitted, space = self.fitted, self.space
         earlier, hashed = fitted.last_rows, None
         if self.warm_start:
             import joblib
@@ -359,10 +359,10 @@ class Learner(SharedParameters, Attributes):
 
     # ------------------------------------------------------------------------------------ streams
 
-    def _check_streams(self, *, grows: bool) -> None:
+    def check_streams(self, *, grows: bool) -> None:
         """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
         file's length; grows: the number of features is not known beforehand."""
-        self._check_parameters()
+        self.check_parameters()
         faults = " ".join(self._stream_faults(grows))
         if faults:
             raise ValueError(faults)
@@ -390,7 +390,7 @@ class Learner(SharedParameters, Attributes):
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             yield _PRECOMPUTED
         # A model that goes on knows its gamma.
-        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
+        if self._takes_gamma and self.gamma == "scale" and self.state_ is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
                 "gamma as a number, or 'auto'."
@@ -403,29 +403,29 @@ class Learner(SharedParameters, Attributes):
             "fit_csr(*load_svmlight(path), ...)."
         )
 
-    def _open_stream(self, first: Beginning, slice_seed: int) -> None:
+    def open_stream(self, first: Beginning, slice_seed: int) -> None:
         """Get ready for a stream that begins so."""
         for fault in self._needs_of_all_rows():
             raise ValueError(fault)
         self._open(first, slice_seed)
 
-    def _resize(self, n_features: int, first: int = 0) -> None:
+    def resize(self, n_features: int, first: int = 0) -> None:
         """Let what is learned have so many features, those it has from `first` on."""
-        self._space.resize(n_features, first)
+        self.space.resize(n_features, first)
 
     @abstractmethod
-    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         """What each of so many features takes of the state before the first correction, with rows
         of that type."""
 
-    def _learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
+    def learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
         """Take the checked rows as the next trials, in the given order; how many were predicted
         wrongly before they were learned from, where known."""
-        fitted, space = self._fitted, self._space
+        fitted, space = self.fitted, self.space
         if not space.tells_lengths:
             raise ValueError(_PRECOMPUTED)
         fitted.last_rows = fitted.result = fitted.coef = None
-        was_full, opened = space.full, self._loop(task)
+        was_full, opened = space.full, self.loop(task)
         try:
             with keeping(task, space):
                 mistakes = learn_once(opened, order)

@@ -180,17 +180,17 @@ class _Entrant:
     ) -> None:
         self.candidate, self.learner = candidate, candidate.learner(params)
         self.wrong = np.zeros(n_rows, dtype=bool)
-        self.learner._open_stream(first, 0)
+        self.learner.open_stream(first, 0)
 
     def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
         """Predict the rows of this stretch, and learn them; False: they are too large, or too
         small, for it."""
-        learner, fitted = self.learner, self.learner._fitted
+        learner, fitted = self.learner, self.learner.fitted
         n_places = 1 << (rows.n_rows - 1).bit_length()
         kept = ProgressiveOutputs(fitted.space.n_labels, n_places, learner._weight_root)
         some = None if weights is None else weights[where]
         try:
-            learner._learn_stream(learner._task(rows, codes[where], some, kept=kept))
+            learner.learn_stream(learner.make_task(rows, codes[where], some, kept=kept))
         except BadRow:
             return False
         self.wrong[where] = codes_of(fitted, kept.outputs[: rows.n_rows]) != codes[where]

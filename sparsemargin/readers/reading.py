@@ -117,7 +117,7 @@ class Reading:
 
 def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[str, Any]:
     """What `Reading` needs to know for the columns of a file to be the model's features."""
-    if model._fitted.reading is not None:
-        return model._fitted.reading
+    if model.fitted.reading is not None:
+        return model.fitted.reading
     # svmlight's own convention, which most files keep to.
     return {"zero_based": False if zero_based == "auto" else zero_based}

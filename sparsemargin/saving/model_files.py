@@ -43,7 +43,7 @@ _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
 # What a model has beside its parameters and `Fitted`.
-_KNOWN = {"_learned", "n_features_in_", "feature_names_in_"}
+_KNOWN = {"state_", "n_features_in_", "feature_names_in_"}
 
 
 def _is_ours(model: Any) -> bool:
@@ -97,7 +97,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
             "joblib.dump or skops."
         )
-    if not isinstance(model, Learner) or model._learned is None:
+    if not isinstance(model, Learner) or model.state_ is None:
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     _save(model, path, steps)
 
@@ -127,8 +127,8 @@ def _save(
 ) -> None:  # fmt: skip
     """Save a model that has learned, with the steps of the pipeline that ends in it, if any, and
     what a run that goes on from it has to know. `made_from` is as for `replacing`."""
-    model._check_parameters()
-    parameters = model._parameters()
+    model.check_parameters()
+    parameters = model.parameters()
     if callable(parameters.get("kernel")):
         raise ValueError(
             f"This {type(model).__name__} has a function for its kernel, which a model file can't "
@@ -142,7 +142,7 @@ def _save(
         )
     from sparsemargin._version import __version__
 
-    state = {**model._fitted.saved(), "feature_names": getattr(model, "feature_names_in_", None)}
+    state = {**model.fitted.saved(), "feature_names": getattr(model, "feature_names_in_", None)}
     _names_of(state, run)
     encoder = Encoder()
     document = {
@@ -238,13 +238,13 @@ def summarise(model: Any) -> dict[str, Any]:
     ``n_corrections`` is an int for two classes and for a joint machine, else a list; ``n_support``,
     the rows of the pool, is of models with a kernel only.
     """
-    fitted = model._fitted
+    fitted = model.fitted
     space = fitted.space
     classes, corrections = fitted.classes.tolist(), space.per_label("corrections").tolist()
     pool = {"n_support": space.n_support} if space.has_support else {}
     return {
         "class": model.classifier,
-        "settings": model._parameters(),
+        "settings": model.parameters(),
         "classes": classes,
         "many_labels": fitted.many,
         "n_features": space.n_features,
@@ -328,13 +328,13 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
             pipelines.kinds_of(part(steps, "steps"))
     try:
         learner = LEARNERS[name](**parameters)
-        learner._check_parameters()
+        learner.check_parameters()
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"{os.fspath(path)} was written by sparsemargin {library}, whose {name} takes other "
             f"parameters: {error}"
         ) from None
-    learner._learned, learner.n_features_in_ = fitted, fitted.space.n_features
+    learner.state_, learner.n_features_in_ = fitted, fitted.space.n_features
     if names is not None:
         learner.feature_names_in_ = names  # type: ignore[attr-defined]
     return SavedModel(learner, library, steps, run)

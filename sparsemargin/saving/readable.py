@@ -75,7 +75,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
             "model must be a classifier of sparsemargin, or a pipeline that ends in one, got "
             f"{type(model).__name__}. The file comes before it."
         )
-    fitted = model._fitted
+    fitted = model.fitted
     has_pool = fitted.space.has_support
     try:
         weights = model.dual_coef_ if has_pool else fitted.weights()[:, : model.n_features_in_]

@@ -49,9 +49,9 @@ class Checkpoint:
         if run is None:
             raise ValueError(f"{self.path} is a model, and no checkpoint. {_REMEDY}")
         changed = [] if type(learner) is type(fresh) else ["algorithm"]
-        before = learner._parameters()
+        before = learner.parameters()
         changed += [
-            name for name, value in fresh._parameters().items()
+            name for name, value in fresh.parameters().items()
             if name not in {*_MAY_CHANGE, *self.may_change} and value != before.get(name)
             # What a generator gave is in the file.
             and not isinstance(value, np.random.RandomState)

@@ -60,7 +60,7 @@ def svmlight_of(
 ) -> OpenCorpus:  # fmt: skip
     """Files of svmlight text, read as a model reads its features. `zero_based` is for a learner of
     matrices; those of files know how indices count. `n_threads` read ahead."""
-    if zero_based != "auto" and learner._fitted.reading is not None:
+    if zero_based != "auto" and learner.fitted.reading is not None:
         raise ValueError(
             f"zero_based={zero_based} is for models of matrices. This one has learned from "
             "files, and knows how their indices count. Leave it out."
@@ -79,7 +79,7 @@ def documents_of(
 ) -> OpenCorpus:
     """Files of texts, whose rows the steps of a pipeline before the learner make."""
 
-    fitted = learner._fitted
+    fitted = learner.fitted
     classes = frozenset(map(word_of, map(label_text, learner.classes_.tolist())))
 
     def opened(multilabel: bool) -> Corpus:
@@ -108,7 +108,7 @@ class Predictor:
     ) -> None:
         self._choice: Choice | None = None
         self._top_k = top_k
-        fitted = learner._fitted
+        fitted = learner.fitted
         if fitted.many or (threshold is not None and top_k is None and len(fitted.classes) == 2):
             self._choice = choice_of(fitted, threshold, top_k)
         elif threshold is not None:
@@ -130,7 +130,7 @@ class Predictor:
         ValueError where an output exceeds a float64, a warning where no row has a feature."""
         n_rows = n_entries = 0
         # A block of short rows has so many that their outputs would take far more than its text.
-        step = max(1, _OUTPUTS_PER_PART // self.learner._space.n_labels)
+        step = max(1, _OUTPUTS_PER_PART // self.learner.space.n_labels)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
                 check_form(block, self.corpus)
@@ -147,7 +147,7 @@ class Predictor:
             block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
         with refusing(rows):
-            outputs = outputs_of(self.learner._fitted, rows, self.learner._n_threads())
+            outputs = outputs_of(self.learner.fitted, rows, self.learner.n_threads())
         row = first_infinite(outputs)
         if row is not None:
             raise ValueError(
@@ -157,7 +157,7 @@ class Predictor:
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)
 
     def _codes_of(self, outputs: np.ndarray) -> Targets:
-        fitted = self.learner._fitted
+        fitted = self.learner.fitted
         if self._choice is not None and fitted.many:
             return self._choice.labels(outputs)
         if self._choice is not None:
@@ -167,7 +167,7 @@ class Predictor:
             if self._least is not None:
                 codes[confidence_of(outputs) < self._least] = len(fitted.classes)
             return codes
-        best = ranked(self.learner._fitted, self._top_k, outputs)
+        best = ranked(self.learner.fitted, self._top_k, outputs)
         n_rows, n_told = best.shape
         return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
 

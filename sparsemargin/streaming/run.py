@@ -137,7 +137,7 @@ class Run:
     def _check_classes(self) -> None:
         """Warn if there are hardly more rows than classes, and the rows have named the classes."""
         labels, source = self.labels, self.source
-        are_named = self.options.classes is not None or self.learner._fitted.trials_before > 0
+        are_named = self.options.classes is not None or self.learner.fitted.trials_before > 0
         if not (are_named or labels.many or source.warns_of_labels):
             warn_of_many_classes(len(labels.classes), self.rows, source.names)
 
@@ -182,7 +182,7 @@ class Run:
             raise ValueError(f"{self.source.names} has no rows. {self.source.form}.")
         max_iter, made = self.learner.max_iter, self._corrections() - self.before
         if self.epoch == 1:
-            self.patience = self.learner._patience
+            self.patience = self.learner.patience
         over = self.patience is not None and self.patience.is_over(made)
         if made:
             return not over and (max_iter is None or self.epoch < max_iter)
@@ -190,14 +190,14 @@ class Run:
         self.position = None
         if max_iter is not None:
             # The trials that would have followed without a correction count in the average.
-            space = self.learner._space
-            made = space.trials - self.learner._fitted.trials_before
+            space = self.learner.space
+            made = space.trials - self.learner.fitted.trials_before
             left = count_trials(max_iter, made // self.epoch) - made
             space.count_trials(space.trials + left)
         return False
 
     def _corrections(self) -> int:
-        return int(self.learner._space.per_label("corrections").sum())
+        return int(self.learner.space.per_label("corrections").sum())
 
     # ---------------------------------------------------------------------------------- blocks
 
@@ -224,16 +224,16 @@ class Run:
 
     def _learn_rows(self, block: LabelledRows, targets: Targets, order: np.ndarray | None) -> Rows:
         learner = self.learner
-        rows = block.with_columns(learner._space.n_features)
+        rows = block.with_columns(learner.space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
-        kept = learner._fitted.progress
+        kept = learner.fitted.progress
         if self.epoch > 1 and kept is not None:  # all rows have been learned before
             kept.spoiled, kept = True, None
-        task = learner._task(
+        task = learner.make_task(
             rows, targets, None, first_row=self.first_row + first_row, kept=kept, distinct=True
         )
         with refusing(rows, first_row):
-            mistakes = learner._learn_stream(task, order)
+            mistakes = learner.learn_stream(task, order)
         self._check_memory()
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         return rows
@@ -242,18 +242,18 @@ class Run:
         """Begin to learn from a source whose first rows are these."""
         learner, labels = self.make_learner(), self.labels
         self.learner = learner
-        goes_on = learner._learned is not None
+        goes_on = learner.state_ is not None
         if goes_on:
             labels.keep(learner)
-            learner._fitted.trials_before = learner._space.trials
+            learner.fitted.trials_before = learner.space.trials
         else:
             labels.find(learner)
-        random = learner._random()
+        random = learner.random_generator()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         if not goes_on:
             n_columns = self.reading.n_columns
             rows = block.with_columns(n_columns or 1)
-            needed = rows.n_features * self._bytes_per_feature(block, rows.n_features)
+            needed = rows.n_features * self.bytes_per_feature(block, rows.n_features)
             if needed > self.memory_limit:
                 raise ValueError(
                     f"{rows.n_features:,} features take {needed:,} bytes of weights, more than "
@@ -261,33 +261,33 @@ class Run:
                 )
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [self._measured(each, rows.n_features) for each in (block, *self.beginning)],
+                [self.measured_rows(each, rows.n_features) for each in (block, *self.beginning)],
                 grows=n_columns is None,
             )  # fmt: skip
-            learner._open_stream(first, random.randint(LARGEST_SEED))
-        self.first_row = learner._space.first_new_row
+            learner.open_stream(first, random.randint(LARGEST_SEED))
+        self.first_row = learner.space.first_new_row
         self.opened = True
 
-    def _measured(self, block: LabelledRows, n_features: int) -> Rows:
+    def measured_rows(self, block: LabelledRows, n_features: int) -> Rows:
         """Return the rows of a first block, without those of classes of weight 0."""
         learner, labels = self.learner, self.labels
         rows, weight = block.with_columns(n_features), learner.class_weight
         if not isinstance(weight, dict) or 0 not in weight.values():
             return rows
         counted = counted_rows(weight, labels.classes, labels.targets_of(block), None)
-        return learner._measured(rows, counted)
+        return learner.measured_rows(rows, counted)
 
-    def _bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
+    def bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
         n_labels = count_labels(self.labels.classes, self.labels.many)
-        return self.learner._bytes_per_feature(block.data.dtype, n_labels, n_features)
+        return self.learner.bytes_per_feature(block.data.dtype, n_labels, n_features)
 
     def _make_room(self, block: LabelledRows) -> None:
         """Let the weights reach as far as the rows do."""
-        space = self.learner._space
+        space = self.learner.space
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
-        needs = partial(self._bytes_per_feature, block)
+        needs = partial(self.bytes_per_feature, block)
         most = self.memory_limit // needs(1)
         # Each takes less where they are so many that labels are learned in blocks.
         while (more := self.memory_limit // needs(most + 1)) > most:
@@ -295,11 +295,11 @@ class Run:
         if needed > most:
             raise located_index(block, most)
         known = self.reading.n_columns
-        self.learner._resize(needed if known is not None else min(int(needed * _GROWTH), most))
+        self.learner.resize(needed if known is not None else min(int(needed * _GROWTH), most))
 
     def _check_memory(self) -> None:
         """Refuse to let what corrections make take more memory than there is for it."""
-        space = self.learner._space
+        space = self.learner.space
         if space.growth is not None and space.nbytes > self.memory_limit:
             what, smaller = space.growth
             raise ValueError(
@@ -366,7 +366,7 @@ class Run:
     def _pass_over(self, block: LabelledRows, targets: Targets) -> None:
         """Take rows as learned from, up to where the run goes on."""
         assert self.resumed is not None
-        self._sample(block.with_columns(self.learner._space.n_features), targets)
+        self._sample(block.with_columns(self.learner.space.n_features), targets)
         self.rows += block.n_rows
         if self.rows > self.resumed.rows:
             raise ValueError(
@@ -385,7 +385,7 @@ class Run:
     def _finish(self) -> Learner:
         """Let the features be those there turned out to be."""
         learner, reading, passes = self.learner, self.reading, self.passes
-        n_features = learner._space.n_features
+        n_features = learner.space.n_features
         warn_of_one_class(learner, [
             (Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples
         ])  # fmt: skip
@@ -401,11 +401,11 @@ class Run:
                 f"{self.source.names}: index {passes.highest} is beyond n_features={n_features}, "
                 "as index 0 occurs too. Pass a larger n_features."
             )
-        learner._resize(n_features, int(reading.drops_column_0(passes.lowest)))
+        learner.resize(n_features, int(reading.drops_column_0(passes.lowest)))
         if n_features > before and hasattr(learner, "feature_names_in_"):
             # Features that come from a file have no names.
             del learner.feature_names_in_
-        fitted, learner.n_features_in_ = learner._fitted, n_features
+        fitted, learner.n_features_in_ = learner.fitted, n_features
         fitted.n_iter = float(self.epoch)
         fitted.reading = reading.settled(passes.lowest)
         return learner

@@ -140,13 +140,13 @@ def going_on(options: StreamOptions) -> StreamOptions:
             "init_model goes on with its own algorithm, parameters and features: pass none with it."
         )
     earlier = _copy(options.init_model, options.max_iter)
-    if options.multilabel and not earlier._fitted.many:
+    if options.multilabel and not earlier.fitted.many:
         raise ValueError(
             "init_model has learned one class a row, and can't go on with multilabel=True. Leave "
             "one of the two out."
         )
     columns = columns_of(earlier, options.zero_based)
-    return replace(options, multilabel=earlier._fitted.many, **columns)
+    return replace(options, multilabel=earlier.fitted.many, **columns)
 
 
 def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
@@ -162,9 +162,9 @@ def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
     params = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
     kind, known = find_algorithm(options.algo, params)
     unopened = kind(**known)
-    unopened._check_streams(grows=grows)
-    if multilabel and not unopened._takes_many_labels:
-        unopened._refuse_many_labels()
+    unopened.check_streams(grows=grows)
+    if multilabel and not unopened.supports_multilabel:
+        unopened.refuse_multilabel()
     return partial(kind, **known)
 
 
@@ -174,13 +174,13 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
         raise ValueError(
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
         )
-    if model._learned is None:
+    if model.state_ is None:
         raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
     earlier = deepcopy(model)
-    learner = LEARNERS[model.classifier](**earlier._parameters())._take_over(earlier)
+    learner = LEARNERS[model.classifier](**earlier.parameters()).take_over(earlier)
     learner.max_iter = max_iter
-    learner._check_structure("init_model")
-    learner._check_streams(grows=False)
+    learner.check_structure("init_model")
+    learner.check_streams(grows=False)
     return learner
 
 

@@ -57,7 +57,7 @@ class StreamLabels:
         """Go on with the classes that a model has learned."""
         classes = learner.classes_
         if not self.told:
-            encoder = MultilabelEncoder if learner._fitted.many else LabelEncoder
+            encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
             self.encoder, self.told = encoder.of_text(classes), True
         elif not np.array_equal(self.classes, classes):
             raise ValueError(

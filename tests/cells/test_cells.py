@@ -341,7 +341,7 @@ def test_models_are_saved_go_on_and_tell_markers(adata, path, tmp_path):
     assert np.array_equal(loaded[0].deviations_, model[0].deviations_)
     assert np.array_equal(annotate(loaded, path).predicted, model.predict(adata.X))
     further = fit_anndata(path, "cell_type", init_model=loaded, max_iter=1)
-    assert further[-1]._fitted.space.trials == 900
+    assert further[-1].fitted.space.trials == 900
     logs = logs_of(adata.X)
     assert np.allclose(model[0].deviations_, logs.std(axis=0), rtol=1e-4)
     markers = marker_genes(model, top=5)

@@ -84,7 +84,7 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
     np.testing.assert_allclose(
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
     )
-    assert (model.n_corrections_, model._space.trials) == (expected.k, expected.trials)
+    assert (model.n_corrections_, model.space.trials) == (expected.k, expected.trials)
 
 
 @pytest.mark.filterwarnings("error:invalid value")
@@ -111,7 +111,7 @@ def test_weights_with_variances_are_mixed_by_evidence(
         mixes_per_epoch=mixes,
     )  # fmt: skip
     weights = expected.average if hypothesis == "average" else expected.mean
-    space = model._space
+    space = model.space
     for found, of in (
         (model.coef_[0], weights), (space.of_labels(space.gain)[:, 0], expected.precision - 1),
     ):  # fmt: skip
@@ -133,7 +133,7 @@ def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, algo, rule, own
     for hypothesis, weights in ("last", expected.theta), ("average", expected.average):
         model = learned(shards, algo=algo, hypothesis=hypothesis, **own)
         np.testing.assert_allclose(model.coef_[0], weights.astype(float), rtol=1e-7, atol=1e-9)
-        assert (model.n_corrections_, model._space.trials) == (expected.k, expected.trials)
+        assert (model.n_corrections_, model.space.trials) == (expected.k, expected.trials)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -197,11 +197,11 @@ def test_epochs_without_corrections_count_in_averages(name):
     model = fit_distributed(cut(X, y, 3), on_round=rounds.append, **how)
     assert sum(rounds[-1].corrections) == 0
     assert len(rounds) < 200
-    assert model._space.trials == 200 * 60
+    assert model.space.trials == 200 * 60
     again = fit_distributed(cut(X, y, 3), **{**how, "max_iter": None})
-    np.testing.assert_array_equal(again._space.weights() != 0, model._space.weights() != 0)
+    np.testing.assert_array_equal(again.space.weights() != 0, model.space.weights() != 0)
     # A mixture can be trained further.
-    assert model.partial_fit(X, y)._space.trials == 201 * 60
+    assert model.partial_fit(X, y).space.trials == 201 * 60
 
 
 def test_early_stopping_ends_the_rounds():
@@ -458,17 +458,17 @@ def test_outputs_of_progressive_validation_are_merged_over_shards():
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
     shards = cut(X[:900], y[:900], 3)
-    few = fit_distributed(shards, mixes_per_epoch=1, **how)._fitted.progress
+    few = fit_distributed(shards, mixes_per_epoch=1, **how).fitted.progress
     alone = [
         sparsemargin.AROWClassifier(intercept_scaling=0.3).partial_fit(*shard, np.unique(y))
         for shard in shards
     ]
-    expected = np.sort(np.concatenate([each._fitted.progress.outputs[:300] for each in alone]), 0)
+    expected = np.sort(np.concatenate([each.fitted.progress.outputs[:300] for each in alone]), 0)
     assert few.n_trials == 900
     np.testing.assert_allclose(np.sort(few.outputs[:900], axis=0), expected, rtol=1e-12)
     assert not hasattr(fit_distributed(shards, **how), "predict_proba")  # two epochs
     many = fit_distributed(cut(X, y, 3), **{**how, "max_iter": 1})
-    kept = many._fitted.progress
+    kept = many.fitted.progress
     assert kept.n_trials == 12_000
     assert kept.n_kept == len(kept.steps)
     assert kept.positive.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
@@ -482,7 +482,7 @@ def test_kept_outputs_of_parts_are_in_order(mixes):
     X, y = make_zipf_text(900, 500, random_state=0)
     shards, how = cut(X, y, 3), {"shuffle": False, "intercept_scaling": 0.3}
     model = fit_distributed(shards, algo="arow", mixes_per_epoch=mixes, max_iter=2, **how)
-    kept = model._fitted.progress
+    kept = model.fitted.progress
     assert kept.n_trials == 900
     expected = np.concatenate([of for part in in_parts(shards, mixes) for _, of in part])
     np.testing.assert_array_equal(kept.positive[:900].sum(), np.sum(expected == 1))
@@ -494,8 +494,8 @@ def test_kept_outputs_of_parts_are_in_order(mixes):
         sparsemargin.AROWClassifier(**how).partial_fit(*part, np.unique(y))
         for part in in_parts(shards, mixes)[0]
     ]
-    alone = np.concatenate([each._fitted.progress.outputs[: n // 3] for each in first])
+    alone = np.concatenate([each.fitted.progress.outputs[: n // 3] for each in first])
     np.testing.assert_allclose(np.sort(kept.outputs[:n], 0), np.sort(alone, 0), rtol=1e-12)
     wrong = (kept.outputs[:900, 0] > 0) != kept.positive[:900, 0]
     assert wrong[600:].mean() < wrong[:300].mean()
-    assert fit_distributed(shards, algo="so", max_iter=2)._fitted.progress.n_trials == 900
+    assert fit_distributed(shards, algo="so", max_iter=2).fitted.progress.n_trials == 900

@@ -60,19 +60,19 @@ def test_rows_of_many_labels_and_rows_that_are_shuffled():
     assert told == 2 * [(200, 3, 3)]
     assert not np.array_equal(model.coef_, plain.coef_)
     counted = np.vstack([200 - Y.sum(axis=0), Y.sum(axis=0)])
-    np.testing.assert_array_equal(model._fitted.rows_by_class, 2 * counted)
+    np.testing.assert_array_equal(model.fitted.rows_by_class, 2 * counted)
 
 
 def test_vectors_keep_the_outputs_of_progressive_validation():
     shards = cut(*make_data(240, n_classes=5), 3)
     how = {"algo": "arow", "max_iter": 1, "shuffle": False, "intercept_scaling": 1.0}
     model = fit_distributed(shards, mixing="ring", **how)
-    kept = model._fitted.progress
+    kept = model.fitted.progress
     # The rows of all shards alternately, which are equally late in the epoch.
     turns = np.arange(240).reshape(3, 80).T.ravel()
     for first, labels in enumerate(labels_of(model, 3)):
         one = sparsemargin.AROWClassifier(intercept_scaling=1.0)
-        alone = one.partial_fit(*in_turn(shards, first), model.classes_)._fitted.progress
+        alone = one.partial_fit(*in_turn(shards, first), model.classes_).fitted.progress
         for name in "outputs", "positive":
             of_rows = np.roll(getattr(alone, name)[:240, labels], 80 * first, axis=0)
             np.testing.assert_array_equal(getattr(kept, name)[:240, labels], of_rows[turns])

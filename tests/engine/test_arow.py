@@ -28,7 +28,7 @@ def assert_same_as(model, runs, hypothesis, n_features, tolerance=1e-10):
     assert_array_equal(np.atleast_1d(model.n_corrections_), [run.n_corrections for run in runs])
     mean = np.array([getattr(run, hypothesis) for run in runs]).astype(float)
     gain = np.array([run.precision for run in runs]).astype(float) - 1
-    of_space = model._space.of_labels(model._space.gain).T
+    of_space = model.space.of_labels(model.space.gain).T
     assert_allclose(model.coef_, mean[:, :n_features], rtol=0, atol=tolerance * np.abs(mean).max())
     assert_allclose(of_space, gain, rtol=0, atol=tolerance * gain.max())
     if mean.shape[1] > n_features:
@@ -41,9 +41,9 @@ def assert_same(model, other):
     for name in ("coef_", "intercept_", "n_corrections_"):
         one, same = (getattr(each, name) for each in (model, other))
         assert_array_equal(one.toarray() if hasattr(one, "toarray") else one, same)
-    assert model._space.trials == other._space.trials
-    if not model._space.in_blocks:
-        assert_array_equal(model._space.gain, other._space.gain)
+    assert model.space.trials == other.space.trials
+    if not model.space.in_blocks:
+        assert_array_equal(model.space.gain, other.space.gain)
 
 
 @examples(200)
@@ -108,7 +108,7 @@ def test_variances_are_kept_in_files_streams_and_blocks(hypothesis, dtype, tmp_p
     assert_same(streamed, AROWClassifier(**how, shuffle=False).fit(X, y))
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
     blocks = AROWClassifier(**how).fit(X, y)
-    assert blocks._space.in_blocks
+    assert blocks.space.in_blocks
     assert_same(blocks, model)
     assert_same(blocks.partial_fit(X, y), dense)
 
@@ -119,5 +119,5 @@ def test_the_variance_of_a_dominant_feature_keeps_its_digits():
     how = {"fit_intercept": False, "normalize": False, "shuffle": False}
     model = AROWClassifier(r=r, **how).partial_fit(row, [1], classes=[0, 1])
     # The variance is multiplied by (r + others) / (r + output); `gain` is 1 / variance - 1.
-    gain = model._space.of_labels(model._space.gain)[0, 0]
+    gain = model.space.of_labels(model.space.gain)[0, 0]
     assert_allclose(gain, 1 / (r + 1e-12), rtol=1e-9)

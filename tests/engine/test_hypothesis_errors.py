@@ -64,15 +64,15 @@ def make_problem(n_classes=2, m=90, n=12, noise=0.1):
 
 def outputs_at_moments(model, X_test, trials):
     """Return the outputs by hypothesis, in the units of X, shape (n_moments, n_rows, n_labels)."""
-    rows = model._check_test_rows(X_test)
-    shape = len(trials), X_test.shape[0], model._space.n_labels
+    rows = model.check_test_rows(X_test)
+    shape = len(trials), X_test.shape[0], model.space.n_labels
     found = {name: np.full(shape, np.nan) for name in HYPOTHESES}
-    by_moment = model._space.outputs_by_moment(rows, trials, model._fitted.slice_seed, 1)
+    by_moment = model.space.outputs_by_moment(rows, trials, model.fitted.slice_seed, 1)
     for which, moment, outputs in by_moment:
         for name, values in outputs.items():
             found[name][moment, which] = values
-    if not model._space.has_support:
-        exponents = points_of(rows, model._space.bias)[1]
+    if not model.space.has_support:
+        exponents = points_of(rows, model.space.bias)[1]
         for name in set(found) - {"vote"}:
             found[name] = np.ldexp(found[name], exponents)
     return found
@@ -82,7 +82,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
     """Compare a fitted model with models trained from scratch."""
     X, y, X_test, y_test = data
     curve = hypothesis_errors(model, X_test, y_test, moments)
-    trials = [max(1, round(moment * model._fitted.trials_per_epoch)) for moment in moments]
+    trials = [max(1, round(moment * model.fitted.trials_per_epoch)) for moment in moments]
     found = outputs_at_moments(model, X_test, trials)
     assert set(curve.errors) == set(HYPOTHESES)
     for name, parameters in HYPOTHESES.items():
@@ -94,7 +94,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
             np.testing.assert_allclose(found[name][k], expected, rtol=0, atol=error, err_msg=name)
             assert curve.errors[name][k] == np.mean(afresh.predict(X_test) != y_test)
             np.testing.assert_array_equal(curve.n_corrections[k], afresh.n_corrections_)
-            if afresh._space.has_support:
+            if afresh.space.has_support:
                 assert curve.n_support[k] == len(afresh.support_)
 
 
@@ -122,8 +122,8 @@ def test_logs_of_three_classes(name):
     dtype = np.float32 if name == "float32" else np.float64
     data = X.astype(dtype), y, X_test.astype(dtype), y_test
     model = clone(LOGS[name]).set_params(max_iter=2, random_state=0).fit(*data[:2])
-    assert (model._space.per_label("stopped") >= 0).any() == ("stop" in name)
-    last = model._space.trials / len(y)
+    assert (model.space.per_label("stopped") >= 0).any() == ("stop" in name)
+    last = model.space.trials / len(y)
     moments = [moment for moment in (0.01, 0.5, 1.3) if moment < last] + [last]
     check_moments(model, data, moments, tolerance=1e-9 if dtype is np.float64 else 1e-4)
 

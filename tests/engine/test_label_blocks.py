@@ -61,7 +61,7 @@ TOLD = ["n_corrections_", "theta_", "theta_norm_", "coef_", "intercept_", "n_ite
 
 def assert_same(model, other, X):
     assert_array_equal(model.decision_function(X), other.decision_function(X))
-    assert_array_equal(model._space.trials, other._space.trials)
+    assert_array_equal(model.space.trials, other.space.trials)
     for name in TOLD:
         ours, theirs = (getattr(of, name, 0) for of in (model, other))
         assert_array_equal(*(item.toarray() if issparse(item) else item for item in (ours, theirs)))
@@ -86,8 +86,8 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
     dense = fitted(machine, X, y)
     in_blocks(room)
     blocks = fitted(machine, X, y, n_jobs=n_jobs)
-    assert type(blocks._space) is LabelBlocks
-    assert type(dense._space) is not LabelBlocks
+    assert type(blocks.space) is LabelBlocks
+    assert type(dense.space) is not LabelBlocks
     assert_same(blocks, dense, X)
 
 
@@ -99,7 +99,7 @@ def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, t
     save_model(model, tmp_path / "model")
     others = pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")
     for other in others:
-        assert type(other._space) is LabelBlocks
+        assert type(other.space) is LabelBlocks
         assert_same(model, other, X)
     model.partial_fit(X[::-1], y[::-1])
     assert_same(model, others[0].partial_fit(X[::-1], y[::-1]), X)
@@ -114,7 +114,7 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
         return model.partial_fit(X[:100], y[:100], classes=np.arange(40))
 
     def widened(model, more):
-        model._resize(N_FEATURES + more)
+        model.resize(N_FEATURES + more)
         model.n_features_in_ = N_FEATURES + more
         return csr_matrix((X.data, X.indices, X.indptr), shape=(N_ROWS, N_FEATURES + more))
 
@@ -122,9 +122,9 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     model, dense = begun(), begun()
     dense.partial_fit(widened(dense, 1)[100:], y[100:])
     # The largest number of features of a dense model, and one more.
-    in_blocks(model._space.nbytes)
+    in_blocks(model.space.nbytes)
     wider = widened(model, 1)
-    assert type(model._space) is LabelBlocks
+    assert type(model.space) is LabelBlocks
     assert_same(model.partial_fit(wider[100:], y[100:]), dense, wider)
 
 
@@ -171,7 +171,7 @@ def test_weights_stay_sparse_and_outputs_are_those_of_dense_weights(hypothesis, 
 def test_states_with_invalid_positions_are_rejected(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
-    state = PNormPerceptron(p=6.0, random_state=0).fit(X, y)._space.__getstate__()
+    state = PNormPerceptron(p=6.0, random_state=0).fit(X, y).space.__getstate__()
     *others, last = state["held"]
     at, of_no_blocks = last["at"], "it is not of labels in blocks"
 
@@ -191,7 +191,7 @@ def test_states_with_invalid_positions_are_rejected(in_blocks):
         ({**state, "t": np.ones(state["n_coordinates"] * state["n_labels"])}, of_no_blocks),
     ]
     in_blocks(DENSE)
-    lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0)._space.__getstate__()
+    lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0).space.__getstate__()
     refused.append(({**lone, "held": [], "n_features": N_FEATURES}, of_no_blocks))
     for bad, told in refused:
         with pytest.raises(ValueError, match=told):
@@ -229,8 +229,8 @@ def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks
     in_blocks(1 << 20)
     limit = 16 * 8 * 100_000
     blocks = fit_svmlight(text, memory_limit=limit, **settings)
-    assert type(blocks._space) is LabelBlocks
-    assert blocks._space.nbytes < limit < dense._space.nbytes
+    assert type(blocks.space) is LabelBlocks
+    assert blocks.space.nbytes < limit < dense.space.nbytes
     assert_array_equal(blocks.coef_.toarray(), dense.coef_)
 
 
@@ -267,8 +267,8 @@ def test_the_memory_of_weights_is_predicted(model, dtype, in_blocks):
     n_coordinates = N_FEATURES + model.fit_intercept
     for on in (False, True):
         in_blocks(0 if on else DENSE)
-        space = clone(model).partial_fit(X, y, classes=np.arange(40))._space
-        told = n_coordinates * model._bytes_per_feature(np.dtype(dtype), 40, N_FEATURES)
+        space = clone(model).partial_fit(X, y, classes=np.arange(40)).space
+        told = n_coordinates * model.bytes_per_feature(np.dtype(dtype), 40, N_FEATURES)
         blocks = on and getattr(model, "multi_class", "ovr") == "ovr"
         assert (type(space) is LabelBlocks) == blocks
         assert told == (space.empty(n_coordinates, 16) if blocks else space).nbytes

@@ -59,7 +59,7 @@ def answers(model, X, y):
     """All that reads what a model has learned, to the bit."""
     results = [model.decision_function(X), model.predict(X)]
     results += [np.asarray(model.n_corrections_), np.asarray(model.score(X, y))]
-    if model.hypothesis in ("last", "average") and not model._space.has_support:
+    if model.hypothesis in ("last", "average") and not model.space.has_support:
         results += [model.coef_, model.intercept_]
     if model.hypothesis != "random":
         results.append(margins(model, X, y))
@@ -87,7 +87,7 @@ def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
     X, y = make_problem(60, n_classes=20)
     Y = sp.csr_matrix(np.eye(20, dtype=int)[y])
     model = fit(PNormPerceptron(hypothesis=hypothesis, p=3, random_state=0), X, Y)
-    assert isinstance(model._space, LabelBlocks) is in_blocks
+    assert isinstance(model.space, LabelBlocks) is in_blocks
 
     def told():
         some = model.predict_labels(X, top_k=3)

@@ -84,14 +84,14 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
     copied = COPIES[travel](model, tmp_path)
     assert_same(copied, model)
     copied.partial_fit(X[30:], y[30:])
-    assert model._space.trials == 30
+    assert model.space.trials == 30
     model.partial_fit(X[30:], y[30:])
     assert_same(copied, model)
     whole = ALMAClassifier(**params).partial_fit(X, y, classes=classes)
     for each in model, whole:
         # The rows of a call are compared with those of earlier calls, of which `whole` has none.
-        if each._fitted.progress is not None:
-            each._fitted.progress.fingerprints.excess = 0.0
+        if each.fitted.progress is not None:
+            each.fitted.progress.fingerprints.excess = 0.0
     assert_same(model, whole)
 
 

@@ -157,7 +157,7 @@ def test_the_command_line_tells_the_same(tmp_path, monkeypatch, many):
     Path("rows.svm").write_text("x 1:2 2:1 5:3\n# none\ny 2:1 3:2 9:1\nx 1:1 4:1\n" * 5)
     Path("words").write_text("".join(f"{name}\n" for name in names))
     model = fit_svmlight("rows.svm", "alma", multilabel=many, n_features=9, random_state=0)
-    model._resize(5)
+    model.resize(5)
     model.n_features_in_ = 5
     save_model(model, "a.model")
     X = load_svmlight("rows.svm", multilabel=many)[0][:, :5]

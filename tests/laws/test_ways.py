@@ -48,7 +48,7 @@ def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_pat
     for names in (), (limit,):
         model = classifier(algo, n_jobs=2)
         with lowered(names):
-            if many and not model._takes_many_labels:
+            if many and not model.supports_multilabel:
                 with pytest.raises(ValueError, match="several labels"):
                     model.fit(X, y)
                 return

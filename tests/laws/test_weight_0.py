@@ -35,7 +35,7 @@ def assert_alike(model, other, X):
         np.testing.assert_array_equal(model.predict_proba(X), other.predict_proba(X))
     model, other = (getattr(each, "best_estimator_", each) for each in (model, other))
     assert model.n_iter_ == other.n_iter_
-    np.testing.assert_array_equal(model._fitted.rows_by_class, other._fitted.rows_by_class)
+    np.testing.assert_array_equal(model.fitted.rows_by_class, other.fitted.rows_by_class)
 
 
 @pytest.mark.parametrize("how", [
@@ -49,7 +49,7 @@ def test_rows_of_sample_weight_0(name, how):
     X, y, there = problem(how.pop("n_rows", 300), n_classes)
     model, other = (WEIGHING[name](shuffle=False, **how) for _ in range(2))
     if several:
-        if not getattr(model, "_takes_many_labels", True):
+        if not getattr(model, "supports_multilabel", True):
             pytest.skip("rows have one class")
         y = (y[:, np.newaxis] <= np.arange(2)).astype(int)
     weights = np.where(there, np.random.default_rng(2).integers(1, 4, len(y)), 0.0)

@@ -18,9 +18,9 @@ MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron(
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
 def test_a_state_that_lacks_anything_is_refused_by_name(model):
-    state = fit(model, X, Y)._fitted.saved()
+    state = fit(model, X, Y).fitted.saved()
     learner = LEARNERS[model.classifier]
-    assert_same(Fitted.restored(state, learner), model._fitted)
+    assert_same(Fitted.restored(state, learner), model.fitted)
     for name in state:
         rest = {other: value for other, value in state.items() if other != name}
         with pytest.raises(ValueError, match=f"it has no '{name}'"):

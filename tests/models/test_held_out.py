@@ -20,7 +20,7 @@ def text():
 
 
 def progress_of(model):
-    return model._fitted.progress
+    return model.fitted.progress
 
 
 @pytest.mark.parametrize("change", [
@@ -94,7 +94,7 @@ def test_models_that_hold_rows_out_have_the_columns_of_their_rows_alone(text, li
     wide.resize(60, 10**6)
     AROWClassifier(max_iter=2, random_state=0).fit(wide, text[1][:60])
     assert len(likes) == 3
-    assert all(like._space.n_features <= n_used + 2 for _, like in likes)
+    assert all(like.space.n_features <= n_used + 2 for _, like in likes)
 
 
 def test_a_power_that_depends_on_the_number_of_features_stays_the_same(text, likes):

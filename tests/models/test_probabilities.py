@@ -55,7 +55,7 @@ def text():
 
 
 def progress_of(model):
-    return model._fitted.progress
+    return model.fitted.progress
 
 
 def assert_same_progress(one, other):
@@ -130,7 +130,7 @@ def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
     dense = AROWClassifier(**HOW).fit(X, Y.astype(int))
     monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 12)
     blocks = AROWClassifier(**HOW).fit(X, Y.astype(int))
-    assert blocks._space.in_blocks
+    assert blocks.space.in_blocks
     assert_same_progress(progress_of(blocks), progress_of(dense))
 
 
@@ -326,7 +326,7 @@ def test_thresholds_find_more_of_rare_labels(text):
 def test_f1_thresholds_are_those_of_the_largest_expected_f1(text):
     X, y = text
     model = AROWClassifier(random_state=0).fit(X, y == 0)
-    window, sigmoids = model._fitted.window(), model._fitted.calibrated().sigmoids
+    window, sigmoids = model.fitted.window(), model.fitted.calibrated().sigmoids
     told = np.sort(sigmoids(window.outputs)[:, 0])[::-1]
     expected = max(2 * told[:k].sum() / (k + told.sum()) for k in range(1, len(told) + 1))
     found = sigmoids.f1_thresholds(window)

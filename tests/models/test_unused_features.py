@@ -119,7 +119,7 @@ def test_features_that_no_row_has_cost_nothing(algo, params, n_classes, tmp_path
 def test_learning_and_copies_take_the_weights_alone(algo, params, n_classes):
     def peaks(n_features):
         model = learned(algo, params, n_classes, n_features)[0]
-        dense = dense_bytes(model._space)
+        dense = dense_bytes(model.space)
         fitting = peak_of(lambda: learned(algo, params, n_classes, n_features))
         return fitting - dense, peak_of(lambda: deepcopy(model)) - dense
 
@@ -143,7 +143,7 @@ def test_what_is_held_in_blocks_costs_a_row_nothing(monkeypatch):
         X = sp.random(2000, n_used, 20 / n_used, format="csr", random_state=0)
         X.resize(2000, 20_000)
         model = fit_csr(X, np.arange(2000) % 20, "perceptron", random_state=0)
-        assert type(model._space) is LabelBlocks
+        assert type(model.space) is LabelBlocks
         model.predict(X[0])
         peaks.append(peak_of(lambda model=model, X=X: model.predict(X[0])))
     assert peaks[1] < peaks[0] + 20_000

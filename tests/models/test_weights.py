@@ -53,8 +53,8 @@ def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
         streamed = clone(model).partial_fit(X[:50], y[:50], range(n_classes), weights[:50])
         streamed.partial_fit(X[50:], y[50:], sample_weight=weights[50:])
         for weighted, other in (fitted, plain), (streamed, stream):
-            assert weighted._fitted.typical_weight == weight
-            weighted._fitted.typical_weight = 1.0
+            assert weighted.fitted.typical_weight == weight
+            weighted.fitted.typical_weight = 1.0
             assert_same(weighted, other)
         weighted = clone(model).set_params(class_weight=dict.fromkeys(range(n_classes), weight))
         assert_array_equal(weighted.fit(X, y).decision_function(X), plain.decision_function(X))
@@ -196,7 +196,7 @@ def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
         weighted = clone(model).fit(X, y, sample_weight=(y != most).astype(float))
         assert_array_equal(weighted.predict(nothing), np.repeat(other, 3))
         # Where nothing is known of the rows.
-        stream._fitted.rows_by_class[:] = 0
+        stream.fitted.rows_by_class[:] = 0
         assert_array_equal(stream.predict(nothing), [1 if n_classes == 2 else 0] * 3)
 
 

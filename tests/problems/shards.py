@@ -43,7 +43,7 @@ def assert_same(model, other):
         one, same = (each.toarray() if hasattr(each, "toarray") else each for each in (one, same))
         np.testing.assert_array_equal(one, same)
     np.testing.assert_array_equal(model.n_corrections_, other.n_corrections_)
-    assert model._space.trials == other._space.trials
+    assert model.space.trials == other.space.trials
     assert (model.n_iter_, model.n_features_in_) == (other.n_iter_, other.n_features_in_)
 
 

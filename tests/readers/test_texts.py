@@ -577,7 +577,7 @@ def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, ma
 
     whole, terms = learn()
     part, _ = learn(interrupt, checkpoint=checkpoint)
-    assert part._space.trials < whole._space.trials
+    assert part.space.trials < whole.space.trials
     resumed, terms_again = learn(checkpoint=checkpoint, resume=True)
     assert terms == terms_again
     for model in whole, resumed:

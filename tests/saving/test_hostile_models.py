@@ -328,7 +328,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
         models.append(wide_model(17, 10**7))
     except MemoryError:
         pytest.skip("This system lends no memory before it is written to.")
-    assert [isinstance(model._space, LabelBlocks) for model in models] == [False, False, True]
+    assert [isinstance(model.space, LabelBlocks) for model in models] == [False, False, True]
     for model, path in zip(models, paths, strict=True):
         save_model(model, path)
         assert path.stat().st_size < 41_000

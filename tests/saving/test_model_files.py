@@ -119,13 +119,13 @@ def test_classes_of_any_type_come_back(classes, path):
 def with_pending_sums():
     X, y = make_problem(400)
     model = PNormPerceptron(p=32.0, random_state=0).partial_fit(X, y, classes=[0, 1])
-    assert model._space.per_label("flushes").max() > 0
+    assert model.space.per_label("flushes").max() > 0
     return model
 
 
 def beyond_all_floats():
     model = CRAMMAClassifier(beta=1e200, radius=1e200, delta=0.0, eta0=1e150)
-    assert fit(model, X2, Y2)._fitted.rule.__getstate__()["margin"] == np.inf
+    assert fit(model, X2, Y2).fitted.rule.__getstate__()["margin"] == np.inf
     return model
 
 
@@ -147,7 +147,7 @@ def with_parameters(**params):
 
 def with_a_negative_zero():
     model = ALMAClassifier().fit(sp.hstack([X2, sp.csr_matrix((80, 1000))], format="csr"), Y2)
-    model._space.t[np.flatnonzero(model._space.t == 0)[0]] = -0.0
+    model.space.t[np.flatnonzero(model.space.t == 0)[0]] = -0.0
     return model
 
 
@@ -188,7 +188,7 @@ def test_weights_that_are_mostly_zero_take_the_room_of_the_others(model, path):
     assert path.stat().st_size < 40_000
     narrow = again(ALMAClassifier().fit(X2, Y2), path)
     with np.load(path, allow_pickle=False) as contents:
-        assert contents["space.t"].tobytes() == narrow._space.t.tobytes()
+        assert contents["space.t"].tobytes() == narrow.space.t.tobytes()
 
 
 @pytest.mark.parametrize(

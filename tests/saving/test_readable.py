@@ -47,7 +47,7 @@ def test_weights_of_many_classes_stand_by_class_and_fall(make):
     model = make(fit(ALMAClassifier(), X3, words))
     expected = []
     for name, coef, intercept in zip(
-        ["eggs\\t", "ham", "spam"], model._fitted.weights(), model.intercept_, strict=True
+        ["eggs\\t", "ham", "spam"], model.fitted.weights(), model.intercept_, strict=True
     ):
         expected.append([name, "(intercept)", repr(float(intercept))])
         falling = np.argsort(-np.abs(coef[:25]), kind="stable")

@@ -60,7 +60,7 @@ def test_a_model_comes_back_and_learns_on_to_the_bit(kernel, hypothesis, rows, w
     )
     first = slice(None) if kernel == "precomputed" else slice(50)
     model.fit(X[first], y[first])
-    assert model._space.support.is_sparse == (wide and kernel != "precomputed")
+    assert model.space.support.is_sparse == (wide and kernel != "precomputed")
     later = copy.deepcopy(model)
     if kernel != "precomputed":
         later.partial_fit(X[50:], y[50:])
@@ -109,7 +109,7 @@ def test_a_function_is_pickled_by_its_name_and_never_in_a_model_file(path):
         model = PNormPerceptron(kernel=dot, random_state=0).fit(rows, y)
         again = pickle.loads(pickle.dumps(model))
         assert outputs(again, rows) == outputs(model, rows)
-        assert again._space.kernel.function is dot
+        assert again.space.kernel.function is dot
         with pytest.raises(ValueError, match=r"a function for its kernel.*kernel='precomputed'"):
             save_model(model, path)
         with pytest.raises(ValueError, match=r"space\.kernel\.function is of type"):
@@ -157,7 +157,7 @@ def test_shuffled_epochs_let_no_row_join_twice(text):
     model = fit_svmlight(text, ALGO, **{**STREAM, "gamma": "auto"}, hash_bits=6, max_iter=5)
     assert model.gamma_ == 1 / 64
     assert len(np.unique(model.support_)) == len(model.support_) <= 400
-    assert model._space.rows_taken == 400
+    assert model.space.rows_taken == 400
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -170,7 +170,7 @@ def test_features_are_renumbered(wide, coef0):
     expected = model.decision_function(X)
     shifted = sp.hstack([X[:, 1:], sp.csr_matrix((80, 7))], format="csr")
     model.n_features_in_ = shifted.shape[1]
-    model._space.resize(shifted.shape[1], 1)
+    model.space.resize(shifted.shape[1], 1)
     np.testing.assert_allclose(model.decision_function(shifted), expected, rtol=1e-12, atol=1e-12)
 
 

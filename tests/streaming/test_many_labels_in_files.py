@@ -158,7 +158,7 @@ def test_what_does_not_go_together_is_refused(text, model):
     reached = (one.decision_function(X) >= 2).astype(int)
     assert [float(line) for line in told] == one.classes_[reached].tolist()
     three = PNormPerceptron().fit(X, np.arange(X.shape[0]) % 3)
-    three._fitted.reading = one._fitted.reading
+    three.fitted.reading = one.fitted.reading
     save_model(three, model)
     for command in "predict", "evaluate":
         result = run(command, model, text, "--threshold", 2, code=1)

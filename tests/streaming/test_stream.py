@@ -167,7 +167,7 @@ def test_the_default_is_arow(text):
     assert not fit_svmlight(text, "alma", **kernel).intercept_.any()
     assert fit_svmlight(text, "alma", intercept_scaling=1.0, **kernel).intercept_.all()
     # A fit from scratch forgets how files were read.
-    assert not model._fitted.reading["zero_based"]
+    assert not model.fitted.reading["zero_based"]
     assert not hasattr(model.fit(*load_svmlight(text)), "_reading")
 
 
@@ -516,7 +516,7 @@ def test_an_n_by_n_matrix_grows_with_the_features(algo, params):
     wide = file("1 1:1 100:2\n0 5:1 90:3\n" * 20)
     further = fit_svmlight(wide, init_model=model)
     assert further.n_features_in_ == 100
-    expected._space.resize(100)
+    expected.space.resize(100)
     expected.n_features_in_ = 100
     expected.partial_fit(*load_svmlight(wide))
     np.testing.assert_allclose(further.coef_, expected.coef_, **near)
@@ -537,7 +537,7 @@ def test_ctrl_c_keeps_what_was_learned(text):
     lines = text.read_text().splitlines(keepends=True)
     expected = of_loaded(file("".join(lines[: moments[-1].rows])))
     n_features = learner.n_features_in_
-    np.testing.assert_array_equal(learner._space.weights()[:, :-1], expected.coef_[:, :n_features])
+    np.testing.assert_array_equal(learner.space.weights()[:, :-1], expected.coef_[:, :n_features])
 
 
 def test_what_fails_after_ctrl_c_is_told(text, monkeypatch):

@@ -101,15 +101,15 @@ class CRAMMA(EuclideanMarginSeeker):
     )
 
     @property
-    def _hypothesis(self) -> str:
+    def hypothesis_name(self) -> str:
         # Its steps are so small that the last vector is itself a mean of many.
         return "last" if self.hypothesis == "auto" else self.hypothesis
 
     @property
-    def _patience(self) -> Patience | None:
-        patience = super()._patience
+    def patience(self) -> Patience | None:
+        patience = super().patience
         if patience is not None:
-            patience.corrections = self._space.n_labels * _TURN / self._fitted.constants["eta_eff"]
+            patience.corrections = self.space.n_labels * _TURN / self.fitted.constants["eta_eff"]
         return patience
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
@@ -122,7 +122,7 @@ class CRAMMA(EuclideanMarginSeeker):
                 f"eta0 * beta**-delta = {rate:g} is no rate to learn at, with "
                 f"beta={self.beta} and delta={self.delta}. Pass a smaller delta."
             )
-        self._fitted.constants = {"eta_eff": rate}
+        self.fitted.constants = {"eta_eff": rate}
         return FirstOrderRule.cramma(float(self.beta), rate, float(self.epsilon), radius)
 
     def _find_radius(self, sample: Sample | None) -> float | None:

@@ -119,16 +119,16 @@ class FirstOrderLearner(Learner):
     )
 
     @property
-    def _takes_many_labels(self) -> bool:
-        return self._is_linear and self.multi_class != "joint"
+    def supports_multilabel(self) -> bool:
+        return self.is_linear and self.multi_class != "joint"
 
-    def _refuse_many_labels(self) -> NoReturn:
+    def refuse_multilabel(self) -> NoReturn:
         if self.multi_class == "joint":
             raise ValueError(
                 "multi_class='joint' tells classes apart of which each row has one, and y may "
                 "have several labels a row. Pass multi_class='ovr'."
             )
-        super()._refuse_many_labels()
+        super().refuse_multilabel()
 
     # Whether coordinates have variances.
     _adaptive: ClassVar[bool] = False
@@ -137,11 +137,11 @@ class FirstOrderLearner(Learner):
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         """The engine's rule; `sample` is None in a stream."""
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         if self.multi_class == "joint":
             self._check_joint()
-        if self._hypothesis == "last":
+        if self.hypothesis_name == "last":
             return
         for name in ("tol", "keep_history"):
             if getattr(self, name):
@@ -154,7 +154,7 @@ class FirstOrderLearner(Learner):
     def _check_joint(self) -> None:
         for name, instead, has in (
             ("hypothesis", "'average' or 'last'", self.hypothesis in ("vote", "random")),
-            ("kernel", "'linear'", not self._is_linear),
+            ("kernel", "'linear'", not self.is_linear),
             ("soft_margin", "0", self.soft_margin),
         ):
             if has:
@@ -173,27 +173,27 @@ class FirstOrderLearner(Learner):
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         yield from super()._kernel_faults(grows)
-        if not self._is_linear and self.max_support is None:
+        if not self.is_linear and self.max_support is None:
             why = "keeps every row that makes a correction"
             yield self._fault("max_support", why, "1000, say")
 
     @property
     def _checks_on_the_way(self) -> bool:  # type: ignore[override]
         all_used = self.max_corrections is None and (self.max_iter is None or self.max_iter >= 1)
-        return all_used and self._takes_repeats
+        return all_used and self.takes_repeats
 
     @property
     def _needs_exact_products(self) -> bool:  # type: ignore[override]
         # A kernel's norms, and with them the bound on the margin, are made of products.
-        return not self._is_linear and self._is_certified()
+        return not self.is_linear and self._is_certified()
 
     # Whether the length of a step depends on the output for the row. An output is rounded in
     # another way where repeated columns are not added up before.
     _steps_by_output: ClassVar[bool] = False
 
     @property
-    def _takes_repeats(self) -> bool:  # type: ignore[override]
-        return self._is_linear and not self._steps_by_output
+    def takes_repeats(self) -> bool:  # type: ignore[override]
+        return self.is_linear and not self._steps_by_output
 
     def _begin(self, task: Task) -> StoppingRule:
         provable = self._recall_rows(
@@ -202,24 +202,24 @@ class FirstOrderLearner(Learner):
 
         def largest_norm() -> float:
             rows = task.rows if task.distinct else check_rows(task.rows)
-            return float(self._space.largest_norm(rows, task.weights))
+            return float(self.space.largest_norm(rows, task.weights))
 
-        sample, fitted = Sample(task.n_trials, largest_norm), self._fitted
-        fitted.rule = self._make_rule(self._p(task.rows.n_features), sample)
+        sample, fitted = Sample(task.n_trials, largest_norm), self.fitted
+        fitted.rule = self._make_rule(self.p_for(task.rows.n_features), sample)
         fitted.trials_per_epoch = task.n_trials
         return StoppingRule(
             self.max_iter, self.tol, history=self.keep_history,
-            certified=self._is_certified() and provable, patience=self._patience,
+            certified=self._is_certified() and provable, patience=self.patience,
         )  # fmt: skip
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """As that of `Learner`; whether the model has learned from no other rows, as a certificate
         needs."""
         same = super()._recall_rows(task, *others)
-        if self._space.trials == 0:
+        if self.space.trials == 0:
             return True
         if same:
-            return bool(self._space.t.dtype == np.float64)
+            return bool(self.space.t.dtype == np.float64)
         for name in ("tol", "keep_history"):
             if getattr(self, name):
                 raise ValueError(
@@ -228,23 +228,23 @@ class FirstOrderLearner(Learner):
                     "part of no proof for these rows. Begin anew, or pass "
                     f"{name}=None."
                 )
-        self._fitted.last_rows = None
+        self.fitted.last_rows = None
         return False
 
     def _ends_by_itself(self) -> bool:
         """Whether a fit is to end by itself, not only by `max_iter`."""
-        seeks = self._seeks_margin and self._hypothesis == "last"
+        seeks = self.seeks_margin and self.hypothesis_name == "last"
         return seeks or self.max_iter is None or self.tol is not None
 
     def _is_certified(self) -> bool:
-        return self._hypothesis == "last" and (self._ends_by_itself() or self.keep_history)
+        return self.hypothesis_name == "last" and (self._ends_by_itself() or self.keep_history)
 
     def _warn_of_shortfall(self, result: FitResult) -> None:
         """Say so where the fit did not come to its goal."""
         if result.proven or not self._ends_by_itself() or (self.tol is None and result.converged):
             return
-        over = self.n_iter_ >= (self.max_iter or inf) or self._space.exhausted().any()
-        if self.tol is None and self._patience and not over:
+        over = self.n_iter_ >= (self.max_iter or inf) or self.space.exhausted().any()
+        if self.tol is None and self.patience and not over:
             return  # it stopped early, as asked for
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
         if result.converged and self.tol is not None:
@@ -268,11 +268,11 @@ class FirstOrderLearner(Learner):
         warn_user(message, ConvergenceWarning)
 
     def _conclude(self, result: FitResult) -> None:
-        self._fitted.result = result
+        self.fitted.result = result
         if not result.interrupted:
             self._warn_of_shortfall(result)
-        if self._space.full:
-            space, made = self._space, np.sum(self.n_corrections_)
+        if self.space.full:
+            space, made = self.space, np.sum(self.n_corrections_)
             missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_label.sum())
             warn_user(
                 f"The pool was full at max_support={self.max_support} rows: {missed} trials "
@@ -286,27 +286,27 @@ class FirstOrderLearner(Learner):
             "would have corrected with another row are passed over. n_passed_over_ counts them."
         )
 
-    def _open_stream(self, first: Beginning, slice_seed: int) -> None:
-        super()._open_stream(first, slice_seed)
-        self._fitted.rule = self._make_rule(self._p(first.rows.n_features), None)
+    def open_stream(self, first: Beginning, slice_seed: int) -> None:
+        super().open_stream(first, slice_seed)
+        self.fitted.rule = self._make_rule(self.p_for(first.rows.n_features), None)
 
-    def _loop(self, task: Task) -> AbstractContextManager:
-        return self._space.loop(task, self._fitted.rule, skips=self.when_full == "skip")
+    def loop(self, task: Task) -> AbstractContextManager:
+        return self.space.loop(task, self.fitted.rule, skips=self.when_full == "skip")
 
-    def _new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
+    def new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
         rows, n_labels = first.rows, first.n_labels
         n_features = rows.n_features
-        logs = self._hypothesis in ("vote", "random")
+        logs = self.hypothesis_name in ("vote", "random")
         how: dict[str, Any] = {
-            "averaged": self._hypothesis == "average", "normalized": self.normalize_hypotheses
+            "averaged": self.hypothesis_name == "average", "normalized": self.normalize_hypotheses
         }  # fmt: skip
         # A proof takes theta for the very sum of what was added to it.
         dtype = np.float64 if self._is_certified() else rows.data.dtype
-        vectors = n_features, n_labels, self._p(n_features), dtype
+        vectors = n_features, n_labels, self.p_for(n_features), dtype
         if self.multi_class == "joint" and n_labels > 1:  # for two classes there is no need
             return JointSpace(*vectors, bias=self._bias(first), **how)
         how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
-        if not self._is_linear:
+        if not self.is_linear:
             kernel, most = kernel_for(self, first), self.max_support
             return KernelSpace(
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
@@ -326,8 +326,8 @@ class FirstOrderLearner(Learner):
             "hash_bits), or fit some of the labels at a time."
         )
 
-    def _resize(self, n_features: int, first: int = 0) -> None:
-        self._fitted.space = resized(self._space, n_features, first)
+    def resize(self, n_features: int, first: int = 0) -> None:
+        self.fitted.space = resized(self.space, n_features, first)
 
     def _bytes_per_number(self, dtype: DTypeLike) -> int:
         """What a label's coordinate takes: theta, its link where that is another vector, the
@@ -335,7 +335,7 @@ class FirstOrderLearner(Learner):
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
         size = kind.itemsize * (1 + linked + self._adaptive)
-        if self._hypothesis == "average":
+        if self.hypothesis_name == "average":
             size += kind.itemsize + np.dtype(np.uint16).itemsize
         return size
 
@@ -344,8 +344,8 @@ class FirstOrderLearner(Learner):
         size = self._bytes_per_number(dtype)
         return labels_at_once(n_features + self.fit_intercept, n_labels, size)
 
-    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        if not self._is_linear:
+    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+        if not self.is_linear:
             return n_labels * _BYTES_PER_PRODUCT
         if self.multi_class != "joint":
             n_labels = self._labels_at_once(dtype, n_labels, n_features)
@@ -355,23 +355,23 @@ class FirstOrderLearner(Learner):
     def n_passed_over_(self) -> int | np.ndarray:
         """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
         two classes, else an array of shape (n_classes,)."""
-        self._fitted.check_kernel("n_passed_over_")
-        return self._fitted.by_label(self._space.passed_over)
+        self.fitted.check_kernel("n_passed_over_")
+        return self.fitted.by_label(self.space.passed_over)
 
     @property
     def theta_(self) -> Any:
         """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
         if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
         under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
-        self._fitted.check_linear("theta_")
-        return self._space.theta()
+        self.fitted.check_linear("theta_")
+        return self.space.theta()
 
     @property
     def theta_norm_(self) -> np.ndarray:
         """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
         coordinates included. Of all labels as one vector, shape (1,), under
         ``multi_class="joint"``."""
-        return self._space.theta_norm()
+        return self.space.theta_norm()
 
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:
@@ -384,15 +384,15 @@ class FirstOrderLearner(Learner):
         the last hypothesis only. Units are those of `margin_`. After `partial_fit`, and under
         `warm_start`, for the rows of all calls together.
         """
-        if self._fitted.hypothesis != "last" or self._space.t.dtype != np.float64:
+        if self.fitted.hypothesis != "last" or self.space.t.dtype != np.float64:
             raise AttributeError(
                 "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
                 "classifier is not made to seek a margin and tol and max_iter don't ask for one."
             )
-        return self._fitted.by_label(self._space.per_label("bound"))
+        return self.fitted.by_label(self.space.per_label("bound"))
 
     def _certified(self) -> Any:
-        result = self._fitted.result
+        result = self.fitted.result
         if result is None or result.margin is None:
             raise AttributeError(
                 "The margin was not taken: that needs fit with hypothesis='last' and, for "
@@ -414,7 +414,7 @@ class FirstOrderLearner(Learner):
         `soft_margin`, rows have their own coordinates. Rows that are zero
         or of weight 0 are left out.
         """
-        return self._fitted.by_label(self._certified().margin)
+        return self.fitted.by_label(self._certified().margin)
 
     @property
     def relative_deviation_(self) -> float | np.ndarray:
@@ -424,7 +424,7 @@ class FirstOrderLearner(Learner):
         soft_margin = self._certified().soft_margin
         if soft_margin is None:
             raise AttributeError("Defined for p = 2 with a soft_margin.")
-        return self._fitted.by_label(soft_margin.deviation)
+        return self.fitted.by_label(soft_margin.deviation)
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
@@ -435,7 +435,7 @@ class FirstOrderLearner(Learner):
             raise AttributeError("history_ needs fit with keep_history=True.")
         names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
         columns = (np.array(column) for column in zip(*history, strict=True))
-        lone = not self._fitted.many
+        lone = not self.fitted.many
         return {
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
@@ -447,7 +447,7 @@ class MarginSeeker(FirstOrderLearner):
     """Base of the learners whose last vector tends to the largest margin, one class against the
     rest; not for use by itself."""
 
-    _seeks_margin = True
+    seeks_margin = True
 
     multi_class: Literal["ovr"] = field(default="ovr", init=False)
     hypothesis: Hypothesis | Literal["auto"] = parameter(  # type: ignore[assignment]
@@ -463,14 +463,14 @@ class MarginSeeker(FirstOrderLearner):
     )
 
     @property
-    def _hypothesis(self) -> str:
+    def hypothesis_name(self) -> str:
         if self.hypothesis != "auto":
             return self.hypothesis
         return "last" if self._asks_for_margin else "average"
 
     @property
-    def _patience(self) -> Patience | None:
-        return None if self._asks_for_margin else super()._patience
+    def patience(self) -> Patience | None:
+        return None if self._asks_for_margin else super().patience
 
     @property
     def _asks_for_margin(self) -> bool:

@@ -122,7 +122,7 @@ class HigherOrder(MatrixLearner):
 
     def _make_space(self, **settings: Any) -> MatrixSpace:
         return HigherOrderSpace(
-            p=self._p(settings["n_features"]), c=float(self.c),
+            p=self.p_for(settings["n_features"]), c=float(self.c),
             sparse_updates=bool(self.sparse_updates), **settings,
         )  # fmt: skip
 

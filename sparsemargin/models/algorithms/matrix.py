@@ -121,7 +121,7 @@ class MatrixLearner(Learner):
 
     @property
     def _is_dual(self) -> bool:
-        return self.solver == "dual" or not self._is_linear
+        return self.solver == "dual" or not self.is_linear
 
     @property
     def _most_rows_held_out(self) -> int:  # type: ignore[override]
@@ -129,18 +129,18 @@ class MatrixLearner(Learner):
         return super()._most_rows_held_out if self.max_updates is not None else 2000
 
     @property
-    def _keeps_outputs(self) -> bool:
-        return super()._keeps_outputs and not self._is_dual
+    def keeps_outputs(self) -> bool:
+        return super().keeps_outputs and not self._is_dual
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.hypothesis in ("vote", "random"):
             raise ValueError(
                 f"{type(self).__name__} keeps no log of its corrections, from which "
                 f"hypothesis={self.hypothesis!r} is replayed. Pass hypothesis='average' or 'last', "
                 "or take a Perceptron with a kernel, PNormPerceptron(kernel='poly') for one."
             )
-        super()._check_parameters()
-        if not self._is_linear and self.solver in ("implicit", "primal"):
+        super().check_parameters()
+        if not self.is_linear and self.solver in ("implicit", "primal"):
             raise ValueError(
                 f"solver={self.solver!r} keeps coordinates, and the feature space of "
                 f"kernel={self.kernel!r} has none to keep. Pass solver='dual' or 'auto'."
@@ -152,7 +152,7 @@ class MatrixLearner(Learner):
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         if self._is_dual:
-            name, instead = ("solver", "'auto'") if self._is_linear else ("kernel", "'linear'")
+            name, instead = ("solver", "'auto'") if self.is_linear else ("kernel", "'linear'")
             yield self._fault(name, "keeps the rows of all mistakes", instead)
 
     def _stream_faults(self, grows: bool) -> Iterator[str]:
@@ -162,7 +162,7 @@ class MatrixLearner(Learner):
         if self.solver == "primal" and grows:
             yield "solver='primal' needs the number of features: pass n_features, or hash_bits."
 
-    def _new_space(self, first: Beginning) -> LabelSpaces | DualSpaces:
+    def new_space(self, first: Beginning) -> LabelSpaces | DualSpaces:
         rows, n_labels = first.rows, first.n_labels
         n_features = rows.n_features
         settings: dict[str, Any] = {
@@ -193,16 +193,16 @@ class MatrixLearner(Learner):
         }
         return LabelSpaces([self._make_space(**settings) for _ in range(n_labels)])
 
-    def _bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
         return 4 * n_labels
 
-    def _loop(self, task: Task) -> AbstractContextManager:
+    def loop(self, task: Task) -> AbstractContextManager:
         _check_steps(task)
-        return self._space.loop(task)  # type: ignore[no-any-return]
+        return self.space.loop(task)  # type: ignore[no-any-return]
 
     def _begin(self, task: Task) -> StoppingRule:
         self._recall_rows(task)
-        return StoppingRule(self.max_iter, patience=self._patience)
+        return StoppingRule(self.max_iter, patience=self.patience)
 
     def _conclude(self, result: FitResult) -> None:
         if self.max_iter is None and not (result.converged or result.interrupted):
@@ -212,7 +212,7 @@ class MatrixLearner(Learner):
                 f"Stopped after {self.n_iter_:g} epochs, before a pass made no correction. Raise "
                 f"max_corrections={self.max_corrections}, or pass None.", ConvergenceWarning
             )  # fmt: skip
-        if self._space.full:
+        if self.space.full:
             self._warn_of_full()
 
     def _warn_of_full(self) -> None:
@@ -236,10 +236,10 @@ class MatrixLearner(Learner):
         """The row of each correction, in order, or of the first `max_updates`: an int64 array for
         two classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
         call to call."""
-        return self._listed([space.mistaken_rows for space in self._space.spaces])
+        return self._listed([space.mistaken_rows for space in self.space.spaces])
 
     @property
     def solver_(self) -> str | list[str]:
         """The form the matrix has come to: "implicit", "primal" or "dual" for two classes, else a
         list."""
-        return self._listed(self._space.solvers)
+        return self._listed(self.space.solvers)

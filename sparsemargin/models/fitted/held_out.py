@@ -60,7 +60,7 @@ def held_out_outputs(
     groups : ndarray of shape (n_rows,), default=None
         Groups of rows that are held out together.
     """
-    n_labels, weights = learner._space.n_labels, task.weights
+    n_labels, weights = learner.space.n_labels, task.weights
     trials = np.arange(len(task.codes)) if weights is None else np.flatnonzero(weights)
     random = np.random.RandomState(0)  # of its own: it must not change the model
     # As many outputs are kept; those of all rows would not fit the memory where labels are many.
@@ -149,12 +149,12 @@ def _like(
     columns; None if it can't. It warns of nothing."""
     like: Learner = object.__new__(type(learner))
     vars(like).update(vars(learner), _learned=None, warm_start=False)
-    like.p = learner._p(task.rows.n_features)  # 'log' depends on the number of features
-    n_iter, fitted = learner._fitted.n_iter, learner._fitted
+    like.p = learner.p_for(task.rows.n_features)  # 'log' depends on the number of features
+    n_iter, fitted = learner.fitted.n_iter, learner.fitted
     if n_iter and (like.max_iter is None or like.max_iter > n_iter):
         like.max_iter = n_iter
     like._open(replace(first, rows=part.rows, blocks=()), fitted.slice_seed, fitted.class_weight)
-    like._fitted.progress = None
+    like.fitted.progress = None
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -166,9 +166,9 @@ def _like(
 
 def _outputs(learner: Learner, task: Task, which: np.ndarray) -> np.ndarray:
     """Return the outputs of a learner for some rows of a task."""
-    rows, fitted = check_rows(rows_at(task.rows, which), repeats_allowed=True), learner._fitted
+    rows, fitted = check_rows(rows_at(task.rows, which), repeats_allowed=True), learner.fitted
     outputs: np.ndarray = fitted.space.outputs_by(
-        fitted.hypothesis, rows, fitted.slice_seed, learner._n_threads()
+        fitted.hypothesis, rows, fitted.slice_seed, learner.n_threads()
     )
     return outputs
 

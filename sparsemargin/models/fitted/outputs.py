@@ -190,8 +190,8 @@ def sample_of(
     """Some of the rows, as many again not of the most frequent class, and their classes, by
     which to see whether the model tells classes apart; only these where that class is known by
     now. None: it costs too much, or rows have no class."""
-    fitted = learner._fitted
-    told = learner._is_linear and learner._hypothesis in ("last", "average")
+    fitted = learner.fitted
+    told = learner.is_linear and learner.hypothesis_name in ("last", "average")
     told = told and bool(fitted.class_weight.all())
     if not told or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_TOLD:
         return None
@@ -216,7 +216,7 @@ def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
     """Say so where a model predicts one class for rows it has learned from."""
     if not samples:
         return
-    fitted, n_threads = learner._fitted, learner._n_threads()
+    fitted, n_threads = learner.fitted, learner.n_threads()
     told = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
     predicted = np.unique(np.concatenate(told))
     if len(predicted) > 1:
@@ -231,7 +231,7 @@ def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
     weighs = learner.weighs_steps() and learner.class_weight is None
     tried = ["to weigh the other classes more (class_weight)"] if weighs else []
     tried.append("more epochs")
-    settings = learner._parameters()
+    settings = learner.parameters()
     numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]

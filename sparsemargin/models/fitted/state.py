@@ -334,31 +334,31 @@ class Attributes:
     """What people read off a model that has learned; base of the learners."""
 
     #: All that has been learned; None: nothing.
-    _learned: Fitted | None = None
+    state_: Fitted | None = None
 
     n_features_in_: int
 
     @property
-    def _fitted(self) -> Fitted:
+    def fitted(self) -> Fitted:
         """All that has been learned."""
         refuse_while_learning(self)
-        if self._learned is None:
+        if self.state_ is None:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
-        return self._learned
+        return self.state_
 
     @property
-    def _space(self) -> Any:
+    def space(self) -> Any:
         """What has been learned in."""
-        return self._fitted.space
+        return self.fitted.space
 
-    def _take_over(self, other: Attributes) -> Self:
+    def take_over(self, other: Attributes) -> Self:
         """Have learned what another model has."""
-        for name in ("_learned", "n_features_in_", "feature_names_in_"):
+        for name in ("state_", "n_features_in_", "feature_names_in_"):
             if name in vars(other):
                 setattr(self, name, vars(other)[name])
         return self
@@ -366,52 +366,52 @@ class Attributes:
     @property
     def classes_(self) -> np.ndarray:
         """The classes, sorted."""
-        return self._fitted.classes
+        return self.fitted.classes
 
     @property
     def n_iter_(self) -> float:
         """Epochs swept by the last call that learned."""
-        return self._fitted.n_iter
+        return self.fitted.n_iter
 
     @property
     def gamma_(self) -> float:
         """The kernel's gamma."""
-        if self._fitted.structure.get("kernel") not in WITH_GAMMA:
+        if self.fitted.structure.get("kernel") not in WITH_GAMMA:
             raise AttributeError(f"gamma_ is of the kernels {', '.join(map(repr, WITH_GAMMA))}.")
-        return float(self._space.kernel.gamma)
+        return float(self.space.kernel.gamma)
 
     @property
     def intercept_(self) -> np.ndarray:
         """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
-        return self._fitted.intercept()
+        return self.fitted.intercept()
 
     @property
     def support_(self) -> np.ndarray:
         """Rows of the pool, in the order in which they joined it: an int64 array of shape
         (n_support,). In `fit`, rows of its X; in `partial_fit`, and in a fit under `warm_start`
         with other rows, counted on from call to call."""
-        self._fitted.check_kernel("support_")
-        return self._space.origin.copy()
+        self.fitted.check_kernel("support_")
+        return self.space.origin.copy()
 
     @property
     def dual_coef_(self) -> np.ndarray:
         """What each row of the pool is multiplied by in the hypothesis, shape (n_labels,
         n_support): outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
-        self._fitted.check_kernel("dual_coef_")
-        self._fitted.check_lone_vector()
-        return self._space.coefficients()
+        self.fitted.check_kernel("dual_coef_")
+        self.fitted.check_lone_vector()
+        return self.space.coefficients()
 
     @property
     def n_support_(self) -> int | np.ndarray:
         """Rows that a label's hypothesis is made of: an int for two classes, else an array of
         shape (n_classes,)."""
-        self._fitted.check_kernel("n_support_")
-        return self._fitted.by_label(self._space.count_support())
+        self.fitted.check_kernel("n_support_")
+        return self.fitted.by_label(self.space.count_support())
 
     @property
     def intercept_scaling_(self) -> float:
         """Value of the intercept's coordinate; 0 where there is none."""
-        return float(self._space.bias)
+        return float(self.space.bias)
 
     @property
     def n_corrections_(self) -> int | np.ndarray:
@@ -423,15 +423,15 @@ class Attributes:
     def t_(self) -> int:
         """Trials of the last `fit` and of the calls of `partial_fit` since, and 1; epochs that a
         pass without a correction spared are counted."""
-        return 1 + self._space.trials - self._fitted.trials_before
+        return 1 + self.space.trials - self.fitted.trials_before
 
     def _counts(self, name: str) -> int | np.ndarray:
-        return self._fitted.by_label(self._space.per_label(name))
+        return self.fitted.by_label(self.space.per_label(name))
 
     @property
     def p_(self) -> float:
         """The p of the norm that instances are measured with."""
-        return self._space.p
+        return self.space.p
 
     @asks
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
