@@ -1,0 +1,1 @@
+"""Single cells as a source of rows: genes, labels, training and annotation."""

@@ -1,8 +1,8 @@
-"""The command `sparsemargin`: models from files, without a line of Python.
+"""The command `sparsemargin`: models from files without writing Python.
 
-Each command is a module of its name. They are thin: the work is done by ``sparsemargin.streaming` and
-`sparsemargin.evaluation`, without scikit-learn, which takes longer to import than many a file to
-learn from.
+Each command is a thin module of its name. `sparsemargin.streaming` and `sparsemargin.evaluation` do
+the work. scikit-learn is not imported for svmlight text, as the import takes longer than training
+on a small file.
 """
 
 import sys

@@ -1,0 +1,1 @@
+"""Model files, the pipelines in them, and weights as text."""

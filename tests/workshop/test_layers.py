@@ -1,5 +1,6 @@
 """No package, and no layer of the engine, imports from a layer above its own."""
 
+import ast
 import re
 import tomllib
 from pathlib import Path
@@ -64,3 +65,42 @@ def test_a_planted_import_is_found(file, line):
     path = ROOT / "sparsemargin" / file
     planted = f"{path.read_text()}\n{line}\n"
     assert any(list(upward(path, planted, floors(contract))) for contract in CONTRACTS)
+
+
+# Names of scikit-learn's own vectorizers, which ours have, too.
+OF_SCIKIT_LEARN = {"_tfidf", "_base"}
+
+
+def room_of(path):
+    parts = path.relative_to(ROOT / "sparsemargin").parts
+    return parts[0] if len(parts) > 1 else path.stem
+
+
+def private_names(tree):
+    """The private names that a module defines, and those that it uses of other objects."""
+    defined, used = set(), set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            defined.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            defined.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            (defined if isinstance(node.ctx, ast.Store) else used).add(node.attr)
+        elif isinstance(node, ast.ImportFrom):
+            used |= {each.name for each in node.names}
+    return [{name for name in names if re.match("_[^_]", name)} for names in (defined, used)]
+
+
+def test_no_room_uses_private_names_of_another():
+    rooms = {}
+    for path in (ROOT / "sparsemargin").rglob("*.py"):
+        defined, used = rooms.setdefault(room_of(path), (set(), {}))
+        names = private_names(ast.parse(path.read_text()))
+        defined |= names[0]
+        used.update(dict.fromkeys(names[1], path.name))
+    every = set().union(*(defined for defined, _ in rooms.values()))
+    found = {
+        (room, file, name) for room, (defined, used) in rooms.items()
+        for name, file in used.items() if name in every - defined - OF_SCIKIT_LEARN
+    }  # fmt: skip
+    assert found == set()

@@ -1,0 +1,1 @@
+"""What a learner is given: rows, labels and their weights."""
