@@ -192,8 +192,8 @@ def test_tables_of_labels_are_kept_and_make_caches_private(path, obs, tmp_path):
 
 
 NO_LABELS = {
-    "times": (pd.to_datetime(["2020-01-01", "2021-01-01"]), "is a date or a time"),
-    "periods": (pd.period_range("2020", periods=2, freq="Y"), "is a date or a time"),
+    "times": (pd.to_datetime(["2020-01-01", "2021-01-01"]), "is a date, a time or an interval"),
+    "periods": (pd.period_range("2020", periods=2, freq="Y"), "is a date, a time or an interval"),
     "tuples": ([(1, 2), (1, 3)], "is a tuple, neither a number nor text"),
     "complex numbers": ([1j, 2j], "neither a number nor text"),
     "characters that NumPy cuts": (["A\0", "B\0"], "has a NUL character"),
