@@ -1,13 +1,13 @@
 """Archives of arrays, which are uncompressed ZIP files as `numpy.savez` writes them.
 
-Model files, row caches and npz files are such archives, and ``numpy.load`` can open them. Each
-array starts at a multiple of 64 bytes, so that it can be used from a memory map. The first member
-is a JSON document that identifies the kind of archive. Equal contents give equal bytes.
+Model files and row caches are such archives, and ``numpy.load`` can open them. Each array starts at
+a multiple of 64 bytes, so that it can be used from a memory map. The first member is a JSON
+document that identifies the kind of archive. Equal contents give equal bytes.
 
 ZIP stores a CRC-32 for each member and the directory at the end of the file. Truncated files and
-files with a changed bit in a member are therefore refused. Because a checksum protects only against
-accidents, statements of the file about itself are checked as well: an array is returned only if its
-dtype and shape match the bytes in the file.
+files with a changed bit in the content of a member are therefore refused. A checksum protects only
+against accidents. An array is therefore returned only if its dtype and shape match the bytes in the
+file.
 """
 
 from __future__ import annotations

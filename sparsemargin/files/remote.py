@@ -117,7 +117,7 @@ def _with_status(error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return the message of an error with its type, shortened to one line."""
+    """Return the type and the message of an error in one line, which is shortened if needed."""
     status, said = getattr(error, "status", None), f"{type(error).__name__}: {error}"
     if isinstance(status, int):
         said = f"HTTP status {status} {getattr(error, 'message', '')}"

@@ -26,7 +26,7 @@ _ROWS_AT_ONCE = 4096
 # Bytes of a csv that are read together. A row can't be longer.
 _CSV_BYTES = 1 << 23
 
-# Content of the fields of a row that is appended to a csv.
+# Content of the fields of a row that is appended to a csv to detect unclosed quotes.
 _END = "\x03end of the table\x03"
 
 

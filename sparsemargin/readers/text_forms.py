@@ -39,8 +39,8 @@ def form_of(name: str) -> TextForm | None:
 
 
 def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Literal["cells"] | None:
-    """Return the content of a file by its name alone, for files that may be on another machine.
-    None means svmlight text, for which the suffix .txt is common, too."""
+    """Return the kind of content of a file by its name alone, for files that may be on another
+    machine. None means svmlight text, for which the suffix .txt is common, too."""
     if name.endswith(_CELLS) or os.path.isdir(name):
         return "cells"
     found = form or form_of(name)
@@ -89,7 +89,7 @@ class DocumentForm:
     counted: bool = True
     has_labels: bool | None = None
     classes: frozenset[str] | None = None
-    #: True if commas separate labels. None means: if a text may have several labels.
+    #: True if commas separate labels. None separates them only if `multilabel`.
     commas: bool | None = None
 
     def of(self, source: Source) -> TextForm:

@@ -14,8 +14,8 @@ from sparsemargin.readers.text_forms import DocumentForm
 
 _DELIMITERS = ",;\t|"
 
-# Common names of columns of labels, texts and row numbers. A first line is a line of names if it
-# has a name of a label and one of a text, or only names of these three sets.
+# Common names of columns of labels, texts and row numbers. A first line of several fields is a line
+# of names if one is a name of texts, and one is a name of labels or all are in these three sets.
 _LABEL_NAMES = frozenset(
     ["category", "class", "label", "labels", "sentiment", "tag", "target", "topic", "y"]
 )

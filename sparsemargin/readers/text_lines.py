@@ -223,8 +223,9 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
 
 def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
     """Decide whether the lines begin with labels. They do if at least half of them begin with a
-    class of the model and a tab, and the others have a tab, too. Return None if all lines are
-    blank. Raise a `LineError` if only some lines begin in this way."""
+    class of the model and a tab, and the others have a tab, too. They do not if none begins so.
+    Otherwise, or if the classes do not allow a decision, raise a `LineError`. Return None if all
+    lines are blank."""
     classes, texts = how.classes or frozenset(), Parts(lines.text, lines.starts, lines.ends)
     filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
 

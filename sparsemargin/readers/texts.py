@@ -172,8 +172,8 @@ class DocumentCorpus(Corpus):
         first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
         self.how = replace(how, counted=not getattr(first, "binary", False))
         self.vectorizer, self.n_features = vectorizer, n_features
-        # The first texts, from which the vectorizer finds the words of its columns; None after
-        # that.
+        # The first texts, from which the vectorizer finds the words of its columns. None if they
+        # are not needed.
         self.first_texts: list[str] | None = None
         # Warnings that have been shown; and whether the lines of each source have labels, once
         # known.

@@ -27,7 +27,8 @@ from sparsemargin.readers.stored_arrays import (
 # here.
 _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzip": "gzip"}
 
-# Bytes of one file of metadata. An array needs some hundred; the root of version 3 may copy all.
+# Bytes of the largest metadata file. An array needs some hundred bytes, but in version 3 the root
+# may have a copy of the metadata of all arrays.
 _LARGEST_METADATA = 1 << 26
 
 _NUMBERS = {"bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),

@@ -1,9 +1,9 @@
 """Damaged, padded and concatenated archives give the same result as gzip, bzip2, xz and zstd.
 
 An archive that the tool refuses is refused, and one that it reads is read completely. A warning of
-the tool counts as refusal, because content may be missing. For example, if a later
-header is damaged, or zeros follow the last member, bzip2 writes the rows before, and ends with a
-message and exit code 0.
+the tool counts as refusal, because content may be missing. For example, if a later header is
+damaged, or zeros follow the last member, bzip2 writes the rows before, and ends with a message and
+exit code 0.
 """
 
 import gzip
