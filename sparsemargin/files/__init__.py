@@ -1,1 +1,1 @@
-"""Where bytes come from and go to: local and remote sources, compression, atomic writes."""
+"""File access: local and remote sources, decompression, array archives and atomic writes."""

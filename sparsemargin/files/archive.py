@@ -1,12 +1,13 @@
-"""Archives of arrays: ZIP files as `numpy.savez` writes them, into which ``numpy.load`` looks.
+"""Archives of arrays, which are uncompressed ZIP files as `numpy.savez` writes them.
 
-Model files, row caches and npz files are such. Members lie in them as they are, uncompressed, each
-array where a memory map has it at a multiple of 64 bytes. The first member is a document that
-tells what the archive is of, and the same contents give the same bytes.
+Model files and row caches are such archives, and ``numpy.load`` can open them. Each array starts at
+a multiple of 64 bytes, so that it can be used from a memory map. The first member is a JSON
+document that identifies the kind of archive. Equal contents give equal bytes.
 
-ZIP keeps a CRC-32 of every member, and the directory at the end: what was cut short, or of which a
-bit has changed that matters, is refused. A checksum tells of accidents only. So nothing is believed
-of what a file states about itself either: an array is what lies in the file, or is refused.
+ZIP stores a CRC-32 for each member and the directory at the end of the file. Truncated files and
+files with a changed bit in the content of a member are therefore refused. A checksum protects only
+against accidents. An array is therefore returned only if its dtype and shape match the bytes in the
+file.
 """
 
 from __future__ import annotations
@@ -24,45 +25,46 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-#: What the first members are called, of models and of row caches.
+#: Names of the first members of model files and of row caches.
 MODEL_DOCUMENT, CACHE_DOCUMENT = "model.json", "row_cache.json"
-#: Bytes at the beginning of a file that tell what it is.
+#: Bytes at the beginning of a file from which `begins_with` recognizes an archive.
 HEAD_BYTES = 64
 
 ALIGNMENT = 64
 _MAGIC = b"PK\x03\x04"
-# Bytes of a member's header before its name, and of what zipfile appends for large members.
+# Bytes of a member's header before its name, and bytes that zipfile appends for large members.
 _HEADER, _LARGE = 30, 20
 _PADDING = struct.Struct("<HH")
 _PADDING_ID = 0xD935
-# How an array in the npy format begins. To have numpy evaluate it costs more than the array.
+# The header of an array in the npy format. The regular expression is used because numpy's parser
+# (`ast.literal_eval`) takes longer than reading a small array.
 _NPY_HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '([<>|](?:b1|[iu][1248]|f[248]|[SU]\d{1,8}))', "
     rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
     re.DOTALL,
 )
 _CHUNK = 1 << 22
-# Parsed, a document takes some twenty times its length.
+# Bytes of the longest document that is read. Parsing needs about 20 times as much memory.
 _LONGEST_DOCUMENT = 1 << 24
 
 
 class DamagedError(ValueError):
-    """An archive that is not as it was written."""
+    """An archive that has been damaged since it was written."""
 
 
 def begins_with(head: bytes, document: str) -> bool:
-    """Whether a file that begins so is an archive with that document first."""
+    """Return whether `head` is the beginning of an archive whose first member is `document`."""
     return head.startswith(_MAGIC) and head[_HEADER:].startswith(document.encode())
 
 
 def can_hold(dtype: np.dtype) -> bool:
-    """Whether an archive can hold arrays of that type: of booleans, numbers, bytes or text, but of
-    no type that is another one elsewhere."""
+    """Return whether an archive can hold arrays of this dtype: booleans, numbers, bytes or text.
+    `longdouble` is excluded, because it is a different type on other machines."""
     return dtype.kind in "biufSU" and dtype.itemsize > 0 and dtype.char != "g"
 
 
 class ArchiveWriter:
-    """Writes members into a new file, one after the other; a context manager."""
+    """Write members into a new file, one after another. It is a context manager."""
 
     def __init__(self, file: BinaryIO):
         self._file, self._zip = file, zipfile.ZipFile(file, "w")
@@ -73,11 +75,12 @@ class ArchiveWriter:
     def __exit__(self, kind: type | None, error: object, trace: TracebackType | None) -> None:
         if kind is None:
             self._zip.close()
-        # Otherwise its destructor would close it, and fail in place of the error at hand.
+        # Otherwise the destructor of `ZipFile` would close it and fail, which would hide the error.
         self._zip.fp = None
 
     def document(self, name: str, document: dict[str, Any]) -> None:
-        """Write what JSON can hold; a ValueError where that is too long to be read again."""
+        """Write a document as JSON. Raise a ValueError if it is longer than `Archive.document`
+        reads."""
         text = json.dumps(document).encode("ascii")
         if len(text) > _LONGEST_DOCUMENT:
             raise ValueError(
@@ -87,7 +90,7 @@ class ArchiveWriter:
         self._member(name, text)
 
     def array(self, name: str, array: np.ndarray) -> None:
-        """Write an array, of a type that `can_hold` allows."""
+        """Write an array, whose dtype must be one that `can_hold` accepts."""
         array = np.asarray(array, order="C")
         header = io.BytesIO()
         described = np.lib.format.header_data_from_array_1_0(array)
@@ -105,9 +108,11 @@ class ArchiveWriter:
 
 
 class Archive:
-    """An archive, mapped into memory: its `map`, and its `members` by name.
+    """An archive that is mapped into memory: `map` is the memory map, `members` are its members by
+    name.
 
-    What is damaged is a `DamagedError`; what was made by hand may lead to any other.
+    A damaged archive raises a `DamagedError`. An archive that was made by hand may raise any other
+    error.
     """
 
     def __init__(self, file: BinaryIO):
@@ -128,15 +133,16 @@ class Archive:
             raise DamagedError("its members are compressed, or lie over each other")
 
     def document(self, name: str) -> Any:
-        """What a document says; a ValueError where it is damaged, too long or none."""
+        """Parse the JSON document of this name. Raise a ValueError if it is damaged, too long or
+        not JSON."""
         content = self._content(name)
         if len(content) > _LONGEST_DOCUMENT:
             raise ValueError(f"{name} takes more than {_LONGEST_DOCUMENT} bytes.")
         return json.loads(bytes(content))
 
     def array(self, name: str) -> np.ndarray:
-        """The array of that name, as a read-only view of the map; a ValueError where it is damaged,
-        or none that `can_hold` allows."""
+        """Return the array of this name as a read-only view of the map. Raise a ValueError if it is
+        damaged or has a dtype that `can_hold` refuses."""
         content = self._content(f"{name}.npy")
         header = _NPY_HEADER.match(content)
         if header is None:
@@ -149,8 +155,8 @@ class Archive:
         return np.ndarray(shape, dtype, content, header.end())
 
     def copy(self, name: str) -> np.ndarray:
-        """A copy of an array in native byte order; the map lets go of what has been read, so that
-        memory is taken once."""
+        """Return a copy of an array in native byte order. Pages of the map are released while they
+        are copied, so that the array is in memory only once."""
         mapped = self.array(name)
         array = np.empty(mapped.shape, mapped.dtype.newbyteorder("="))
         source, target = mapped.reshape(-1), array.reshape(-1)

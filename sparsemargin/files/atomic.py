@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: a file is written completely, or not at all."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from sparsemargin.files.private import private_mode, take_group
 from sparsemargin.files.remote import check_store, is_url, uploading
 
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
-# More than that are links in a circle.
+# A chain of more symbolic links than this is assumed to be a circle.
 _MOST_LINKS = 40
 
 
@@ -25,14 +25,14 @@ _MOST_LINKS = 40
 def replacing(
     path: str | os.PathLike[str], made_from: Iterable[str | os.PathLike[str]] = ()
 ) -> Iterator[BinaryIO]:
-    """Open a new binary file that replaces `path`, which may be a URL, when the block ends without
-    an error.
+    """Open a new binary file, which replaces `path` when the block ends without an error.
 
-    Until then `path` is unchanged. After a power failure it is the old or the new file, never a
-    part of one. A link is followed, and the file that it names is replaced. The new file keeps the
-    permissions of the old one, and its owner where that is allowed; without an old file the umask
-    applies. Nobody may read the new file who may not read all files that it is `made_from`. Until
-    the block ends only its owner may read it. An OSError names `path`.
+    `path` may be a URL. Until the block ends, `path` is unchanged. After a power failure it is the
+    old or the new file, never a part of one. A symbolic link is followed, and the file that it
+    names is replaced. The new file keeps the permissions of the old one, and its owner if the
+    system allows that; without an old file the umask applies. The new file can be read only by
+    users who may read all files in `made_from`. Until the block ends, only its owner may read it.
+    An OSError names `path`.
     """
     if is_url(path):
         with uploading(os.fspath(path)) as file:
@@ -40,7 +40,8 @@ def replacing(
         return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
-    # The name is known before the file exists: a signal may come as soon as it does.
+    # The name is chosen before the file exists, because a signal may arrive as soon as the file
+    # does.
     fresh = _fresh(target)
     try:
         with open(fresh, "x+b", opener=_private_opener) as file:
@@ -60,8 +61,8 @@ def replacing(
 
 @contextmanager
 def unnamed() -> Iterator[BinaryIO]:
-    """A new binary file, in the folder for temporary files, that has no name: whatever happens, it
-    is gone once it is closed and no longer mapped. An OSError names the folder."""
+    """Open a new binary file without a name in the folder for temporary files. The system removes
+    it when it is closed and no longer mapped, even after a crash. An OSError names the folder."""
     try:
         with tempfile.TemporaryFile() as file:
             yield file
@@ -72,7 +73,7 @@ def unnamed() -> Iterator[BinaryIO]:
 
 
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
-    """The same error, of the file at `path`."""
+    """Return the same error with `path` as its file."""
     if error.errno is None:
         told = str(error)
         return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
@@ -80,7 +81,8 @@ def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
 
 
 def check_replaceable(path: str | os.PathLike[str]) -> None:
-    """Find out before the work whether `replacing` can make a file at `path`; an OSError if not."""
+    """Check that `replacing` can create a file at `path`, and raise an OSError if not. Callers use
+    it before long computations."""
     if is_url(path):
         check_store(os.fspath(path))
         return
@@ -88,7 +90,7 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
     _check_place(path, target)
     try:
         tempfile.TemporaryFile(dir=target.parent).close()
-        # Its name may be too long.
+        # The name of the temporary file may be too long for the file system.
         with suppress(FileNotFoundError):
             os.stat(_fresh(target))
     except OSError as error:
@@ -96,9 +98,10 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
 
 
 def descriptor_of(path: str | os.PathLike[str]) -> int | None:
-    """The descriptor of the open file that a name such as /dev/stdout or /dev/fd/3 stands for."""
+    """Return the descriptor of the open file that a name such as /dev/stdout or /dev/fd/3 stands
+    for."""
     path = os.path.abspath(path)
-    # The last link, which leads to what is open, is not followed.
+    # The last link, from the descriptor to the open file, is not followed.
     for _ in range(_MOST_LINKS):
         if found := _OPEN_FILE.fullmatch(path):
             return int(found[1])
@@ -109,13 +112,14 @@ def descriptor_of(path: str | os.PathLike[str]) -> int | None:
 
 
 def is_stream(path: str | os.PathLike[str]) -> bool:
-    """Whether it is a device, a pipe or an open file: written to as it is, and never replaced."""
+    """Return whether `path` is a device, a pipe or an open file. These are written to directly and
+    never replaced."""
     is_special = os.path.exists(path) and not os.path.isfile(path) and not os.path.isdir(path)
     return is_special or descriptor_of(path) is not None
 
 
 def _check_place(path: str | os.PathLike[str], target: Path) -> None:
-    """Refuse to take the place of a directory or a stream, or where there is no folder."""
+    """Raise an OSError if `target` is a directory or a stream, or if its folder does not exist."""
     if not os.fspath(path):
         raise FileNotFoundError("The name of the file to be written is empty. Name one.")
     if target.is_dir():
@@ -130,7 +134,7 @@ def _check_place(path: str | os.PathLike[str], target: Path) -> None:
 
 
 def _fresh(target: Path) -> Path:
-    """The name of a new file that is to take the place of the target."""
+    """Return a random name for the new file, in the folder of the target."""
     return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
 
 
@@ -140,8 +144,8 @@ def _private_opener(path: str, flags: int) -> int:
 
 
 def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> None:
-    """Set the permissions of a new file: those of the file that it replaces, if there is one, but
-    none that the files it is made from do not have."""
+    """Set the permissions of a new file. They are those of the file that it replaces, if there is
+    one, without any permissions that the files in `made_from` lack."""
     status = None
     with suppress(OSError):
         status = os.stat(target)
@@ -151,13 +155,14 @@ def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> Non
                 os.fchown(descriptor, *owner)
     take_group(descriptor, made_from)
     before = None if status is None else stat.S_IMODE(status.st_mode)
-    # A file system without permissions refuses this.
+    # File systems without permissions refuse this.
     with suppress(OSError):
         os.fchmod(descriptor, private_mode(descriptor, made_from, before))
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last; a file system that can't is left to its ways."""
+    """Write the folder to disk, so that the new name survives a power failure. File systems that do
+    not support this are ignored."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:

@@ -1,5 +1,5 @@
-"""The bytes of files, compressed or not, in order. Compressed ones are known by their first bytes,
-whatever their names."""
+"""Read the content of files that may be compressed. The compression is recognized by the first
+bytes of a file, not by its name."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NamedTuple
 
-# As long as the longest of the patterns below.
+# Bytes that `codec_of` needs: the length of the longest pattern below.
 HEAD_BYTES = 10
 
-# A byte of zstd can stand for 32 KiB of content, all of which comes at once.
+# Bytes of compressed data that are decompressed at once. One byte of zstd can expand to 32 KiB, and
+# its decompressor can't limit the output.
 _PIECE_BYTES = 1 << 13
 
 
 class CountingReader(io.RawIOBase):
-    """The bytes of an open file as they lie on disk; `position` counts those read.
+    """The bytes of an open file without decompression; `position` is the number of bytes read.
 
-    `head` are the first `HEAD_BYTES`, or all where there are fewer; they are read again. The file
-    may have grown since it had `size` bytes; one that became shorter is a ValueError.
+    `head` has the first `HEAD_BYTES`, or all bytes of a shorter file; reading still starts before
+    them. The file may have grown since it had `size` bytes. A file that became shorter raises a
+    ValueError.
     """
 
     def __init__(self, file: io.RawIOBase, name: str, size: int = 0) -> None:
@@ -36,7 +38,7 @@ class CountingReader(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        """Fill the beginning of `room`. Return the number of bytes, 0 at the end."""
         room = memoryview(room)
         if self._ahead:
             n = min(len(room), len(self._ahead))
@@ -44,12 +46,12 @@ class CountingReader(io.RawIOBase):
             return n
         try:
             while (n := self._file.readinto(room)) is None:
-                # A non-blocking file with nothing to read yet.
+                # A non-blocking file has nothing to read yet.
                 wait = select.poll()
                 wait.register(self._file, select.POLLIN)
                 wait.poll()
         except OSError as error:
-            if error.errno is None:  # it has a message of its own, which names the file
+            if error.errno is None:  # the error has its own message, which names the file
                 raise
             raise type(error)(error.errno, error.strerror, self._name) from None
         if n == 0 and self.position < self._size:
@@ -62,8 +64,12 @@ class CountingReader(io.RawIOBase):
 
 
 class Codec(NamedTuple):
-    """A way of compressing: what archives begin with, what makes a decompressor for a member, and
-    whether so many zero bytes may stand between a member and the next one, or the end (True)."""
+    """A compression format.
+
+    `head` matches the first bytes of an archive, and `decompressor` creates a decompressor for one
+    member. `may_follow` returns whether a number of zero bytes may stand between a member and the
+    next one (False) or between the last member and the end of the file (True).
+    """
 
     name: str
     head: re.Pattern[bytes]
@@ -71,8 +77,9 @@ class Codec(NamedTuple):
     may_follow: Callable[[int, bool], bool]
 
 
-# What may follow is what gzip, bzip2, xz and zstd read on from or end at without a warning. pzstd
-# begins with a frame to be skipped. LZMADecompressor of its own accord checks a header as xz does.
+# `may_follow` accepts the zero bytes that gzip, bzip2, xz and zstd accept without a warning. The
+# second pattern of zstd is a skippable frame, with which files of pzstd begin. LZMADecompressor
+# checks a header in the same way as xz.
 _CODECS = (
     Codec(
         "gz", re.compile(rb"\x1f\x8b"), lambda: import_module("zlib").decompressobj(31),
@@ -95,15 +102,17 @@ _CODECS = (
 
 
 def codec_of(head: bytes) -> Codec | None:
-    """How a file that begins with `head`, HEAD_BYTES where it has them, is compressed."""
+    """Return the compression format of a file that begins with `head`, or None. `head` must have
+    HEAD_BYTES bytes unless the file is shorter."""
     return next((codec for codec in _CODECS if codec.head.match(head)), None)
 
 
 class DecompressedReader(io.RawIOBase):
-    """The content of a compressed file, of all its members one after another.
+    """The content of all members of a compressed file, one after another.
 
-    Readers that others wrote end in silence at a later member that is damaged at its beginning
-    (`bz2`, `lzma`) or is cut off (`zstandard`), or check no headers (`gzip`).
+    The readers of other libraries do not detect all damage. `bz2` and `lzma` end without an error
+    at a later member whose beginning is damaged, `zstandard` at one that is cut off, and `gzip`
+    does not check headers.
     """
 
     def __init__(self, compressed: CountingReader, codec: Codec, name: str) -> None:
@@ -121,16 +130,16 @@ class DecompressedReader(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end; a ValueError names the
-        file and the place where the content is damaged or cut off."""
+        """Fill the beginning of `room`. Return the number of bytes, 0 at the end. A ValueError
+        names the file and the place where the content is damaged or cut off."""
         try:
             while not self._content and self._advance(len(room)):
                 pass
         except (ValueError, MemoryError):
             raise
         except Exception as error:
-            # Damaged content has errors of another type in each library. Those of the system,
-            # which can't read, have a number.
+            # Each library has another type of error for damaged content. Errors of the operating
+            # system have an error number and are passed on.
             if getattr(error, "errno", None) is not None:
                 raise
             raise ValueError(
@@ -143,8 +152,7 @@ class DecompressedReader(io.RawIOBase):
         return n
 
     def _advance(self, most: int) -> bool:
-        """Decompress some content, no more than `most` bytes where that can be chosen; False at
-        the end."""
+        """Decompress some content, at most `most` bytes for bz2 and xz. Return False at the end."""
         if self._member.eof:
             data = self._next_member()
             if not data:
@@ -161,7 +169,8 @@ class DecompressedReader(io.RawIOBase):
         return True
 
     def _next_member(self) -> bytes:
-        """Skip what may follow a member: the first bytes of the next one, none at the end."""
+        """Skip the zero bytes after a member. Return the first bytes of the next member, or no
+        bytes at the end."""
         n_zeros, data = 0, self._member.unused_data or self._compressed.read(_PIECE_BYTES)
         self._start = self._compressed.position - len(data)
         while data.startswith(b"\0"):
@@ -175,7 +184,8 @@ class DecompressedReader(io.RawIOBase):
 
 
 def unpacking(file: io.RawIOBase, name: str, *, packed: bool) -> Any:
-    """Return what the content of a file is read from; `packed` is whether it may be compressed."""
+    """Return a reader of the content of a file. `packed` specifies whether the file may be
+    compressed."""
     reader = CountingReader(file, name)
     codec = codec_of(reader.head) if packed else None
     if codec is None:
@@ -184,7 +194,7 @@ def unpacking(file: io.RawIOBase, name: str, *, packed: bool) -> Any:
 
 
 class _Unpacked(io.RawIOBase):
-    """The content of a compressed file, as a file."""
+    """The content of a compressed file as a raw stream that accepts buffers of any item type."""
 
     def __init__(self, content: DecompressedReader) -> None:
         self._content = content

@@ -1,4 +1,4 @@
-"""Whether files that are read and files that are written are different files."""
+"""Check that the files a command reads and the files it writes are different files."""
 
 from __future__ import annotations
 
@@ -17,26 +17,27 @@ STANDARD_STREAM = "-"
 
 
 class Named(NamedTuple):
-    """A file, and what the caller calls it, such as an option or an argument; `path` is None where
-    it was not given."""
+    """A path, and the name of the option or argument that has it. `path` is None if it was not
+    given."""
 
     name: str
     path: Any
 
 
 class SameFileError(ValueError):
-    """A file would be replaced that is read, or that is another output."""
+    """An output is the same file as an input or as another output."""
 
 
 def check_distinct(
     outputs: Iterable[Named], inputs: Iterable[Named], in_place: Container[tuple[str, str]] = ()
 ) -> None:
-    """Raise a `SameFileError` if an output is the same file as an input or as another output,
-    unless the names of the output and the input are a pair of `in_place`.
+    """Raise a `SameFileError` if an output is the same file as an input or as another output.
 
-    Links, hard links, other spellings of a path, URLs of local files, and case on file systems that
-    ignore it are seen through. Devices, pipes and folders are never the same file. Nothing is read
-    or written but the folders.
+    Pairs of an output's and an input's name in `in_place` are allowed. Files are compared across
+    symbolic links, hard links, different spellings of a path, URLs of local files, and upper and
+    lower case on file systems that ignore it. Devices, pipes and folders are never the same file.
+    No file is read or written, except that a temporary file may be created to test whether a folder
+    ignores case.
     """
     written: dict[Hashable, Named] = {}
     for each in outputs:
@@ -64,8 +65,8 @@ def _told(named: Named) -> str:
 
 
 def _identity(path: Any, *, stream: int) -> Hashable | None:
-    """Return what all names of a file have in common; None for what is no file. `stream` is the
-    descriptor that "-" means."""
+    """Return a key that is equal for all names of a file, or None if `path` is not a regular file.
+    `stream` is the descriptor that "-" stands for."""
     if path is None or not isinstance(path, str | bytes | os.PathLike) or not os.fspath(path):
         return None
     if path == STANDARD_STREAM:
@@ -96,8 +97,8 @@ def _folded(name: str | bytes) -> str:
 
 
 def _is_same(one: Named, other: Named) -> bool:
-    """Whether two names with the same identity are the same file: names of files that are yet to be
-    written may differ in case."""
+    """Return whether two names with equal keys are the same file. Names of files that do not exist
+    yet may differ only in case, which some file systems ignore."""
     paths = [os.path.realpath(each.path) for each in (one, other) if not is_url(each.path)]
     names = {os.path.basename(path) for path in paths}
     if any(map(os.path.exists, paths)) or len(names) < 2:

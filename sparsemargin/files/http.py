@@ -1,8 +1,9 @@
-"""Files on HTTP servers, by the session that fsspec has for them.
+"""Files on HTTP servers, read through the session that fsspec has for them.
 
-fsspec itself asks for the length by HEAD, which some servers answer wrongly, downloads the whole
-file for every block where a server ignores ranges, and tells any failure as a missing file. So
-requests are made here, and what counts is the answer to GET.
+fsspec's own reader is not used for three reasons. It asks for the length by HEAD, which some
+servers answer wrongly. It downloads the whole file for every block if a server ignores ranges. It
+reports every failure as a missing file. The requests are therefore made here, and only answers to
+GET are used.
 """
 
 from __future__ import annotations
@@ -11,17 +12,18 @@ import re
 from types import TracebackType
 from typing import Any, NamedTuple
 
-#: Bytes at the beginning of a file that are asked for when it is looked for.
+#: Bytes at the beginning of a file that are requested when it is looked up.
 HEAD_BYTES = 1024
 
 _RANGE = re.compile(r"bytes (?:(\d+)-(\d+)|\*)/(\d+|\*)")
 _NOT_SATISFIABLE, _PARTIAL = 416, 206
-# Ways of packing an answer that are told from its first bytes, as files of these forms are.
+# Content encodings that mean no compression, and those that are recognized by the first bytes, like
+# compressed files.
 _UNPACKED = {"", "identity"}
 _PACKED = {"gzip", "x-gzip", "zstd"}
-# Seconds without any byte, or until there is a connection.
+# Seconds to wait for a connection, or for the next byte.
 _TIMEOUT = 60
-# Seconds in which bytes arrive that were sent together.
+# Seconds to wait for bytes that a server sent together with the end of the body.
 _SOON = 0.05
 
 
@@ -32,7 +34,7 @@ def is_http(store: Any) -> bool:
 
 
 class Answer:
-    """The answer to a GET, of which the body is read piece by piece; a context manager."""
+    """The answer to a GET, whose body is read piece by piece. It is a context manager."""
 
     def __init__(self, store: Any, url: str, start: int | None = None, stop: int | None = None):
         from aiohttp import ClientTimeout
@@ -42,7 +44,7 @@ class Answer:
         if start is not None and stop is not None:
             headers["Range"] = f"bytes={start}-{stop - 1}"
         timeout = ClientTimeout(total=None, sock_connect=_TIMEOUT, sock_read=_TIMEOUT)
-        # What is packed stays so: its end can then be checked.
+        # A compressed body is not decompressed by aiohttp, so that its end can be checked here.
         how = {"timeout": timeout, **store.kwargs, "headers": headers, "auto_decompress": False}
 
         async def ask() -> Any:
@@ -65,15 +67,16 @@ class Answer:
         self.close()
 
     def check(self) -> None:
-        """Raise an error of aiohttp's for a status of 400 or more."""
+        """Raise an error of aiohttp for a status of 400 or more."""
         self._response.raise_for_status()
 
     def read(self, most: int) -> bytes:
-        """Return some of the next bytes, none at the end; a body that breaks off is an error."""
+        """Return some of the next bytes, at most `most`; none at the end. A body that breaks off
+        raises an error."""
         return self._sync(self.loop, self._response.content.read, most)
 
     def read_all(self, most: int) -> bytes:
-        """Return the next bytes, as many as are asked for unless the body ends before."""
+        """Return the next `most` bytes, or fewer if the body ends before."""
         parts, left = list[bytes](), most
         while left and (data := self.read(left)):
             parts.append(data)
@@ -81,8 +84,9 @@ class Answer:
         return b"".join(parts)
 
     def has_more(self) -> bool:
-        """Return whether the server has sent more than the length that it told. That is found out
-        at the end of the body, and only where it came with it or soon after."""
+        """Return whether the server has sent more bytes than the length that it stated. Call it at
+        the end of the body. Surplus bytes are detected only if they arrive within `_SOON`
+        seconds."""
         from asyncio import sleep
 
         from aiohttp.http_exceptions import HttpProcessingError
@@ -92,19 +96,19 @@ class Answer:
         return isinstance(exception, HttpProcessingError)
 
     def close(self) -> None:
-        """Give the connection up, as the rest of the body is not wanted."""
+        """Close the connection without reading the rest of the body."""
         self.loop.call_soon_threadsafe(self._response.close)
 
     @property
     def encoding(self) -> str:
-        """How the body is packed, empty where it is not."""
+        """The content encoding of the body, "" if it is not compressed."""
         named = self.headers.get("Content-Encoding", "").strip().lower()
         return "" if named in _UNPACKED else named
 
     @property
     def span(self) -> tuple[int | None, int | None]:
-        """The first byte of the file that the body has, and the length of the file; None where the
-        server does not tell."""
+        """The position in the file of the body's first byte, and the length of the file. Either is
+        None if the server does not state it."""
         told = _RANGE.fullmatch(self.headers.get("Content-Range", "").strip())
         if self.status not in (_PARTIAL, _NOT_SATISFIABLE):
             length = self.headers.get("Content-Length")
@@ -116,7 +120,8 @@ class Answer:
 
     @property
     def version(self) -> str | None:
-        """What changes when the file does; None where the server tells nothing of the kind."""
+        """A text that changes when the file does, or None if the server states no ETag or
+        modification time."""
         if etag := self.headers.get("ETag"):
             return f"ETag={etag}"
         if modified := self.headers.get("Last-Modified"):
@@ -125,8 +130,8 @@ class Answer:
 
 
 class Found(NamedTuple):
-    """A file as a server tells of it: its length, None where that is not known; its version;
-    whether the server sends parts of it; how it is packed; and its first bytes."""
+    """The properties of a file on a server: its length (None if unknown), its version, whether the
+    server sends parts of it, its content encoding, and its first bytes."""
 
     size: int | None
     version: str | None
@@ -136,7 +141,8 @@ class Found(NamedTuple):
 
 
 def find(store: Any, url: str) -> Found:
-    """Look for a file; an error of aiohttp's tells what is wrong."""
+    """Request the beginning of a file, and return its properties. An error of aiohttp says what
+    failed."""
     with Answer(store, url, 0, HEAD_BYTES) as answer:
         first, size = answer.span
         if answer.status == _NOT_SATISFIABLE and size == 0:
@@ -144,7 +150,7 @@ def find(store: Any, url: str) -> Found:
         answer.check()
         if answer.status != _PARTIAL or (first == 0 and size is not None):
             return _found(url, answer)
-    # A part without its place, or without the length of the whole.
+    # The server sent a part without its position, or without the length of the file.
     with Answer(store, url) as answer:
         answer.check()
         return _found(url, answer)
@@ -172,7 +178,8 @@ def _found(url: str, answer: Answer) -> Found:
 
 
 def read_part(store: Any, url: str, start: int, stop: int) -> tuple[bytes, str | None]:
-    """Return bytes of a file, fewer where it ends before, and its version."""
+    """Return the bytes of a file from `start` to before `stop`, fewer if it ends before, and its
+    version."""
     with Answer(store, url, start, stop) as answer:
         if answer.status == _NOT_SATISFIABLE:
             return b"", answer.version

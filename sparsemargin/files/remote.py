@@ -1,5 +1,8 @@
-"""Files that lie elsewhere: URLs that fsspec knows, read in large blocks, ahead of whoever reads
-them, and again where a connection breaks or a store is busy; written whole or not at all."""
+"""Remote files: URLs that fsspec supports.
+
+Files are read in large blocks, which are fetched ahead. A read is repeated if a connection breaks
+or a store is busy. An upload starts after the complete file has been written locally.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +26,15 @@ from sparsemargin.files.compression import unpacking
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
 _BLOCK_BYTES, _BLOCKS_AHEAD = 1 << 23, 2
 
-# Seconds to wait before what has failed is tried again: a store may be away for a minute.
+# Seconds to wait before each new attempt. The sum is about one minute, for which a store may be
+# unavailable.
 WAITS = (0.1, 0.5, 1, 2, 4, 8, 16, 30)
 
-# HTTP's way to say that a store is busy, or has a fault of its own.
+# HTTP statuses of a busy store or of a temporary fault.
 _BUSY = {408, 409, 425, 429, *range(500, 600)}
 _MISSING, _FORBIDDEN = {404, 410}, {401, 403, 407}
 
-# What stores call that which changes when an object does.
+# Names under which stores report a version of a file, in order of preference.
 _VERSIONS = (
     "VersionId", "version_id", "ETag", "etag", "generation", "blob_id", "md5", "LastModified",
     "last_modified", "mtime", "created",
@@ -42,12 +46,12 @@ _T = TypeVar("_T")
 
 
 def is_url(path: Any) -> bool:
-    """Whether a path is a URL of a file that lies elsewhere."""
+    """Return whether a path is a URL."""
     return isinstance(path, str) and bool(_URL.match(path))
 
 
 def _store_of(url: str) -> tuple[Any, str]:
-    """The file system of a URL, and the path there."""
+    """Return the file system of a URL, and the path in it."""
     try:
         from fsspec.core import url_to_fs
 
@@ -63,19 +67,19 @@ def _store_of(url: str) -> tuple[Any, str]:
 
 
 def located(url: str) -> tuple[str | None, str]:
-    """Return the kind of store of a URL and the path in it; the kind is None for local files."""
+    """Return the kind of store of a URL and the path in it. The kind is None for local files."""
     store, path = _store_of(url)
     kind = store.protocol if isinstance(store.protocol, str) else store.protocol[0]
     return None if kind in ("file", "local") else kind, path
 
 
 class UnreachableError(OSError):
-    """A file that can't be had, however often it is asked for."""
+    """A remote file that could not be read or written after all attempts."""
 
 
 def _tried(url: str, call: Callable[[], _T]) -> _T:
-    """Return what the call returns. It is tried again for a minute where that may help; an error
-    names the URL and the reason."""
+    """Call a function, and return its result. A call that fails is repeated for about a minute if
+    the error may be temporary. The error that is raised names the URL and the reason."""
     for wait in (*WAITS, None):
         try:
             return call()
@@ -102,7 +106,7 @@ def _tried(url: str, call: Callable[[], _T]) -> _T:
 
 
 def _cause_of(error: Exception) -> Exception:
-    """Return what is behind an error that fsspec raises for a missing file, whatever it is of."""
+    """Return the cause of a FileNotFoundError, which fsspec raises for errors of any kind."""
     cause = error.__cause__
     return cause if isinstance(error, FileNotFoundError) and isinstance(cause, Exception) else error
 
@@ -113,30 +117,30 @@ def _with_status(error: Exception) -> str:
 
 
 def _reason(error: Exception) -> str:
-    """Return what an error says, which may be nothing but its type."""
+    """Return the type and the message of an error in one line, which is shortened if needed."""
     status, said = getattr(error, "status", None), f"{type(error).__name__}: {error}"
     if isinstance(status, int):
         said = f"HTTP status {status} {getattr(error, 'message', '')}"
-    # A message may quote what the server sent, at any length.
+    # A message may quote the server's answer, which can be of any length.
     said = said if len(said) <= _LONGEST_REASON else f"{said[:_LONGEST_REASON]}..."
     return " ".join(said.split()).removesuffix(":").removesuffix(".")
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file that lies elsewhere, as it was found."""
+    """A remote file, with its properties when it was found."""
 
     url: str
-    size: int | None  # None: its end is where the server ends it
-    version: str | None  # changes when the file does; None: the store tells nothing of the kind
+    size: int | None  # None: unknown, the file ends where the server ends it
+    version: str | None  # changes when the file does; None: the store reports no version
     ranges: bool = True  # whether the store sends parts of it
-    encoding: str = ""  # how it is packed on the way
-    head: bytes = b""  # its first bytes, or none
+    encoding: str = ""  # content encoding, "" for none
+    head: bytes = b""  # the first bytes, if they are known
     found_at: int = field(default_factory=time.time_ns, compare=False)
 
     @classmethod
     def find(cls, url: str) -> RemoteFile:
-        """The file as it is now; an OSError tells that there is none, or no way to it."""
+        """Look up a file. An OSError says that it does not exist or can't be reached."""
         store, path = _store_of(url)
         if http.is_http(store):
             return cls(url, *_tried(url, lambda: http.find(store, path)))
@@ -151,13 +155,13 @@ class RemoteFile:
         return cls(url, int(told["size"]), known[0] if known else None)
 
     def identity(self) -> dict[str, Any]:
-        """What changes when the file does. A file without a version is another one each time that
-        it is found."""
+        """Return what changes when the file does. A file without a version is a different one each
+        time it is found."""
         version = self.version or f"unknown, found at {self.found_at}"
         return {"size": self.size, "version": version}
 
     def first(self, n_bytes: int) -> bytes:
-        """Return its first bytes."""
+        """Return the first bytes."""
         if n_bytes <= len(self.head) or self.size == len(self.head):
             return self.head[:n_bytes]
         if self.ranges and self.size is not None:
@@ -170,13 +174,13 @@ class RemoteFile:
             return b"".join(parts)
 
     def open(self) -> io.RawIOBase:
-        """Open it for reading: by parts that are fetched ahead, or as one stream."""
+        """Open the file for reading, in parts that are fetched ahead or as one stream."""
         return RemoteReader(self) if self.ranges else RemoteStream(self)
 
     def read(self, start: int, stop: int) -> bytes:
-        """These bytes."""
+        """Return the bytes from `start` to before `stop`."""
         store, path = _store_of(self.url)
-        # At the end one byte more is asked for, which shows whether it is the end.
+        # At the end, one more byte is requested. If it exists, the file is longer than stated.
         beyond = stop + (stop == self.size)
 
         def call() -> bytes:
@@ -186,7 +190,7 @@ class RemoteFile:
                     raise self._changed()
             else:
                 data = store.cat_file(path, start=start, end=beyond)
-                # A server that knows no ranges sends all of it.
+                # A server that ignores ranges sends the whole file.
                 if len(data) == self.size:
                     data = data[start:stop]
             if len(data) < stop - start:
@@ -199,7 +203,7 @@ class RemoteFile:
         return _tried(self.url, call) if stop > start else b""
 
     def check_unchanged(self) -> None:
-        """Raise a ValueError where it is not what it was."""
+        """Raise a ValueError if the file has changed since it was found."""
         if RemoteFile.find(self.url) != self:
             raise self._changed()
 
@@ -219,8 +223,8 @@ class RemoteFile:
 
 
 class RemoteStream(io.RawIOBase):
-    """The bytes of a remote file as one answer of a server that sends no parts. Where it breaks
-    off, the server is asked again, and what has been read is passed over."""
+    """A remote file on a server that sends no parts, read as one stream. If the connection breaks,
+    the file is requested again, and the bytes that have been read are skipped."""
 
     def __init__(self, file: RemoteFile) -> None:
         self._file, self._position, self._crc = file, 0, 0
@@ -230,7 +234,7 @@ class RemoteStream(io.RawIOBase):
         return True
 
     def readinto(self, room: Any) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        """Fill the beginning of `room`. Return the number of bytes, 0 at the end."""
         room = memoryview(room).cast("B")
         data = _tried(self._file.url, lambda: self._next(len(room))) if len(room) else b""
         room[: len(data)] = data
@@ -258,7 +262,8 @@ class RemoteStream(io.RawIOBase):
             raise
 
     def _begun(self) -> http.Answer:
-        """The answer of the server, read up to where this one is."""
+        """Request the file, and skip the bytes that have been read. Raise a ValueError if they
+        changed."""
         store, path = _store_of(self._file.url)
         answer = http.Answer(store, path)
         try:
@@ -287,7 +292,7 @@ class RemoteStream(io.RawIOBase):
 
 
 class RemoteReader(io.RawIOBase):
-    """The bytes of a remote file, in blocks of which the next ones are on their way."""
+    """A remote file that is read in blocks; the next blocks are fetched in threads."""
 
     def __init__(self, file: RemoteFile) -> None:
         self._file, self._size, self._position = file, file.size or 0, 0
@@ -309,7 +314,7 @@ class RemoteReader(io.RawIOBase):
         return self._position
 
     def readinto(self, room: Any) -> int:
-        """Fill the beginning of `room`: the number of bytes, 0 at the end."""
+        """Fill the beginning of `room`. Return the number of bytes, 0 at the end."""
         room = memoryview(room).cast("B")
         which, offset = divmod(self._position, _BLOCK_BYTES)
         if not len(room) or self._position >= self._size:
@@ -335,14 +340,14 @@ class RemoteReader(io.RawIOBase):
 
 
 def matches(url: str) -> list[str]:
-    """The URLs that a pattern stands for, sorted."""
+    """Return the URLs that match a pattern, sorted."""
     store, path = _store_of(url)
     found = _tried(url, lambda: store.glob(path))
     return sorted(str(store.unstrip_protocol(each)) for each in found)
 
 
 def exists(path: str | os.PathLike[str]) -> bool:
-    """Whether there is a file, here or elsewhere."""
+    """Return whether a local or remote file exists."""
     if not is_url(path):
         return os.path.exists(path)
     try:
@@ -352,12 +357,13 @@ def exists(path: str | os.PathLike[str]) -> bool:
 
 
 def size_of(path: str) -> int:
-    """The bytes of a file, here or elsewhere."""
+    """Return the size of a local or remote file in bytes. It is 0 for a remote file of unknown
+    size."""
     return RemoteFile.find(path).size or 0 if is_url(path) else os.path.getsize(path)
 
 
 def delete(path: str) -> None:
-    """Delete a file, here or elsewhere."""
+    """Delete a local or remote file."""
     if not is_url(path):
         os.unlink(path)
         return
@@ -366,13 +372,13 @@ def delete(path: str) -> None:
 
 
 def check_store(url: str) -> None:
-    """Find out whether there is a store of that kind."""
+    """Raise an error if fsspec does not support this kind of URL."""
     _store_of(url)
 
 
 @contextmanager
 def uploading(url: str) -> Iterator[BinaryIO]:
-    """A new binary file here, which takes the place of `url` once the block is left without an
+    """Open a temporary local file, which is uploaded to `url` when the block ends without an
     error."""
     store, path = _store_of(url)
     with tempfile.NamedTemporaryFile() as file:
@@ -383,13 +389,13 @@ def uploading(url: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def fetched(url: str) -> Iterator[BinaryIO]:
-    """A copy of a remote file here, open for reading."""
+    """Download a remote file, and open the local copy for reading."""
     with copied(RemoteFile.find(url)) as file:
         yield file
 
 
 def copied(remote: RemoteFile) -> BinaryIO:
-    """Return an open copy of a remote file here, which is gone once it is closed."""
+    """Download a remote file, and return the open local copy. It is deleted when it is closed."""
     file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         with remote.open() as reader:
@@ -404,6 +410,6 @@ def copied(remote: RemoteFile) -> BinaryIO:
 
 
 def cache_folder() -> Path:
-    """Where row caches of remote files are kept on this machine."""
+    """Return the folder on this machine in which row caches of remote files are kept."""
     base = os.environ.get("XDG_CACHE_HOME", "").strip() or "~/.cache"
     return Path(base).expanduser() / "sparsemargin" / "rows"

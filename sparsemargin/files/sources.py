@@ -1,5 +1,5 @@
-"""Where text comes from: files by name or open, patterns of names, or standard input; and how it
-is cut into blocks of complete lines, in buffers that are used again."""
+"""Sources of bytes (local and remote files, open files, standard input), and the division of their
+text into blocks of complete lines, in buffers that are used again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from sparsemargin.files.remote import RemoteFile, RemoteReader, copied, is_url, 
 
 STANDARD_INPUT = "-"
 
-#: What the names of row caches end in, unless another is given.
+#: Suffix of the names of row caches, unless the user gives another name.
 CACHE_SUFFIX = ".smcache"
 
 PathLike = str | os.PathLike[str]
@@ -44,18 +44,19 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
 
-#: What matrices as text end in, and the file by which a store of zarr, version 3 or 2, is known.
+#: Suffixes of text matrices, and the files that mark a zarr store of version 3 or 2.
 MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
 
-# The file by which a folder of 10x is known.
+# The beginning of the name of the matrix that marks a folder of 10x.
 _MATRIX = "matrix"
 
 
 @dataclass(slots=True)
 class TextBlock:
-    """Complete lines, in `buffer[:stop]`, with `PADDING` bytes after them; the last line of all may
-    lack its end. `consumed` bytes of the source, as it lies on disk, have been read so far, and
-    `n_lines_before` lines of it come before, once those are scanned."""
+    """Complete lines in `buffer[:stop]`, followed by `PADDING` bytes; only the last line of a
+    source may lack its line end. `consumed` bytes of the source (before decompression) have been
+    read so far. `n_lines_before` lines of it come before the block; it is set once those have been
+    scanned."""
 
     source: Source
     buffer: bytearray
@@ -64,12 +65,13 @@ class TextBlock:
     n_lines_before: int = 0
 
     def place_at(self, offset: int) -> str:
-        """The file and the line of a byte of the block."""
+        """Return the file and the line of a byte of the block, for error messages."""
         line = self.n_lines_before + self.buffer.count(b"\n", 0, offset) + 1
         return f"{self.source.name}, line {line}"
 
     def place_of(self, row: int) -> str:
-        """The file and the line of a row; lines without one are left out."""
+        """Return the file and the line of a row. Blank lines and comments are not counted as
+        rows."""
         start = 0
         for line in bytes(self.buffer[: self.stop]).split(b"\n"):
             if line.split(b"#", 1)[0].strip():
@@ -80,16 +82,17 @@ class TextBlock:
         return self.place_at(start)
 
     def copied(self) -> TextBlock:
-        """A copy, with a buffer that is not used again."""
+        """Return a copy with its own buffer, which is not used again."""
         return replace(self, buffer=self.buffer[:])
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file, or (path None) standard input or a `file` that is open, found but not yet read;
-    `plain`: a regular file that is not compressed. Size and times are None for what is no regular
-    file. `beside` is a hash of names, sizes and times of files that are read with it: all others of
-    a zarr store, whose size is that of all, and the tables of a matrix."""
+    """A file, standard input or an open `file`, found but not yet read. `path` is None unless it is
+    a local file. `plain` is True for a regular or remote file that is not compressed. Size and
+    times are None if unknown. `beside` is a hash of names, sizes and times of the files that are
+    read together with it: the other files of a zarr store, whose sizes `size` includes, or the
+    tables of a matrix."""
 
     name: str
     path: str | None
@@ -103,7 +106,8 @@ class Source:
 
     @property
     def files(self) -> list[str]:
-        """Names of all files that are read with it, itself included."""
+        """Names of all files that are read, including the tables of a matrix or the files of a
+        store."""
         if self.file is not None:
             return [self.name] if os.path.isfile(self.name) else []
         if self.path is None and self.remote is None:
@@ -113,23 +117,24 @@ class Source:
 
     @property
     def rereadable(self) -> bool:
-        """Whether it can be read again from the start; a pipe can't, nor may an open file."""
+        """True if it can be read again from the start. Pipes and open files can't."""
         return self.size is not None or self.remote is not None
 
     @contextmanager
     def content(self) -> Iterator[tuple[CountingReader, CountingReader | DecompressedReader]]:
-        """Open the bytes on disk, and the content, which is decompressed if the bytes say so."""
+        """Open a reader of the bytes on disk, and a reader of the content, which decompresses them
+        if needed."""
         with self._open() as file:
             reader = CountingReader(file, self.name, self.size or 0)
             codec = codec_of(reader.head)
             yield reader, DecompressedReader(reader, codec, self.name) if codec else reader
 
     def blocks(self, free: list[bytearray]) -> Generator[TextBlock]:
-        """The text in blocks of complete lines, of about `BLOCK_BYTES` each.
+        """Yield the text in blocks of complete lines, of about `BLOCK_BYTES` each.
 
-        `free` has buffers to be used again, at first none; those of blocks that are done with may
-        be added to it. A ValueError tells of a damaged archive, a file that becomes shorter, UTF-16
-        or a line longer than `LONGEST_LINE`.
+        The caller may append buffers that it no longer needs to the list `free`; they are used
+        again. A ValueError reports a damaged archive, a file that became shorter, UTF-16, or a line
+        longer than `LONGEST_LINE`.
         """
         with self.content() as (reader, text):
             buffer, filled, searched, n_bytes = _room_for(0, free), 0, 0, 0
@@ -137,7 +142,7 @@ class Source:
                 filled = _fill(text, buffer, filled)
                 at_end = filled < len(buffer) - PADDING
                 if n_bytes == 0 and buffer.startswith(_UTF8_MARK):
-                    # Blanks instead, so that columns stay true.
+                    # Blanks replace the mark, so that columns in error messages stay correct.
                     buffer[: len(_UTF8_MARK)] = b" " * len(_UTF8_MARK)
                 if n_bytes == 0 and buffer.startswith(_UTF16_MARKS):
                     raise ValueError(
@@ -160,36 +165,35 @@ class Source:
                 yield TextBlock(self, buffer, stop, reader.position)
                 if at_end:
                     return
-                # Only now, so that a reader who is through with a block gets the next in the same
-                # room.
+                # This follows the yield, so that the consumer can free the block's buffer before.
                 buffer, filled, searched = _room_for(len(rest), free), len(rest), 0
                 buffer[:filled] = rest
                 n_bytes += stop
 
     def head(self, n_bytes: int) -> bytes:
-        """Its first bytes."""
+        """Return the first bytes, without decompression."""
         if self.remote is not None:
             return self.remote.first(n_bytes)
         with self._open() as file:
             return file.read(n_bytes) or b""
 
     def identity(self) -> dict[str, Any] | None:
-        """What changes when the file does: size, times, first and last bytes, or the version that
-        a store tells; None for pipes."""
+        """Return what changes when the file does: size, times and checksums of the first and last
+        bytes, or the version of a remote file. None for pipes and open files."""
         if self.remote is not None:
             return self.remote.identity()
         if self.size is None or self.mtime_ns is None:
             return None
         with self._open() as file:
             first = file.read(_SAMPLE_BYTES)
-            # A store's size is not that of this file.
+            # For a zarr store, `self.size` is not the size of this file.
             file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
             last = file.read(_SAMPLE_BYTES)
         beside = {} if self.beside is None else {"beside": self.beside}
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
-            # No program can set it, as it can the other.
+            # Programs can set mtime, but not ctime.
             "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
@@ -197,7 +201,7 @@ class Source:
         }
 
     def check_unchanged(self) -> None:
-        """Raise a ValueError where a regular file was written to or replaced since it was found."""
+        """Raise a ValueError if a regular file was modified or replaced since it was found."""
         if self.remote is not None:
             self.remote.check_unchanged()
         elif self.path is not None and self.rereadable:
@@ -210,7 +214,7 @@ class Source:
 
     @property
     def seekable(self) -> Any:
-        """What readers that others wrote can open: a path, or an open file."""
+        """A path or a seekable open file, for the readers of other libraries."""
         if self.remote is None:
             return self.path
         if not self.remote.ranges or self.remote.encoding:
@@ -228,7 +232,7 @@ class Source:
 
 
 class _GivenFile(io.RawIOBase):
-    """An open file of somebody else, who closes it."""
+    """An open file of the caller, which is not closed here."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -248,11 +252,11 @@ class _GivenFile(io.RawIOBase):
 
 
 def open_sources(paths: File | Iterable[File]) -> list[Source]:
-    """Find the sources, in the order given, and see whether they can be read.
+    """Find the sources in the given order, and check that they can be read.
 
-    "-" is standard input; a pattern with `*`, `?`, `[...]` or `**` stands for the files it matches,
-    sorted by name (a file of exactly that name comes first). Open binary files are read from where
-    they stand.
+    "-" is standard input. A pattern with `*`, `?`, `[...]` or `**` stands for the files that match
+    it, sorted by name, unless a file of exactly that name exists. Open binary files are read from
+    their current position.
     """
     if hasattr(paths, "shape"):
         raise ValueError(
@@ -278,7 +282,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
 
 
 def _is_open(path: Any) -> bool:
-    """Whether it is an open file, or the descriptor of one."""
+    """Return whether `path` is an open file or a file descriptor."""
     return hasattr(path, "read") or (isinstance(path, Integral) and not isinstance(path, bool))
 
 
@@ -297,9 +301,9 @@ def _source_of_open(file: Any) -> Source:
 
 
 def files_named(path: str) -> list[str]:
-    """The path itself, or the files that it is a pattern of, sorted."""
+    """Return the path itself, or the files that match it as a pattern, sorted."""
     if is_url(path):
-        # A question mark begins what a server is asked.
+        # A question mark in a URL begins the query and is not part of the pattern.
         wild = _MAGIC.intersection(path.split("?")[0])
         found = matches(path) if wild else [path]
         found = [each for each in found if not wild or not each.endswith(CACHE_SUFFIX)]
@@ -311,7 +315,7 @@ def files_named(path: str) -> list[str]:
     found = sorted(
         match
         for match in glob.glob(path, recursive=True)
-        # Row caches lie beside the files they were made from.
+        # Row caches are written to the folder of their source files and are not input.
         if not os.path.isdir(match) and not match.endswith(CACHE_SUFFIX)
     )
     if not found:
@@ -358,7 +362,7 @@ def _source(path: str) -> Source:
 
 
 def _beside(path: str) -> list[tuple[str, int, int]]:
-    """Names, sizes and times of the files that are read with one, sorted."""
+    """Return names, sizes and times of the files that are read together with `path`, sorted."""
     folder, found = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
     for each in files_beside(path):
         status = os.stat(each)
@@ -367,7 +371,7 @@ def _beside(path: str) -> list[tuple[str, int, int]]:
 
 
 def files_beside(path: str) -> list[str]:
-    """Return the paths of the files that are read with one."""
+    """Return the paths of the files that are read together with `path`."""
     folder, name = os.path.split(path)
     paths = list[str]()
     if name in STORES:
@@ -375,13 +379,14 @@ def files_beside(path: str) -> list[str]:
     elif name.endswith(MATRIX_ENDS):
         tables = tables_beside(path, "features", "genes", "barcodes")
         paths = list(filter(os.path.isfile, tables))
-    # A row cache, perhaps one that is being written, is not of the store it lies in.
+    # Row caches in a store, complete or still being written, are not part of it.
     others = {each: os.path.relpath(each, folder or os.curdir) for each in paths}
     return [each for each, at in others.items() if at != name and CACHE_SUFFIX not in at]
 
 
 def _files_of_store(folder: str) -> list[str]:
-    """All files of a zarr store; a ValueError for what leads out of it, or is no file."""
+    """Return all files of a zarr store. Raise a ValueError for a link that leaves the store, and
+    for an entry that is not a regular file."""
     found, root = list[str](), os.path.join(os.path.realpath(folder), "")
     for at, folders, names in os.walk(folder):
         files = [os.path.join(at, each) for each in names]
@@ -403,15 +408,15 @@ def _files_of_store(folder: str) -> list[str]:
 
 
 def tables_beside(matrix: str, *names: str) -> list[str]:
-    """Where tables of these names may lie that go with a matrix of 10x; what stands before its name
-    stands before theirs."""
+    """Return the possible paths of tables of these names that belong to a matrix of 10x. They have
+    the same prefix as the matrix."""
     folder, name = os.path.split(matrix)
     begin = os.path.join(folder, name[: max(0, name.rfind(f"{_MATRIX}.mtx"))])
     return [f"{begin}{name}.tsv{end}" for name in names for end in (".gz", "")]
 
 
 def whereabouts(path: str) -> str:
-    """What helps to find a missing file."""
+    """Return a hint that helps to find a missing file."""
     import difflib
 
     folder, name = os.path.split(os.path.abspath(path))
@@ -431,12 +436,13 @@ def _fill(text: CountingReader | DecompressedReader, buffer: bytearray, filled: 
 
 
 def _room_for(n_bytes: int, free: list[bytearray]) -> bytearray:
-    """A buffer of a block's size, one of the free ones if there are any; or a larger one."""
+    """Return a buffer of a block's size, from `free` if possible; a larger one if `n_bytes` need
+    it."""
     size = BLOCK_BYTES + PADDING
     if n_bytes + PADDING > size:
         return bytearray(n_bytes + PADDING)
     while free:
-        # One that grew for a long line is let go of: all blocks would be that long.
+        # Buffers that grew for a long line are dropped, or all later blocks would be as long.
         if len(buffer := free.pop()) == size:
             return buffer
     return bytearray(size)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-# Characters that end a field or a line for some reader, or that terminals act on; and the backslash
-# that escapes begin with.
+# Code points that some readers treat as the end of a field or line, or that control a terminal. The
+# backslash is escaped because escapes begin with it.
 _CONTROL = [*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029]
 _ESCAPES = {ord("\\"): "\\\\"} | {
     each: chr(each).encode("unicode_escape").decode() for each in _CONTROL
@@ -28,7 +28,7 @@ def tsv_field(text: str) -> bytes:
 
 
 def escaped(text: str) -> bytes:
-    """Escape the characters of a text that no field can have: see `tsv_field`."""
+    """Escape the characters that a field can't contain. See `tsv_field`."""
     if not text.isalnum():
         text = text.translate(_ESCAPES)
     try:
@@ -38,10 +38,10 @@ def escaped(text: str) -> bytes:
 
 
 def quoted(field: bytes) -> bytes:
-    """Quote an escaped field if it has quotes: see `tsv_field`."""
+    """Quote an escaped field if it contains quotes. See `tsv_field`."""
     return b'"%b"' % field.replace(b'"', b'""') if b'"' in field else field
 
 
 def tsv_row(fields: Iterable[str]) -> bytes:
-    """Write a line with one field for each text: see `tsv_field`."""
+    """Return a line with one field for each text. See `tsv_field`."""
     return b"\t".join(map(tsv_field, fields)) + b"\n"

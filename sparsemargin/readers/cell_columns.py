@@ -8,17 +8,18 @@ import numpy as np
 
 from sparsemargin.readers.stored_arrays import Array, Group, Node
 
-#: How 10x and scanpy call the features that are genes, and the column that says which these are.
+#: The type that 10x and scanpy give to features that are genes, and the column that holds the
+#: types.
 GENE, FEATURE_TYPES = "Gene Expression", "feature_types"
 
-# Names of missing values, as pandas shows them.
+# Name of missing values, as pandas shows them.
 _MISSING = "nan"
 
 
 @dataclass(frozen=True)
 class Names:
-    """Names of cells, which are read from the file in parts; `mask` is True where one is
-    missing, `categories` are what integers stand for."""
+    """Names of cells, which are read from the file in parts. `mask` is True where a name is
+    missing. `categories` are the names that integer `values` stand for."""
 
     values: Array
     mask: Array | None = None
@@ -28,7 +29,8 @@ class Names:
         return len(self.values)
 
     def whole(self) -> np.ndarray:
-        """All of them, after a check that there are not more than the file can hold."""
+        """Read all names, after a check that the number of names is plausible for the size of the
+        file."""
         mask = None if self.mask is None else self.mask.whole()
         return self._named(self.values.whole(), mask)
 
@@ -47,7 +49,7 @@ class Names:
 
 
 def names_of(frame: Group, name: str) -> Names:
-    """A column of names, such as the index."""
+    """Return a column of names, such as the index, in any encoding."""
     node = frame.get(name)
     if isinstance(node, Array):
         return Names(node.checked("Tiuf"))
@@ -60,12 +62,13 @@ def names_of(frame: Group, name: str) -> Names:
 
 
 def index_of(frame: Group) -> Names:
-    """The index of a data frame."""
+    """Return the index of a data frame."""
     return names_of(frame, frame.text("_index"))
 
 
 def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """A column, as codes, -1 where a value is missing, and the values that they stand for."""
+    """Return a column as codes and the values that they stand for. A code of -1 marks a missing
+    value."""
     node, of_old = frame.get(name), frame.get("__categories")
     if isinstance(node, Group) and node.get("categories") is not None:
         at, values = column_of(node, "categories")
@@ -86,7 +89,7 @@ def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.nd
 
 
 def _masked(group: Group) -> tuple[Array, Array]:
-    """The values of a nullable array, and the mask that is True where one is missing."""
+    """Return the values of a nullable array, and the mask that is True where a value is missing."""
     values, mask = group.array("values", "Tbiuf"), group.array("mask", "b")
     if len(mask) != len(values):
         raise group.fault("has a mask of another length than its values. It is damaged.")
@@ -94,7 +97,8 @@ def _masked(group: Group) -> tuple[Array, Array]:
 
 
 def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """A column of values, some of which may be masked."""
+    """Return codes and values of a column without categories, some values of which may be
+    masked."""
     node, missing = frame.get(name), np.zeros((), bool)
     if isinstance(node, Array):
         values = node.checked("Tbiuf").whole()
@@ -106,14 +110,14 @@ def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
-    """Refuse codes that are not those of so many values, or -1 where one is missing."""
+    """Raise an error unless all codes are -1 (missing) or numbers of one of `n_values` values."""
     if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < n_values:
         raise node.fault(f"has codes beyond the {n_values:,} values there are. It is damaged.")
 
 
 def genes_among(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
-    """Which features are genes, by a column of types of features; None: all of them are, as there
-    are no genes beside features of other types."""
+    """Return a mask of the features that are genes, computed from the column of feature types. None
+    means that all features are used, because all are genes or none is marked as one."""
     names = (str(each).replace("_", " ").casefold() for each in kinds.tolist())
     is_gene = np.array([*(name == GENE.casefold() for name in names), False])[codes]
     return is_gene if is_gene.any() and not is_gene.all() else None

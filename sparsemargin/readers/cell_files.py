@@ -1,4 +1,4 @@
-"""Cells by genes, as AnnData and 10x have them: in memory, or in files of HDF5, zarr, or text."""
+"""Cells by genes from AnnData and 10x: in memory, or in HDF5 files, zarr stores or text files."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ from sparsemargin.readers.cell_columns import (
 from sparsemargin.readers.cell_matrices import read_matrix
 from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group, Node, readable
 
-#: What the first bytes of HDF5 are.
+#: The first bytes of HDF5 files.
 HDF5_MARK = b"\x89HDF"
 
 
 @dataclass
 class Cells:
-    """Cells and where their values are.
+    """Cells, and the location of their values.
 
-    `data`, `indices` and `indptr` are those of a CSR matrix, as arrays or, but for `indptr`, in the
-    file. Of a dense matrix `indices` is None, and `data` the matrix. `is_gene` is True for each
-    feature that is a gene; None: all are. `barcodes` are the names of cells, which may lie in the
-    file. `column` returns a column of `obs`: codes, -1 where a value is missing, and the values
-    that they stand for. `columns` are the names of the columns. `namings` returns other names of
-    the genes, by column of `var`, None for the index. `source` is the file, or None for cells in
-    memory.
+    `data`, `indices` and `indptr` are those of a CSR matrix; `data` and `indices` may still be in
+    the file. For a dense matrix, `data` is the matrix, and `indices` and `indptr` are None.
+    `is_gene` is True for each feature that is a gene; None means that all features are used.
+    `barcodes` are the names of the cells, which may still be in the file. `columns` are the names
+    of the columns of `obs`; `column` returns one of them as codes (-1 for a missing value) and the
+    values that they stand for. `namings` returns alternative names of the genes by column of `var`,
+    with None for the index. `source` is the file, or None for cells in memory.
     """
 
     name: str
@@ -76,7 +76,7 @@ class Cells:
         return ValueError(f"{self.name} is damaged: {what}.")
 
     def _check_pointers(self, n_entries: int) -> None:
-        """Refuse rows that overlap, or that are longer than there are genes."""
+        """Raise an error if rows overlap, or if a row has more values than there are genes."""
         indptr = self.indptr
         assert indptr is not None
         if indptr.dtype not in (np.int32, np.int64):
@@ -102,34 +102,36 @@ class Cells:
 
     @property
     def nbytes(self) -> int:
-        """Of the matrix."""
+        """Bytes of the matrix in memory, with indices of 4 bytes."""
         each = self.data.dtype.itemsize + (0 if self.indices is None else 4)
         return int(np.prod(self.data.shape)) * each
 
     @property
     def chunk(self) -> int:
-        """Values that lie together in the file."""
+        """Number of values in a chunk of the file, 1 if it has no chunks."""
         self._check_readable()
         chunks = getattr(self.data, "chunks", None)
         return 1 if chunks is None else int(np.prod(chunks))
 
     def names(self) -> np.ndarray:
-        """The names of all cells."""
+        """Return the names of all cells."""
         return self.barcodes if isinstance(self.barcodes, np.ndarray) else self.barcodes.whole()
 
     def entries_before(self, cell: int) -> int:
-        """Values of all cells before one."""
+        """Return the number of stored values of all cells before this one."""
         return cell * self.n_genes if self.indptr is None else int(self.indptr[cell])
 
     def _check_readable(self) -> None:
-        """Only `fit_distributed` takes a Dask array, and never reads it here."""
+        """Raise an error for a Dask array, which only `fit_distributed` accepts and reads
+        elsewhere."""
         if hasattr(self.data, "__dask_graph__"):
             raise ValueError(
                 f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
             )
 
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
-        """The cells of spans, from one to before another, of values of a type."""
+        """Read the cells of several spans, which are pairs (first, stop), as a CSR matrix whose
+        values have this dtype."""
         self._check_readable()
         if self.indptr is None:
             from scipy.sparse import csr_matrix
@@ -155,7 +157,7 @@ class Cells:
 
 
 def is_cells(source: Source) -> bool:
-    """Whether a file is of HDF5, or stands for a folder of cells."""
+    """Return whether a file is HDF5, or stands for a zarr store or a folder of 10x."""
     if source.path is None or not source.rereadable:
         return False
     is_hdf5 = source.head(len(HDF5_MARK)) == HDF5_MARK
@@ -163,7 +165,8 @@ def is_cells(source: Source) -> bool:
 
 
 def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:
-    """The cells of a file; `layer` is another matrix than X, `var` the column that names genes."""
+    """Open a file of cells. `layer` selects a matrix other than X, `var` the column that names the
+    genes."""
     if source.path is None:
         raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
     with readable(source.name):
@@ -174,7 +177,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
         try:
             cells = _of_group(source, root, layer, var)
         except BaseException:
-            # The traceback of the error would keep the file open.
+            # The traceback of the error would otherwise keep the file open.
             close()
             raise
     cells.close = close
@@ -182,7 +185,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
 
 
 def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
-    """The root of an HDF5 file or of a zarr store, and what closes it."""
+    """Open an HDF5 file or a zarr store. Return its root and a function that closes it."""
     is_zarr, n_bytes = path.endswith(STORES), source.size or 0
     try:
         if is_zarr:
@@ -217,7 +220,7 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
 
 
 def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
-    """Compare the shape that a sparse matrix says it has with the names there are."""
+    """Raise an error if the stated shape of a sparse matrix differs from the numbers of names."""
     told = tuple(np.ravel(shape).tolist())
     if told != named:
         raise node.fault(
@@ -227,7 +230,7 @@ def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
 
 
 def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
-    """Data, indices and pointers of a sparse matrix."""
+    """Return data, indices and pointers of a sparse matrix."""
     data, indices = matrix.array("data", "biuf"), matrix.array("indices", "iu")
     if len(data) != len(indices):
         raise matrix.fault(
@@ -237,7 +240,7 @@ def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
-    """The cells of an AnnData; where it is backed, its matrix is read from the file."""
+    """Return the cells of an AnnData. If it is backed, its matrix is read from the file."""
     if adata.isbacked:
         from sparsemargin.files.sources import open_sources
 
@@ -245,7 +248,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
             raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
         [source] = open_sources(os.fspath(adata.filename))
         cells = open_cells(source, layer, var)
-        # The cells may have got other labels since.
+        # The columns in memory may differ from those in the file.
         cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
         return cells
     X, frame = adata.X, adata.var
@@ -279,7 +282,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
 def _texts_in(
     columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
 ) -> dict[str | None, np.ndarray]:
-    """The columns whose values are texts, which codes stand for."""
+    """Select the columns whose values are texts, and expand their codes, without missing values."""
     return {
         name: values[codes[codes >= 0]]
         for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
@@ -354,7 +357,7 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
 
 
 def _members(root: Group, name: str) -> list[str]:
-    """The names in a group that need not be there."""
+    """Return the names of the members of an optional group."""
     found = root.get(name)
     return found.names() if isinstance(found, Group) else []
 
@@ -362,7 +365,8 @@ def _members(root: Group, name: str) -> list[str]:
 def _parts_of(
     source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
 ) -> tuple[Any, Any, Any]:
-    """Data, indices and pointers; `remedy` makes them lie cell by cell."""
+    """Return data, indices and pointers. `remedy` is the code that stores the matrix cell by
+    cell."""
     matrix = holder.get(name)
     if isinstance(matrix, Array):
         return matrix.checked("biuf", 2), None, None
@@ -388,10 +392,10 @@ def _of_10x(
     if len({*map(len, features.values())}) > 1:
         raise ValueError(f"{source.name}: the columns of its features have different lengths.")
     genes, is_gene = features[var or "name"], None
-    if "feature_type" in features:  # Cell Ranger 2 knew genes alone
+    if "feature_type" in features:  # Cell Ranger 2 had genes only
         kinds, codes = np.unique(features["feature_type"], return_inverse=True)
         is_gene = genes_among(codes, kinds)
-    if var is None:  # genes that share a name go by their ids
+    if var is None:  # genes that share a name are called by their ids
         among = slice(None) if is_gene is None else is_gene
         names, counts = np.unique(genes[among], return_counts=True)
         shared = np.isin(genes, names[counts > 1])
@@ -403,7 +407,7 @@ def _of_10x(
 
 
 def warn_of_left_out(cells: list[Cells]) -> None:
-    """Warn once that features which are not genes, such as antibodies, are left out."""
+    """Warn once if features that are not genes, such as antibodies, are left out."""
     some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
     if some:
         is_gene = np.concatenate([each for _, each in some])

@@ -1,4 +1,4 @@
-"""10x's matrices of coordinates as text, gene by cell, and the tables that lie beside them."""
+"""10x's text matrices in coordinate format, gene by cell, and the tables in the same folder."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import numpy as np
 from sparsemargin.files.sources import tables_beside
 from sparsemargin.readers.stored_arrays import room_for
 
-# The columns of 10x's tables of features.
+# Names of the columns of 10x's tables of features.
 _FEATURES = "id", "name", "feature_type"
 
 
 def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
-    """The columns of the table of features, the names of cells, and the matrix, cell by gene."""
+    """Return the columns of the table of features, the names of cells, and the matrix, cell by
+    gene."""
     from scipy.io import mminfo, mmread
     from scipy.sparse import csr_matrix
 
@@ -27,7 +28,7 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
     barcodes = np.array([line[0] for line in _table(path, 1, "barcodes")], dtype=object)
     *shape, n_entries = mminfo(path)[:3]
     shape = tuple(shape)
-    # What the file says of itself is compared before room is made for it.
+    # The stated size is checked before memory is allocated for it.
     if shape != (len(features["id"]), len(barcodes)):
         raise ValueError(
             f"its shape is {shape}, and the tables name {len(features['id']):,} features "
@@ -42,8 +43,8 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
 
 
 def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
-    """The lines of a table beside a matrix that has one of the names, and so many columns or
-    more."""
+    """Return the lines of the table next to a matrix that has one of these names. Each line must
+    have at least `n_columns` columns."""
     paths = tables_beside(matrix, *names)
     path = next(filter(os.path.exists, paths), None)
     if path is None:

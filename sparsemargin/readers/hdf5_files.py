@@ -1,7 +1,7 @@
-"""HDF5 files of strangers, read by h5py within the limits of `io.stored_arrays`.
+"""Untrusted HDF5 files, read by h5py within the limits of `sparsemargin.readers.stored_arrays`.
 
-No iterator of h5py is ever left in the middle: it would keep h5py's lock, and with it every later
-read in the process, for as long as an error's traceback lives.
+Iterators of h5py are always exhausted. An unfinished iterator would keep h5py's lock as long as the
+traceback of an error exists, and block every later read in the process.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group
 
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 
-# The filters of hdf5plugin whose chunks tell the size to which they unpack, and how. Of lzf one
-# byte unpacks to 88 at most.
+# The filters of hdf5plugin whose chunks state their unpacked size, and the format in which they do.
+# lzf is safe without it, because one byte unpacks to at most 88.
 _PLUGINS = {32001: "blosc", 32004: "lz4-hdf5", 32008: "lz4-hdf5", 32015: "zstd"}
 _PACKERS = {_DEFLATE, _LZF, *_PLUGINS}
 
-# Soft links that may lead to one another.
+# Most soft links that are followed in a chain.
 _LINKS = 16
 
 
 def open_hdf5(name: str, path: str, n_bytes: int) -> tuple[Group, Any]:
-    """The root of a file, and what closes it."""
+    """Open a file. Return its root and a function that closes it."""
     file = h5py.File(path, "r")
     return Hdf5Group(name, "", n_bytes, file), file.close
 
@@ -69,7 +69,7 @@ class Hdf5Group(Group):
         return None
 
     def _linked(self, path: str, n_links: int) -> Group | Array | None:
-        """The object that a soft link leads to, each step of it checked."""
+        """Return the object that a soft link leads to, after a check of each step."""
         if n_links > _LINKS:
             raise self.fault("has links that lead in a circle. The file is damaged.")
         root = Hdf5Group(self.file, "", self.n_bytes, self._group.file)
@@ -84,7 +84,7 @@ class Hdf5Array(Array):
     """A dataset of an HDF5 file."""
 
     _dataset: h5py.Dataset
-    _values: Any  # what h5py reads values by, text as str
+    _values: Any  # the object through which h5py reads values, text as str
     _filters: list[int]
 
     @classmethod
@@ -131,7 +131,7 @@ class Hdf5Array(Array):
         dtype = object if self.is_text else self.dtype
         values = np.empty((stop - start, *self.shape[1:]), dtype)
         fill = partial(self._fill, values, rows)
-        if len(steps) == 1:  # other threads read other parts meanwhile
+        if len(steps) == 1:  # callers already read 1-D arrays in several threads
             list(map(fill, product(*steps)))
         else:
             with ThreadPoolExecutor(UNPACKING) as pool:
@@ -141,7 +141,7 @@ class Hdf5Array(Array):
     def _fill(
         self, values: np.ndarray, rows: list[tuple[int, int]], corner: tuple[int, ...]
     ) -> None:
-        """Put the part of the rows that lies in a chunk where it belongs."""
+        """Copy the part of a chunk that belongs to the requested rows into `values`."""
         assert self.chunks is not None
         ends = zip(corner, self.chunks, rows, strict=True)
         box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
@@ -150,19 +150,21 @@ class Hdf5Array(Array):
         values[to] = self._values[_within(box)] if chunk is None else chunk[_within(box, corner)]
 
     def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
-        """The values of a chunk, or None where h5py has to unpack it, which then is safe.
+        """Return the values of a chunk, or None if h5py has to unpack it, after a check that this
+        is safe.
 
-        What is packed by gzip is unpacked here: zlib releases the lock of Python meanwhile, which
-        h5py does not, and lets the size be limited.
+        Chunks packed by gzip are unpacked here. zlib, unlike h5py, releases Python's lock
+        meanwhile, and allows the size to be limited.
         """
         try:
             skipped, packed = self._dataset.id.read_direct_chunk(corner)
         except (OSError, RuntimeError, MemoryError):
-            # A chunk that was never written has no bytes. h5py knows its values, or what is wrong.
+            # A chunk that was never written has no bytes. h5py returns the fill value or raises the
+            # error.
             return None
         assert self.chunks is not None
         n_values = prod(self.chunks)
-        # A text of any length is a reference of 16 bytes in its chunk.
+        # A chunk stores a text of any length as a reference of 16 bytes.
         size = n_values * (16 if self.dtype.kind == "O" else self.dtype.itemsize)
         only_here = not self.is_text
         for i, each in reversed(list(enumerate(self._filters))):
@@ -187,7 +189,7 @@ class Hdf5Array(Array):
 
     def _inflated(self, packed: bytes, size: int) -> bytes:
         unpacker = zlib.decompressobj()
-        # One byte more has an end of its own, by which streams are told that are longer.
+        # The chunk may have a checksum of 4 bytes. One more byte shows that it is too large.
         values = unpacker.decompress(packed, size + 4 + 1)
         if len(values) > size + 4:
             raise self.too_large(size)
@@ -202,6 +204,6 @@ class Hdf5Array(Array):
 
 
 def _within(box: list[tuple[int, int]], start: Sequence[int] | None = None) -> tuple[slice, ...]:
-    """The slices of a box, counted from where an array starts."""
+    """Return the slices of a box relative to the start of an array."""
     starts = start or [0] * len(box)
     return tuple(slice(a - at, b - at) for (a, b), at in zip(box, starts, strict=True))

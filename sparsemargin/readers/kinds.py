@@ -1,4 +1,5 @@
-"""What kind of file a file is, by its first bytes whatever its name."""
+"""The kind of a file, determined by its first bytes. Only zarr stores and text matrices are
+recognized by name."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from sparsemargin.readers.cell_files import is_cells
 
 Kind = Literal["svmlight", "cache", "model", "npz", "cells"]
 
-#: What people call each kind.
+#: Names of the kinds for messages.
 KIND_NAMES: dict[Kind, str] = {
     "svmlight": "svmlight text",
     "cache": "a row cache",
@@ -21,7 +22,8 @@ KIND_NAMES: dict[Kind, str] = {
 
 
 def kind_of(source: Source) -> Kind:
-    """The kind of a source; what is none of the others counts as svmlight text."""
+    """Return the kind of a source. A source that is none of the other kinds counts as svmlight
+    text."""
     if is_cells(source):
         return "cells"
     if not (source.rereadable and source.plain):

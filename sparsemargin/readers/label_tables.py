@@ -12,17 +12,17 @@ from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.stored_arrays import room_for
 from sparsemargin.readers.text_forms import form_of
 
-# Characters of the longest field, the default limit of `csv`. That limit is global, and other code
-# may raise it. A longer field almost always begins with a quotation mark that is not closed.
+# Length of the longest field in characters, the default limit of `csv`. The limit of `csv` itself
+# is global, and other code may raise it. A longer field usually begins with an unclosed quote.
 _LONGEST_FIELD = 131_072
 
-# What parts the path of a table and the name of a column.
+# Separator between the path of a table and the name of a column.
 _COLUMN = ":"
 
 
 def named_table(label: Any) -> tuple[str, str | None] | None:
-    """The path of a table and the column, as "obs.csv:cell_type" has them, or as "types.csv", which
-    names no column. None where there is no such file."""
+    """Split "obs.csv:cell_type" into the path and the column of a table. The column is None for a
+    path without one, such as "types.csv". Return None if there is no such file."""
     if not isinstance(label, str | os.PathLike):
         return None
     name = os.fspath(label)
@@ -33,13 +33,13 @@ def named_table(label: Any) -> tuple[str, str | None] | None:
 
 
 def table_of(label: Any) -> dict[str, Any] | None:
-    """The label of each name, by the file, the mapping or the pandas Series that has them. Names
-    without a label are left out. None: `label` is none of these.
+    """Return the label of each name from a file, a mapping or a pandas Series. Names without a
+    label are left out. Return None if `label` is none of these.
 
     Raises
     ------
     ValueError
-        If a file is no such table, or a name has two labels.
+        If a file is not a table of labels, or a name has two labels.
     """
     if hasattr(label, "columns"):
         raise ValueError("label must be one column of a table. Pass label=obs['cell_type'].")
@@ -66,14 +66,14 @@ def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
 
 
 def _is_missing(label: Any) -> bool:
-    """Whether it is None, empty, NaN, or what pandas has in its place."""
+    """Return whether a label is None, empty, NaN, or a missing value of pandas."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return (isinstance(label, float) and label != label) or (isinstance(label, str) and not label)
 
 
 def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
-    """The number of each line of a table, and the name and the label in it."""
+    """Return the line number of each row of a table, with its name and label."""
     rows = _lines_of(path)
     if not rows:
         raise ValueError(f"{path} has no labels: it is empty.")
@@ -106,7 +106,7 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
 
 
 def _lines_of(path: str) -> list[tuple[int, list[str]]]:
-    """The lines that are not empty, by their numbers, cut into columns."""
+    """Return the lines that are not empty, with their numbers, split into fields."""
     [source] = open_sources(path)
     raw, room = bytearray(), room_for(source.size or 0)
     for block in source.blocks([]):
@@ -114,7 +114,7 @@ def _lines_of(path: str) -> list[tuple[int, list[str]]]:
         if len(raw) > room:
             raise ValueError(f"{path} unpacks to far more bytes than it has. Get it again.")
     try:
-        # Blanks stand in the place of a byte order mark.
+        # A byte order mark has been replaced by blanks.
         text = raw.decode("utf-8").removeprefix("   ")
     except UnicodeDecodeError as error:
         line = raw.count(b"\n", 0, error.start) + 1

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LARGEST_INT32 = 2**31 - 1
 
-# Of what the density of the first block makes of all, so that seldom more room must be found.
+# Factor applied to the memory estimated from the first block, so that it seldom has to grow.
 _SPARE = 1.05
 
 
@@ -38,48 +38,50 @@ def load_svmlight(
 ) -> tuple[Any, Any]:
     """Load svmlight text (libsvm's format) into a CSR matrix.
 
-    What `sklearn.datasets.load_svmlight_file` reads is read alike, to the bit of every value.
-    Indices that are unsorted or repeated (their values are summed), labels that are words, and
-    int64 indices are read as well.
+    The result for files that `sklearn.datasets.load_svmlight_file` reads is identical, to the bit.
+    In addition, indices may be unsorted or repeated (their values are summed) or need int64, and
+    labels may be words.
 
     Parameters
     ----------
     paths : path, open binary file or descriptor of one, or list of these
-        Files, plain or compressed by gz, bz2, xz or zst whatever their names; patterns such as
-        `"day-*.svm.gz"`; `"-"` for standard input. Several are one data set, in this order. An open
-        file is read from where it stands, and left open.
+        Files, plain or compressed by gz, bz2, xz or zst, which is recognized by their content;
+        patterns such as `"day-*.svm.gz"`; or `"-"` for standard input. Several files are
+        concatenated in this order. An open file is read from its current position and stays open.
     n_features : int, optional
-        Number of columns; an index beyond is refused. By default as many as occur.
+        Number of columns; a larger index raises a ValueError. None uses the largest index.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the values. float32 is the double nearest to the text, rounded.
+        Type of the values. For float32, the float64 nearest to the text is rounded.
     zero_based : bool or "auto", default="auto"
-        Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere, or no
-        index at all.
+        Whether indices count from 0 (True) or from 1 (False). With "auto" they count from 0 if
+        index 0 occurs anywhere, else from 1.
     multilabel : bool, default=False
-        Whether rows have any number of labels, separated by commas.
+        Whether rows may have any number of labels, separated by commas.
     hash_bits : int, optional
-        From 1 to 31: indices are hashed to 2**hash_bits columns, which are the highest bits of the
-        finaliser of splitmix64. They may then be names, too, as in ``goal:1``: what is no whole
-        number counts as the lower 63 bits of its bytes' FNV-1a hash of 64. Excludes `n_features`.
+        Number of bits, from 1 to 31. Indices are hashed to 2**hash_bits columns: the column is the
+        highest bits of splitmix64's finaliser of the index. Indices may then be names, as in
+        ``goal:1``. The index of a name is the lower 63 bits of the 64-bit FNV-1a hash of its
+        bytes. Excludes `n_features`. None does not hash.
     n_jobs : int, optional
-        Number of threads; -1: as many as there are cores. By default 2, or 1 on a single core.
-        The result does not depend on it.
+        Number of threads; -1 uses all cores. None uses 2 threads, or 1 on a single core. The result
+        does not depend on it.
 
     Returns
     -------
     X : csr_matrix of shape (n_rows, n_features)
-        In canonical format. int32 indices where those can count the columns and the entries.
+        Matrix in canonical format. Indices are int32 if it can represent the numbers of columns
+        and entries, else int64.
     y : ndarray of shape (n_rows,), or list of tuples
-        float64 where all labels are numbers; else text, all labels that are equal numbers being
-        as the first of them was written. With `multilabel`, a sorted tuple of these for each row.
+        Labels, as float64 if all are numbers, else as text. In text, numbers that are equal are all
+        written like the first of them. With `multilabel`, a sorted tuple of labels for each row.
 
     Raises
     ------
     OSError
         If a file is missing or can't be read.
     ValueError
-        If an argument is wrong, or a file: names the file, the line, the column and the text. If
-        there are no rows, or a file changes while it is read.
+        If an argument is invalid, a file is malformed (the message names the file, the line, the
+        column and the text), there are no rows, or a file changes while it is read.
 
     Warns
     -----
@@ -101,36 +103,37 @@ def load_svmlight(
 
 
 class _Vector:
-    """A vector with room at its end."""
+    """A growing one-dimensional array, with spare room at its end."""
 
     def __init__(self, dtype: DTypeLike) -> None:
         self._room, self.size = np.empty(0, dtype=dtype), 0
 
     def extend(self, values: np.ndarray, share: float) -> None:
-        """Append values, so far about such a share of all; where theirs is the wider type, all
-        become of that."""
+        """Append values. `share` estimates which share of the source has been read so far, from
+        which the first call computes the room for all. A wider dtype of `values` becomes that of
+        the array."""
         if values.dtype.itemsize > self._room.itemsize:
             self._room = self._room.astype(values.dtype)
         end = self.size + len(values)
         if end and not self.size:
-            # Room that is never written to costs nothing; the system may have less all the same.
+            # Unused room takes no physical memory. The system may still refuse the request.
             with suppress(MemoryError, ValueError):
                 self._room = np.empty(int(_SPARE * end / share), self._room.dtype)
         if end > len(self._room):
-            # The system moves large vectors by renaming pages: nothing is copied.
+            # The system moves large arrays by remapping pages, without a copy.
             self._room.resize(max(end, 5 * len(self._room) // 4), refcheck=False)
         self._room[self.size : end] = values
         self.size = end
 
     def trimmed(self) -> np.ndarray:
-        """All values, without the room; nothing can be appended any more."""
+        """Return all values without the spare room. Nothing can be appended afterwards."""
         self._room.resize(self.size, refcheck=False)
         return self._room
 
 
 def _load(corpus: Corpus) -> tuple[LabelledRows, np.ndarray]:
-    """All rows, columns being indices as written less 1 unless they are known to count from 0; and
-    the labels by id."""
+    """Return all rows, and the labels by id. Columns are the written indices minus 1, unless
+    `zero_based` is True."""
     reading, table = corpus.reading, LabelTable()
     data, indices, ends = _Vector(reading.dtype), _Vector(np.int32), _Vector(np.int64)
     labels, label_ends = _Vector(np.int32), _Vector(np.int64)
@@ -175,7 +178,7 @@ def _matrix(rows: LabelledRows, corpus: Corpus) -> csr_matrix:
 
 
 def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
-    """Their number, and that of each entry, now that it is known from where indices count."""
+    """Return the number of columns and the column of each entry. The lowest index must be known."""
     reading = corpus.reading
     if reading.hash_bits is not None:
         return 2**reading.hash_bits, rows.indices
@@ -195,7 +198,7 @@ def _columns(rows: LabelledRows, corpus: Corpus) -> tuple[int, np.ndarray]:
 
 
 def _tuples(values: np.ndarray, starts: np.ndarray) -> list[tuple[Any, ...]]:
-    """The sorted labels of each row."""
+    """Return the sorted labels of each row."""
     rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
     ordered = values[np.lexsort((values, rows))].tolist()
     return [tuple(ordered[first:last]) for first, last in pairwise(starts.tolist())]

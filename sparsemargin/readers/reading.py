@@ -1,5 +1,4 @@
-"""svmlight text made rows by threads, in the order of the text; what is wrong with it is told with
-its place."""
+"""The settings with which svmlight text is read, and the number of threads that read it."""
 
 from __future__ import annotations
 
@@ -18,12 +17,13 @@ LARGEST_INDEX = 2**63 - 1
 
 
 class SettingsError(ValueError):
-    """Arguments are wrong, or don't go together, whatever the files hold."""
+    """Arguments are invalid or exclude each other, regardless of the files' contents."""
 
 
 def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
-    """How many threads read text: as many as asked for, -1 being all cores, -2 all but one; None:
-    two, or as many as cores are left `beside` so many threads that are busy too."""
+    """Return the number of threads that read text. A positive `n_jobs` is that number; -1 means all
+    cores, -2 all but one. None means two, or fewer if `beside` other busy threads leave fewer
+    cores."""
     n_cores = os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         n_cores = len(os.sched_getaffinity(0))
@@ -36,7 +36,8 @@ def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
 
 @dataclass
 class Reading:
-    """How svmlight text is read; a ValueError names what is wrong. See `load_svmlight`."""
+    """Settings for reading svmlight text. A ValueError names an invalid one. See
+    `load_svmlight`."""
 
     dtype: Any = np.float64
     zero_based: bool | Literal["auto"] = "auto"
@@ -63,22 +64,22 @@ class Reading:
 
     @property
     def base(self) -> int:
-        """What is subtracted from an index: 0 where that is not known beforehand."""
+        """Number that is subtracted from an index, 0 if it is not known in advance."""
         return 1 if self.zero_based is False else 0
 
     @property
     def max_index(self) -> int:
-        """The largest index, as written, that may be right."""
+        """The largest valid index, as written."""
         if self.hash_bits is not None:
             return LARGEST_INDEX
         if self.n_features is None:
-            # One column more must be countable.
+            # The number of columns, which is greater by 1, must be representable.
             return LARGEST_INDEX - 1
         return self.n_features - 1 if self.zero_based is True else self.n_features
 
     def scanner(self, *, base: int | None = None, max_index: int | None = None) -> Scanner:
-        """A new scanner for text read in this way; `base` instead of the reading's, `max_index` a
-        lower limit than the reading's, unless indices are hashed."""
+        """Return a new scanner with these settings. `base` replaces the property `base`.
+        `max_index` lowers the limit for indices, unless they are hashed."""
         if max_index is None or self.hash_bits is not None:
             max_index = self.max_index
         return Scanner(
@@ -92,32 +93,34 @@ class Reading:
 
     @property
     def n_columns(self) -> int | None:
-        """How many a stream begins with; None: as many as turn up."""
+        """Number of columns at the beginning of a stream; None if it grows with the indices."""
         return self.n_features if self.hash_bits is None else 1 << self.hash_bits
 
     def columns_up_to(self, highest: int) -> int:
-        """How many columns indices from the least possible to `highest` have."""
+        """Return the number of columns for indices up to `highest`."""
         if self.hash_bits is not None:
             return 1 << self.hash_bits
         return max(highest + 1 - self.base, 0)
 
     def drops_column_0(self, lowest: int) -> bool:
-        """Whether index 0 turned out not to be one, the least having been `lowest`."""
+        """Return whether column 0 is unused, because the lowest index `lowest` shows that they
+        count from 1."""
         return self.zero_based == "auto" and self.hash_bits is None and 0 < lowest < LARGEST_INDEX
 
     def settled(self, lowest: int) -> dict[str, Any]:
-        """What later files must be read with for their columns to be those of this one."""
+        """Return the settings with which later files have the same columns as this one."""
         from_one = self.zero_based is False or self.drops_column_0(lowest)
         return {"zero_based": not from_one, "hash_bits": self.hash_bits}
 
     def settings(self) -> dict[str, Any]:
-        """All of it, for a file to be known by."""
+        """Return all settings, as a key by which a file and its cache are compared."""
         return {**asdict(self), "dtype": np.dtype(self.dtype).name}
 
 
 def columns_of(model: Any, zero_based: bool | Literal["auto"] = "auto") -> dict[str, Any]:
-    """What `Reading` needs to know for the columns of a file to be the model's features."""
+    """Return the settings of `Reading` with which the columns of a file are the model's
+    features."""
     if model.fitted.reading is not None:
         return model.fitted.reading
-    # svmlight's own convention, which most files keep to.
+    # The convention of svmlight itself, which most files follow.
     return {"zero_based": False if zero_based == "auto" else zero_based}

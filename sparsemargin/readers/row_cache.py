@@ -1,15 +1,15 @@
-"""Row caches: the rows of svmlight text in binary, for the epochs after the first.
+"""Row caches: the rows of svmlight text in binary form, for the epochs after the first.
 
-A cache is an archive of arrays (`sparsemargin.files.archive`), into which ``numpy.load`` looks: the
-document ``row_cache.json`` tells where the rows come from, ``0.data``, ``0.indices``, ``0.indptr``,
-``0.labels`` and, for several labels a row, ``0.label_start`` are the rows of the first block, and
-so on; ``label_texts``, a list in JSON, ``label_numbers``, NaN for words, and ``rows.json`` tell
-what is known once all rows are. It is one file, and no folder, which could not be replaced as a
-whole.
+A cache is an archive of arrays (`sparsemargin.files.archive`), which ``numpy.load`` can open. The
+document ``row_cache.json`` identifies the source. ``0.data``, ``0.indices``, ``0.indptr``,
+``0.labels`` and, for several labels per row, ``0.label_start`` are the rows of the first block, and
+so on. ``label_texts`` (a list in JSON), ``label_numbers`` (NaN for words) and ``rows.json`` hold
+what is known only after the last row. A cache is a single file, because a folder could not be
+replaced atomically.
 
 A cache is written while text is scanned for the first time (`write_cache`), and read through a
-memory map block by block (`RowCache`), in order or shuffled. A block's checksums are verified, and
-its rows are checked, when it is first used; the engine then runs on them as they lie in the file.
+memory map block by block (`RowCache`), in order or shuffled. The checksums and the rows of a block
+are verified when it is first used. The engine then uses the arrays in the map without a copy.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ from sparsemargin.readers.rows import LabelledRows, joined
 
 _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
-# With a page that is touched, Linux maps those around it up to such bounds.
+# Linux maps the pages around a touched page up to multiples of 64 KiB.
 _REACH = 1 << 16
-# Blocks of about so many bytes are in memory together while their rows are mixed.
+# Bytes of the blocks that are in memory together while their rows are mixed.
 _MIXED_BYTES = 1 << 26
 
 
@@ -81,8 +81,7 @@ _FAULTS = {
 
 
 def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
-    """What keeps the engine from running unchecked on rows of these types and shapes; None:
-    nothing."""
+    """Return why the engine can't use the rows without further checks, or None if it can."""
     index_type, start = rows.indices.dtype, rows.label_start
     if index_type not in INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
@@ -114,12 +113,12 @@ def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -
 
 
 def _names(i: int, multilabel: bool) -> list[str]:
-    """What the arrays of a block are called."""
+    """Return the names of the arrays of a block."""
     return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
 
 
 def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
-    """The first field of the documents that can't be as it is; None: all can."""
+    """Return the name of the first invalid field of the documents, or None if all are valid."""
     texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
     n_labels = len(texts) if type(texts) is list else -1
     lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
@@ -147,14 +146,13 @@ def write_cache(
     table: LabelTable,
     made_from: Sequence[str] = (),
 ) -> Generator[LabelledRows, None, RowCache]:
-    """Pass blocks of rows on, each once it has been written into a row cache, and return the
-    `RowCache`, open whatever takes its place later.
+    """Write blocks of rows into a row cache, yield each of them, and return the open `RowCache`.
 
-    The table has the labels of all rows in the end. The file appears at `path` with the last block;
-    an error, or a consumer who takes no more, leaves what was there; path None: it has no name, and
-    is gone with the `RowCache`. Only who may read all files that the rows are `made_from` may read
-    the cache. Memory does not depend on the number of rows, but for some kB a
-    block.
+    When all blocks have been read, the table has the labels of all rows, and the file appears at
+    `path`. After an error, or if the consumer stops early, `path` is unchanged. If `path` is None,
+    the file has no name and is deleted with the `RowCache`. Only users who may read all files in
+    `made_from` may read the cache. Memory use does not grow with the rows, except for some kB per
+    block. The returned cache stays valid if its file is replaced later.
     """
     with unnamed() if path is None else replacing(path, made_from) as file:
         with ArchiveWriter(file) as archive:
@@ -185,12 +183,12 @@ def write_cache(
 
 
 class RowCache:
-    """A row cache, open for reading; a context manager. Any number of threads may read it.
+    """A row cache that is open for reading. It is a context manager, and reading is thread-safe.
 
-    `block_rows` are the blocks' numbers of rows, `first_rows` the numbers of their first ones,
-    `bounds` where they begin in the file, and the last one ends; `n_columns` is greater by 1 than
-    the highest column, `label_numbers` are NaN for words, `lowest` and `highest` the range of the
-    indices as written, `checksum` is of the rows and their labels.
+    `block_rows` and `first_rows` are the number of rows of each block and the number of its first
+    row. `bounds` are the positions of the blocks in the file, and that of the end of the last one.
+    `n_columns` is the highest column plus 1. `label_numbers` are NaN for words. `lowest` and
+    `highest` are the range of the indices as written. `checksum` covers the rows and their labels.
     """
 
     def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
@@ -218,12 +216,12 @@ class RowCache:
 
     @classmethod
     def open(cls, path: str | os.PathLike[str]) -> RowCache:
-        """Open a cache, whose blocks are verified later, when they are first used.
+        """Open a cache. Its blocks are verified later, when they are first used.
 
-        A ValueError tells that a file is no cache, `UnusableCacheError` that it is of another
-        format, cut short or damaged.
+        A ValueError means that the file is not a row cache. `UnusableCacheError` means that it has
+        another format, was cut short or is damaged.
         """
-        # To open a pipe might wait for ever.
+        # Opening a pipe might wait forever.
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise ValueError(f"{os.fsdecode(path)} is no regular file. Name another.")
         with open(path, "rb") as file:
@@ -231,7 +229,7 @@ class RowCache:
 
     @classmethod
     def read(cls, name: str, file: BinaryIO) -> RowCache:
-        """`open` for what is open by that name."""
+        """Open a cache from an open file; `name` is used in errors. See `open`."""
         if not begins_with(file.read(HEAD_BYTES), CACHE_DOCUMENT):
             raise ValueError(
                 f"{name} is not a row cache: it does not begin as one. Name another file."
@@ -259,7 +257,7 @@ class RowCache:
         )
 
     def close(self) -> None:
-        """Let go of the file; arrays still in use keep it until they are gone."""
+        """Release the file. It stays mapped as long as arrays from it are in use."""
         self._archive = None
         self._blocks = [None] * self.n_blocks
 
@@ -270,7 +268,7 @@ class RowCache:
         self.close()
 
     def block(self, i: int) -> LabelledRows:
-        """Block i, as read-only views of the file; a ValueError where it is damaged."""
+        """Return block `i` as read-only views of the file. Raise a ValueError if it is damaged."""
         if not 0 <= i < self.n_blocks:
             raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
         archive, rows = self._opened(), self._blocks[i]
@@ -291,11 +289,10 @@ class RowCache:
         return rows
 
     def blocks(self, order: Iterable[int] | None = None) -> Iterator[LabelledRows]:
-        """Block after block, all in turn or in that order, the next one being fetched and verified
-        meanwhile.
+        """Yield all blocks, or those in `order`. The next block is fetched and verified meanwhile.
 
-        The memory map lets go of a block as the next one is asked for, so that a pass over any
-        number of them takes little memory; its arrays stay valid.
+        The memory map releases the pages of a block when the next one is requested, so that a pass
+        over any number of blocks takes little memory. The arrays of a block stay valid.
         """
         order = list(range(self.n_blocks) if order is None else map(int, order))
         coming: Future[LabelledRows] | None = None
@@ -316,7 +313,7 @@ class RowCache:
         return self._archive
 
     def _advise(self, i: int, what: int) -> None:
-        """Tell the system what becomes of the pages of a block."""
+        """Advise the system how the pages of a block will be used."""
         start = self.bounds[i] // _REACH * _REACH
         self._opened().map.madvise(what, start, self.bounds[i + 1] - start)
 
@@ -326,10 +323,10 @@ def _damaged(path: str, trouble: str) -> UnusableCacheError:
 
 
 def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCache | None:
-    """The cache at `path`, if there is one of this source, read with these settings.
+    """Return the cache at `path` if it was made from the same source with the same settings.
 
-    A damaged one counts as none, with a warning; what is no cache, and should not be replaced by
-    one, is a ValueError.
+    A damaged cache gives a warning and None. A file that is not a row cache raises a ValueError,
+    because it must not be replaced by one.
     """
     try:
         cache = RowCache.open(path)
@@ -347,9 +344,11 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
 def default_cache_path(
     source_paths: Sequence[str | os.PathLike[str]], folder: str | os.PathLike[str] | None = None
 ) -> Path:
-    """Where the cache of these files is kept: beside the first one, or in a folder, where those of
-    files of one name from several folders find room; of files that lie elsewhere in the user's
-    cache folder, unless told.
+    """Return the default path of the cache of these files.
+
+    It is next to the first file, or in `folder`. A hash in its name distinguishes files of the same
+    name from several folders. Caches of remote files are in the user's cache folder, unless
+    `folder` is given.
 
     Examples
     --------
@@ -371,7 +370,7 @@ def default_cache_path(
 
 
 def block_order(n_blocks: int, seed: int) -> np.ndarray:
-    """A random permutation of the blocks, the same for the same seed from 0 to 2**64 - 1."""
+    """Return a random permutation of the blocks, for a seed from 0 to 2**64 - 1."""
     order = np.arange(n_blocks, dtype=np.int64)
     shuffle(order, seed)
     return order
@@ -380,9 +379,12 @@ def block_order(n_blocks: int, seed: int) -> np.ndarray:
 def ordered(
     cache: RowCache, seed: int | None, epoch: int, first: int = 0, last: int | None = None
 ) -> Iterator[tuple[int, LabelledRows, np.ndarray | None]]:
-    """The rows of a cache, from the first to before the last, in blocks, each with the number of
-    its first one: as they come, or the blocks in random order, each with a random order of its
-    rows, which depend on `seed` and `epoch` alone."""
+    """Yield the rows of a cache from row `first` to before row `last`, in blocks.
+
+    Each item is the number of the block's first row, the block, and an order of its rows. If `seed`
+    is None, the blocks are in their original order, and the order of the rows is None. Otherwise
+    both orders are random and depend only on `seed` and `epoch`.
+    """
     order = np.arange(cache.n_blocks)
     if seed is not None:
         order = block_order(cache.n_blocks, _seed(seed, epoch))
@@ -397,10 +399,11 @@ def ordered(
 
 
 def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
-    """The rows of a cache in blocks into which those of many of its own are dealt at random, for
-    rows of which neighbours are alike; each with the number of its first row and a random order.
+    """Yield the rows of a cache in new blocks, each of which has random rows from many original
+    blocks. This is for data whose neighbouring rows are similar.
 
-    Which rows a block has, and their numbers, depend on `seed` alone, the orders on `epoch`, too.
+    Each item is the number of the block's first row, the block, and a random order of its rows. The
+    rows of a block, and their numbers, depend only on `seed`; the orders depend on `epoch`, too.
     """
     numbers = block_order(cache.n_blocks, _seed(seed))
     share = np.cumsum(np.diff(cache.bounds)[numbers]) // _MIXED_BYTES
@@ -419,6 +422,6 @@ def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, Labelle
 
 
 def _seed(*key: Any) -> int:
-    """A seed for each key, without any pattern among them."""
+    """Return a seed for a key. Seeds of similar keys are unrelated."""
     digest = blake2b(" ".join(map(str, key)).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little")

@@ -1,4 +1,4 @@
-"""Rows of CSR matrices with their labels, and what a source of them has."""
+"""Rows of CSR matrices with their labels, and the interface of their sources."""
 
 from __future__ import annotations
 
@@ -16,32 +16,33 @@ from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 
 
 class Origin(Protocol):
-    """Where the rows of a block come from, for errors to tell."""
+    """The location of the rows of a block, for error messages."""
 
     def place_of(self, row: int) -> str:
-        """The file and the line, or whatever finds it, of a row of the block."""
+        """Return the file and the line of a row of the block, or another description of its
+        place."""
 
     def copied(self) -> Self:
-        """A copy, which stays good when the next block has been asked for."""
+        """Return a copy that stays valid after the next block has been requested."""
 
 
 @dataclass(frozen=True, slots=True)
 class LabelledRows:
-    """A block of rows of a CSR matrix, each with its labels.
+    """A block of rows of a CSR matrix with their labels.
 
-    Arrays that come from text are good until the next block is asked for.
+    Arrays that were read from text are valid until the next block is requested.
     """
 
-    data: np.ndarray  # float32 or float64, one an entry
+    data: np.ndarray  # float32 or float64, shape (n_entries,)
     indices: np.ndarray  # columns, int32 or int64, strictly increasing within a row
-    indptr: np.ndarray  # of the type of indices, shape (n_rows + 1,)
-    labels: np.ndarray  # ids: of each row's label, or, with label_start, of the labels of all rows
-    label_start: np.ndarray | None = None  # where each row's begin, int64, shape (n_rows + 1,)
-    lowest: int = LARGEST_INDEX  # of all indices, as written
+    indptr: np.ndarray  # dtype of indices, shape (n_rows + 1,)
+    labels: np.ndarray  # label ids: one for each row, or, with label_start, of all rows end to end
+    label_start: np.ndarray | None = None  # start of each row's labels, int64, shape (n_rows + 1,)
+    lowest: int = LARGEST_INDEX  # lowest and highest index, as written
     highest: int = -1
     consumed: int | None = None  # bytes of the source up to the end of the block, if known
     origin: Origin | None = None
-    first_row: int | None = None  # number of the first one, if they come from a cache
+    first_row: int | None = None  # number of the first row, if the block is from a cache
 
     @property
     def n_rows(self) -> int:
@@ -49,16 +50,16 @@ class LabelledRows:
 
     @property
     def arrays(self) -> list[np.ndarray]:
-        """Those of the matrix and of the labels."""
+        """Arrays of the matrix and of the labels."""
         arrays = [self.data, self.indices, self.indptr, self.labels]
         return arrays if self.label_start is None else [*arrays, self.label_start]
 
     def with_columns(self, n_features: int) -> Csr:
-        """The rows by themselves, of so many columns."""
+        """Return the rows as a matrix with `n_features` columns, without labels."""
         return Csr(self.data, self.indices, self.indptr, n_features)
 
     def part(self, first: int, stop: int) -> LabelledRows:
-        """The rows from the first to before another, in views."""
+        """Return the rows from `first` to before `stop` as views."""
         indptr, start = self.indptr[first : stop + 1], self.label_start
         entries, labels = slice(indptr[0], indptr[-1]), slice(first, stop)
         if start is not None:
@@ -71,7 +72,7 @@ class LabelledRows:
         )  # fmt: skip
 
     def taken(self, rows: np.ndarray) -> LabelledRows:
-        """A copy of the rows with these numbers, in their order."""
+        """Return a copy of the rows with these numbers, in this order."""
         indptr, entries = gathered(self.indptr, rows)
         start, labels = self.label_start, rows
         if start is not None:
@@ -82,18 +83,19 @@ class LabelledRows:
         )  # fmt: skip
 
     def copied(self) -> LabelledRows:
-        """A copy, which stays good."""
+        """Return a copy that stays valid after the next block has been requested."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         arrays = {name: value.copy() for name, value in values.items() if hasattr(value, "copy")}
         return replace(self, **arrays, origin=self.origin and self.origin.copied())
 
     def place_of(self, row: int) -> str:
-        """Where a row comes from, as the beginning of an error's message."""
+        """Return the place of a row as the beginning of an error message, or "" if it is
+        unknown."""
         return "" if self.origin is None else f"{self.origin.place_of(row)}: "
 
 
 def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
-    """The rows of blocks, one block's after the other's, in copies."""
+    """Return a copy of the rows of several blocks as one block."""
     data, indices, labels = (
         np.concatenate([getattr(block, name) for block in blocks])
         for name in ("data", "indices", "labels")
@@ -107,19 +109,20 @@ def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
 
 
 class RowSource(ABC):
-    """Where labelled rows come from. Each kind of data is a subclass, from which everything that
-    learns from a stream can then learn.
+    """The interface of sources of labelled rows. Each kind of data is a subclass, from which every
+    estimator that fits a stream can be trained.
 
-    `names` is what errors call the source. `reading` tells the type of the values, whether rows
-    have any number of labels, and how many columns there are, or how indices become columns.
+    `names` describes the source in error messages. `reading` specifies the dtype of the values,
+    whether rows may have several labels, and the number of columns or how columns follow from
+    indices.
     """
 
     reading: Reading
 
-    #: What a row looks like, for errors of sources that have none.
+    #: The form of a row, for error messages of sources without rows.
     form = "Each row has a label and features"
 
-    #: Whether reading the rows already warns of labels that hardly repeat.
+    #: True if reading the rows already warns of labels that hardly repeat.
     warns_of_labels = False
 
     @property
@@ -128,40 +131,40 @@ class RowSource(ABC):
 
     @property
     def files(self) -> list[str]:
-        """Names of the files that are read; none for rows in memory."""
+        """Names of the files that are read; empty for rows in memory."""
         return []
 
     @property
     def unversioned(self) -> list[str]:
-        """Names of the files of which nothing tells whether they have changed."""
+        """Names of the files whose changes can't be detected, because they have no version."""
         return []
 
     @property
     @abstractmethod
     def size(self) -> int | None:
-        """Bytes of all of it; None where that is not known beforehand."""
+        """Bytes of the whole source; None if not known in advance."""
 
     @property
     @abstractmethod
     def rereadable(self) -> bool:
-        """Whether the rows can be had again from the first one on."""
+        """True if the rows can be read again from the first one."""
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
-        """What changes when the rows do, as JSON can hold it: by it row caches and checkpoints are
-        known to be of this source."""
+        """Return a document for JSON that changes when the rows do. Row caches and checkpoints are
+        assigned to a source by it."""
 
     @abstractmethod
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
-        """The rows in their order, block by block.
+        """Yield the rows in their order, in blocks.
 
-        The labels are ids of the table, which takes in new ones by `LabelTable.take(texts,
-        numbers)`, numbers being NaN for words. That values are finite, the source checks. Where
-        the number of columns is not known, an index above `max_index` is a ValueError.
+        The labels are ids of the table. New labels are added by `LabelTable.take(texts, numbers)`,
+        with NaN as the number of a word. The source checks that values are finite. If the number of
+        columns is not known, an index above `max_index` raises a ValueError.
         """
 
     def all_labels(self) -> np.ndarray:
-        """Those of all rows, each once."""
+        """Return the distinct labels of all rows."""
         table = LabelTable()
         for _ in self.scan(table, LARGEST_INDEX):
             pass

@@ -1,4 +1,4 @@
-"""Sequences of DNA, RNA or proteins in files of FASTA and FASTQ."""
+"""Sequences of DNA, RNA or proteins in FASTA and FASTQ files."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 
 
 def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
-    r"""Read the names and sequences of a FASTA or FASTQ file, one after the other.
+    r"""Read the names and sequences of a FASTA or FASTQ file, one record at a time.
 
-    Lines may end in ``\n``, ``\r\n`` or ``\r``. A sequence may have several lines, in FASTQ, too.
-    Lines of FASTA that begin with ``;`` are comments. A byte order mark is skipped.
+    Lines may end in ``\n``, ``\r\n`` or ``\r``. A sequence may have several lines, also in
+    FASTQ. Lines of FASTA that begin with ``;`` are comments. A byte order mark is skipped.
 
     Parameters
     ----------
     path : path or open binary file
-        Plain, or compressed by gzip, bzip2, xz or zstd: the content says so, not the name.
+        File, plain or compressed by gzip, bzip2, xz or zstd. Compression is recognized by the
+        content, not by the name.
 
     Yields
     ------
     name : str
-        The line after ``>`` or ``@``. Bytes that are not UTF-8 are read as Latin-1.
+        The rest of the line after ``>`` or ``@``. A name that is not UTF-8 is read as Latin-1.
     sequence : bytes
+        The sequence without line ends.
 
     Raises
     ------
@@ -61,7 +63,7 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
 
 
 def _lines(file: Iterable[bytes]) -> Iterator[bytes]:
-    """The lines of a file, whatever they end in, without white space around them."""
+    """Yield the lines of a file with any kind of line end, without surrounding white space."""
     for line in file:
         if b"\r" in line:
             yield from map(bytes.strip, line.splitlines())
@@ -70,7 +72,7 @@ def _lines(file: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _fasta(file: str, lines: Iterator[bytes], first: bytes) -> Iterator[tuple[str, bytes]]:
-    """The records of FASTA, of which the first line has been read."""
+    """Yield the records of FASTA. `first` is the first line, which has already been read."""
 
     def record(name: bytes, parts: list[bytes]) -> tuple[str, bytes]:
         sequence = b"".join(parts)
@@ -95,7 +97,8 @@ def _fasta(file: str, lines: Iterator[bytes], first: bytes) -> Iterator[tuple[st
 def _fastq(
     file: str, lines: Iterator[bytes], number: int, name: bytes
 ) -> Iterator[tuple[str, bytes]]:  # fmt: skip
-    """The records of FASTQ, of which the first line has been read, which has this number."""
+    """Yield the records of FASTQ. `name` is the first line, which has already been read, and
+    `number` is its number."""
 
     def error(number: int, what: str) -> ValueError:
         return ValueError(f"{file}, line {number}: {what}")
@@ -112,7 +115,7 @@ def _fastq(
             named = _name_of(name)
             raise error(start + n_lines, f"the name after + is not that of the record, {named!r}.")
         sequence, n_qualities = b"".join(parts), 0
-        # Qualities may begin with @ or +: their number says where they end.
+        # Lines of qualities may begin with @ or +, so that only their length shows where they end.
         while n_qualities < len(sequence) and (line := next(lines, None)) is not None:
             n_qualities, n_lines = n_qualities + len(line), n_lines + 1
         if n_qualities != len(sequence):

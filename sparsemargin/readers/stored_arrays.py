@@ -1,8 +1,8 @@
-"""Groups and arrays in files of strangers: what HDF5 files and zarr stores have in common.
+"""Groups and arrays in untrusted files: the common interface of HDF5 files and zarr stores.
 
-`io.hdf5_files` and `io.zarr_stores` implement these classes. They refuse objects that would run
-code, open another file or take far more memory than the file has bytes. All errors are ValueErrors
-that name the file and the object.
+`sparsemargin.readers.hdf5_files` and `sparsemargin.readers.zarr_stores` implement these classes.
+They refuse objects that would run code, open another file or take far more memory than the file has
+bytes. All errors are ValueErrors that name the file and the object.
 """
 
 from __future__ import annotations
@@ -17,26 +17,27 @@ from typing import Any
 
 import numpy as np
 
-#: Threads that unpack chunks.
+#: Number of threads that unpack chunks.
 UNPACKING = 2
 
 #: Bytes to which one chunk may unpack.
 LARGEST_CHUNK = 1 << 28
 
-# Values and bytes that an array which is read at once may have: these, and so many for each byte
-# of the file. Tables of real files stay far below, as the counts beside them take most of the file.
+# Limits for the values and bytes of an array that is read completely: a constant, plus a number for
+# each byte of the file. Tables of real files stay far below, because the counts take most of the
+# file.
 _VALUES, _VALUES_PER_BYTE = 1 << 22, 4
 _BYTES, _BYTES_PER_BYTE = 1 << 26, 32
 
 # Texts that are read at a time. An HDF5 file may refer to one long text many times.
 _TEXTS = 256
 
-# Bytes from the start of a packed chunk in which its unpacked size is written.
+# Bytes at the start of a packed chunk that contain its unpacked size (the longest header of zstd).
 SIZE_BYTES = 18
 
 
 def room_for(n_bytes: int) -> int:
-    """Bytes to which tables of a file of so many bytes may unpack."""
+    """Return the bytes to which tables of a file of `n_bytes` bytes may unpack."""
     return _BYTES + _BYTES_PER_BYTE * n_bytes
 
 
@@ -67,11 +68,11 @@ class Node:
     n_bytes: int
 
     def fault(self, what: str) -> ValueError:
-        """The error that says what is wrong with this object."""
+        """Return the error that says what is wrong with this object."""
         return ValueError(f"{self.file}: {self.path or '/'} {what}")
 
     def unsafe(self, what: str) -> ValueError:
-        """The error for an object that is refused unless the user trusts the file."""
+        """Return the error for an object that is safe to read only if the user trusts the file."""
         return self.fault(
             f"{what}, which is not read from files of strangers. If you trust this one, open it by "
             "anndata, and write it anew: adata.write_h5ad('new.h5ad')."
@@ -83,32 +84,33 @@ class Group(Node, ABC):
 
     @abstractmethod
     def names(self) -> list[str]:
-        """The names of the members."""
+        """Return the names of the members."""
 
     @abstractmethod
     def get(self, name: str) -> Group | Array | None:
-        """A member, or None."""
+        """Return a member, or None if it does not exist."""
 
     @abstractmethod
     def attribute(self, name: str) -> Any:
-        """The value of an attribute, or None."""
+        """Return the value of an attribute, or None if it does not exist."""
 
     def group(self, name: str) -> Group:
-        """A member that has to be a group."""
+        """Return a member, which must be a group."""
         found = self.get(name)
         if not isinstance(found, Group):
             raise self.fault(f"has no group {name!r}. The file is damaged, or of another form.")
         return found
 
     def array(self, name: str, kinds: str, ndim: int = 1) -> Array:
-        """A member that has to be an array, of one of the kinds of numpy, "T" for text."""
+        """Return a member, which must be an array. `kinds` are the allowed kinds of numpy dtypes,
+        "T" for text."""
         found = self.get(name)
         if not isinstance(found, Array):
             raise self.fault(f"has no array {name!r}. The file is damaged, or of another form.")
         return found.checked(kinds, ndim)
 
     def text(self, name: str) -> str:
-        """An attribute as text, "" where it is missing or something else."""
+        """Return an attribute as text, "" if it is missing or not text."""
         value = self.attribute(name)
         value = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
         return value if isinstance(value, str) else ""
@@ -144,10 +146,11 @@ class Array(Node, ABC):
 
     @abstractmethod
     def _read(self, start: int, stop: int) -> np.ndarray:
-        """Some rows; of text, an array of str objects."""
+        """Read some rows. Text is returned as an array of str objects."""
 
     def checked(self, kinds: str, ndim: int = 1) -> Array:
-        """The array itself, if it has one of the kinds and so many axes."""
+        """Return the array itself. Raise an error unless it has one of the kinds and `ndim`
+        axes."""
         kind = "T" if self.is_text else self.dtype.kind
         if kind not in kinds or len(self.shape) != ndim:
             what = "text" if self.is_text else f"type {self.dtype}"
@@ -158,7 +161,7 @@ class Array(Node, ABC):
         return self
 
     def whole(self) -> np.ndarray:
-        """All values of an array that is small beside the file."""
+        """Read all values of an array, which must be small compared with the file."""
         n_values = prod(self.shape)
         n_bytes = n_values * self.dtype.itemsize
         most = _VALUES + _VALUES_PER_BYTE * self.n_bytes
@@ -179,12 +182,12 @@ class Array(Node, ABC):
         return np.concatenate(found)
 
     def check_unpacked(self, codec: str, packed: bytes, most: int) -> None:
-        """Refuse a packed chunk that would unpack to more than `most` bytes."""
+        """Raise an error if a packed chunk would unpack to more than `most` bytes."""
         if size_of(codec, packed, most) > most:
             raise self.too_large(most)
 
     def too_large(self, most: int) -> ValueError:
-        """The error for a chunk that unpacks to more than `most` bytes."""
+        """Return the error for a chunk that unpacks to more than `most` bytes."""
         return self.fault(
             f"has a chunk that unpacks to more than the {most:,} bytes it should have. It is "
             "damaged: get it again."
@@ -192,8 +195,8 @@ class Array(Node, ABC):
 
 
 def size_of(codec: str, packed: bytes, most: int) -> int:
-    """The unpacked size of a packed chunk, by its first `SIZE_BYTES` bytes; or, where these do not
-    tell, of "gzip", by unpacking it up to just beyond `most` bytes."""
+    """Return the unpacked size of a packed chunk, as stated in its first `SIZE_BYTES` bytes. "gzip"
+    does not state it, so that up to slightly more than `most` bytes are unpacked."""
     if codec == "gzip":
         return _inflated_size(packed, most)
     if codec == "zstd":
@@ -207,7 +210,7 @@ def size_of(codec: str, packed: bytes, most: int) -> int:
 
 
 def _inflated_size(packed: bytes, most: int) -> int:
-    """Of the members of gzip, or a stream of zlib."""
+    """Return the unpacked size of the members of gzip, or of a stream of zlib."""
     size = 0
     while packed and size <= most:
         unpacker = zlib.decompressobj(47)
@@ -221,7 +224,7 @@ def _inflated_size(packed: bytes, most: int) -> int:
 
 
 def _zstd_size(packed: bytes) -> int:
-    """What the header of the frame says, by RFC 8878."""
+    """Return the size that the header of the frame states (RFC 8878)."""
     if packed[:4] != b"\x28\xb5\x2f\xfd" or len(packed) < 6:
         raise ValueError("a chunk packed by zstd is damaged")
     flag = packed[4]

@@ -1,4 +1,4 @@
-"""Svmlight text as a source of rows, and the errors that locate what is wrong with it."""
+"""Svmlight text as a source of rows, and errors that locate faults in it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORM = "svmlight lines are 'label index:value index:value ...'"
 _PAIR = re.compile(rb"\d:")
 
 
-# A label may begin with a bracket, too.
+# A line of JSON. A bracket alone does not identify it, because a label may begin with one.
 _JSON = re.compile(rb'\s*(\{\s*("|$)|\[\s*([\[{"\d-]|$))')
 
 
@@ -36,7 +36,8 @@ Purpose = Literal["loading", "learning", "predicting", "counting"]
 
 @dataclass
 class Corpus(RowSource):
-    """Files of svmlight text, how they are read, by how many threads and what for."""
+    """Files of svmlight text, their settings, the number of threads and the purpose of reading
+    them."""
 
     sources: list[Source]
     reading: Reading
@@ -69,24 +70,24 @@ class Corpus(RowSource):
         return all(source.rereadable for source in self.sources)
 
     def _bytes_before(self, source: Source) -> int:
-        """Of the files before one of them."""
-        # The same file may be named twice.
+        """Return the total size of the files before one of them."""
+        # Compared by identity, because the same file may be named twice.
         index = next(i for i, other in enumerate(self.sources) if other is source)
         return sum(other.size or 0 for other in self.sources[:index])
 
     def identity(self) -> dict[str, Any]:
-        # What can be read only once is never the same again.
+        # A source that can be read only once has a different identity each time.
         read = None if self.rereadable else time.time_ns()
         return {"sources": [source.identity() for source in self.sources], "read": read}
 
     def scan(
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
-        """As `RowSource.scan`: the same rows for any number of threads, which scan while the
-        consumer is at work.
+        """Yield the rows; see `RowSource.scan`. Threads scan ahead while the consumer works. The
+        rows do not depend on the number of threads.
 
-        `base` is as for `Reading.scanner`. A ValueError names the file, the line and the column of
-        what can't be read, and what helps; or a file that changes meanwhile.
+        `base` is that of `Reading.scanner`. A ValueError names the file, the line and the column of
+        a fault, with a remedy, or a file that changes while it is read.
         """
         reading, n_lines = self.reading, 0
         free: list[bytearray] = []
@@ -126,7 +127,7 @@ class Corpus(RowSource):
                 try:
                     text = next(blocks, None)
                 except Exception:
-                    # What is wrong earlier in the text comes first.
+                    # Errors in earlier blocks are raised first.
                     while under_way:
                         yield from finish()
                     raise
@@ -150,7 +151,7 @@ class Corpus(RowSource):
 
 
 class Flaw(NamedTuple):
-    """What is wrong, {token} being the text in question, and what helps."""
+    """A description of a fault, in which {token} stands for the faulty text, and its remedy."""
 
     what: str
     remedy: str
@@ -196,13 +197,13 @@ _FLAWS = {
 }
 
 
-#: What to do about rows of several labels that are learned from.
+#: The remedy for training rows that have several labels.
 SEVERAL_LABELS = (
     "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
 )
 
 
-# By what a file is read for.
+# Remedies that depend on the purpose for which a file is read. They replace those of `_FLAWS`.
 _REMEDIES = {
     ("several_labels", "learning"): SEVERAL_LABELS,
     ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
@@ -219,8 +220,9 @@ def located(
     error: ScanError, block: TextBlock, reading: Reading, *, max_index: int | None = None,
     purpose: str = "learning",
 ) -> ValueError:  # fmt: skip
-    """The error for the user of what the scanner raised for a block: file, line, column (in bytes,
-    from 1), text and remedy; `max_index` is the largest that memory has room for."""
+    """Return the error for the user for a fault that the scanner found in a block. It has file,
+    line, column (in bytes, from 1), text and remedy. `max_index` is the largest index that memory
+    allows."""
     start = block.buffer.rfind(b"\n", 0, error.offset) + 1
     end = block.buffer.find(b"\n", error.offset, block.stop)
     line = bytes(block.buffer[start : block.stop if end < 0 else end])
@@ -236,7 +238,7 @@ def located(
 
 
 def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
-    """The error for a row of the block whose label is none of the classes."""
+    """Return the error for a row of the block whose label is not among the classes."""
     return ValueError(
         f"{block.place_of(row)}label {first_labels([label])} is none of the classes, "
         f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
@@ -245,8 +247,8 @@ def located_label(block: LabelledRows, row: int, label: object, classes: list) -
 
 
 def located_index(block: LabelledRows, most: int) -> ValueError:
-    """The error for the largest index of the block, whose weights would take more memory than
-    `most` features may."""
+    """Return the error for the largest index of the block. With it the weights would need more
+    memory than those of `most` features, which is the limit."""
     row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
     flaw = _beyond_memory(most)
     what = flaw.what.format(token=block.highest)

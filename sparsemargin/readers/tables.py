@@ -1,4 +1,4 @@
-"""Tables of texts and labels, as pyarrow reads them."""
+"""Tables of texts and labels, read by pyarrow."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from sparsemargin.readers.text_lines import (
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
 
-# Bytes of a csv that are read together: what a row may take.
+# Bytes of a csv that are read together. A row can't be longer.
 _CSV_BYTES = 1 << 23
 
-# What the fields of a row after the last one of a csv hold.
+# Content of the fields of a row that is appended to a csv to detect unclosed quotes.
 _END = "\x03end of the table\x03"
 
 
 def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
-    """Record batches of the columns that are read, of a parquet file."""
+    """Yield record batches of the required columns of a parquet file."""
     with _naming(source.name, "parquet"):
         from pyarrow.parquet import ParquetFile
 
@@ -42,30 +42,30 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
             names = file.schema_arrow.names
             _check_columns(source.name, names, how)
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
-                # Of columns of one name, the first is read.
+                # If several columns have the same name, the first is read.
                 yield batch.select([batch.schema.names.index(name) for name in how.columns])
 
 
 def batches_of_csv(
     name: str, form: str, blocks: Iterator[TextBlock], layout: Layout, how: DocumentForm
 ) -> Iterator[Any]:
-    """Record batches of the columns that are read, of fields in lines."""
+    """Yield record batches of the required columns of a csv or tsv file."""
     _check_columns(f"{name}, line 1", layout.names, how)
     with _naming(name, form, layout.n_header_rows):
         from pyarrow import RecordBatch, string
         from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
-        # Columns have their numbers for names, as several may have the same name. All that are
-        # read are text, whatever their values look like.
+        # Columns are identified by their numbers, because several may have the same name. All are
+        # read as text, even if their values look like numbers.
         read = [str(layout.names.index(column)) for column in how.columns]
         text = ConvertOptions(include_columns=read, column_types=dict.fromkeys(read, string()))
         lines = ParseOptions(
             delimiter=layout.delimiter,
             newlines_in_values=True,
-            # Of a single column an empty line is an empty text.
+            # An empty line of a single-column table is an empty text.
             ignore_empty_lines=len(layout.names) > 1,
         )
-        # One thread numbers the rows, for errors.
+        # pyarrow reports row numbers in errors only with a single thread.
         reading = ReadOptions(
             block_size=_CSV_BYTES, use_threads=False,
             column_names=list(map(str, range(len(layout.names)))),
@@ -94,7 +94,7 @@ def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
 
 @contextmanager
 def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
-    """Let errors of pyarrow name the file."""
+    """Add the name of the file to errors of pyarrow."""
     try:
         import pyarrow
     except ImportError:
@@ -104,18 +104,18 @@ def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
     try:
         yield
     except (pyarrow.ArrowException, OSError) as error:
-        # Errors of the system have numbers, and those of a damaged file have none.
+        # Errors of the operating system have an error number, errors of a damaged file have none.
         if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
             raise
         raise ValueError(_described(str(error), name, form, n_header_rows)) from None
 
 
 class _Content(io.RawIOBase):
-    """The text of blocks, and a last row after it, which shows that all quotes are closed."""
+    """The text of blocks, followed by a last row. If that row is found, all quotes are closed."""
 
     def __init__(self, blocks: Iterator[TextBlock], last_row: bytes) -> None:
         self._blocks = chain(map(_checked, blocks), [last_row + b"\n"])
-        # A byte-order mark has become blanks.
+        # A byte-order mark has been replaced by blanks.
         self._next = next(self._blocks).lstrip(b" \r\n")
 
     def readable(self) -> bool:
@@ -153,14 +153,15 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
 
 
 def cut_batch(batch: Any, how: DocumentForm) -> Cut:
-    """The texts and labels of a record batch; a `LineError` where one is missing."""
+    """Return the texts and labels of a record batch. A `LineError` names the row of a missing
+    one."""
     texts, *labels = (_values(batch, name, how) for name in how.columns)
     return cut_values(texts, labels[0] if labels else [], how)
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
-    """The values of a column as Python has them; a `LineError` names the row of one that can't be
-    read."""
+    """Return the values of a column as Python objects. A `LineError` names the row of a value that
+    can't be read."""
     if name not in batch.schema.names:
         raise LineError(0, how.missing(name, batch.schema.names))
     column = batch.column(batch.schema.names.index(name))

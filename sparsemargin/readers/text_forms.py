@@ -1,4 +1,4 @@
-"""Which forms files of texts have, and what is to be known of one."""
+"""The forms of text files, and the settings with which they are read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 from sparsemargin.files.sources import MATRIX_ENDS, Source
 from sparsemargin.models.inputs.label_values import file_labels
 
-#: Forms that files of texts have, which the ends of their names tell.
+#: Forms of text files, which are recognized by the suffix of the name.
 TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
 FORMS = get_args(TextForm)
 
@@ -19,7 +19,8 @@ _FORM_OF = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
 }  # fmt: skip
 
-# Brackets around nothing, a number, or what has quotes or commas; others only around quotes.
+# Square brackets that contain nothing, a number, quotes or commas; other brackets only if they
+# begin with a quote.
 _LIST = re.compile(
     r"""\[(\s*|\s*[-\d].*|.*['",].*)\]|\(\s*['"].*\)|\{\s*['"].*\}""", re.DOTALL
 )  # fmt: skip
@@ -29,7 +30,8 @@ _COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
 
 
 def form_of(name: str) -> TextForm | None:
-    """The form that the end of a file's name tells, compressed or not; None: it tells of none."""
+    """Return the form for the suffix of a file's name, compressed or not; None if it is not
+    known."""
     root, end = os.path.splitext(name)
     if end in _COMPRESSED:
         end = os.path.splitext(root)[1]
@@ -37,8 +39,8 @@ def form_of(name: str) -> TextForm | None:
 
 
 def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Literal["cells"] | None:
-    """What a file has that may lie elsewhere, by its name alone; None: svmlight text, which is
-    called .txt, too."""
+    """Return the kind of content of a file by its name alone, for files that may be on another
+    machine. None means svmlight text, for which the suffix .txt is common, too."""
     if name.endswith(_CELLS) or os.path.isdir(name):
         return "cells"
     found = form or form_of(name)
@@ -46,7 +48,7 @@ def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Litera
 
 
 def is_list(label: str) -> bool:
-    """Whether a label is a list, tuple or set that Python, NumPy or JSON has written as text.
+    """Return whether a label is a list, tuple or set that Python, NumPy or JSON wrote as text.
 
     Examples
     --------
@@ -58,23 +60,23 @@ def is_list(label: str) -> bool:
 
 @dataclass(frozen=True)
 class DocumentForm:
-    """How files of texts are read.
+    """Settings with which text files are read.
 
     Parameters
     ----------
     form : str, default=None
-        Form of the files. None: as their names end.
+        Form of the files. None uses the suffix of their names.
     text, label : str
         Columns of a table that hold the text and the label.
     multilabel : bool, default=False
         Whether a text may have any number of labels.
     labelled : bool, default=True
-        Whether labels are read. If not, they are passed over, and blank lines are texts.
+        Whether labels are read. If not, they are skipped, and blank lines are texts.
     counted : bool, default=True
-        Whether it matters how often a word is in a text.
+        Whether the number of occurrences of a word matters.
     has_labels : bool, default=None
-        Where labels are not read, whether lines of a .tsv have some. None: each block of lines
-        shows it, by the `classes` that a line may begin with.
+        Whether lines of a .tsv have labels if these are not read. None decides for each block of
+        lines, depending on how many begin with one of the `classes`.
     classes : frozenset of str, default=None
         The classes of the model that predicts, as `word_of` writes them.
     """
@@ -87,11 +89,11 @@ class DocumentForm:
     counted: bool = True
     has_labels: bool | None = None
     classes: frozenset[str] | None = None
-    #: Whether commas part labels; None: where a text may have several.
+    #: True if commas separate labels. None separates them only if `multilabel`.
     commas: bool | None = None
 
     def of(self, source: Source) -> TextForm:
-        """The form of one of the files."""
+        """Return the form of one of the files. Raise a ValueError if it is not known."""
         if self.labelled and self.text == self.label:
             raise ValueError(
                 f"text and label both name the column {self.text!r}. Name a column for each."
@@ -107,13 +109,13 @@ class DocumentForm:
 
     @property
     def columns(self) -> list[str]:
-        """Those of a table that are read."""
+        """The columns of a table that are read."""
         return [self.text, self.label] if self.labelled else [self.text]
 
     def missing(self, column: str, among: list[str]) -> str:
-        """What to tell of a column that is not there."""
+        """Return the message for a column that does not exist."""
         argument = "text" if column == self.text else "label"
-        # Spaces around a name are seen in quotes.
+        # Quotes make spaces around a name visible.
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         return (
@@ -122,6 +124,7 @@ class DocumentForm:
         )
 
     def labels_of(self, value: Any) -> list[str]:
-        """The labels of a text by the value of its field; a NotALabelError where it is none."""
+        """Return the labels in the value of a field. Raise a NotALabelError if it is not a
+        label."""
         commas = self.multilabel if self.commas is None else self.commas
         return file_labels(value, commas and not (isinstance(value, str) and is_list(value)))

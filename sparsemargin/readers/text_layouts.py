@@ -14,8 +14,8 @@ from sparsemargin.readers.text_forms import DocumentForm
 
 _DELIMITERS = ",;\t|"
 
-# Names that columns of labels, of texts and of numbers of rows commonly have. A first line that
-# holds one of a label and one of a text, or no other fields, is a line of names, not a row.
+# Common names of columns of labels, texts and row numbers. A first line of several fields is a line
+# of names if one is a name of texts, and one is a name of labels or all are in these three sets.
 _LABEL_NAMES = frozenset(
     ["category", "class", "label", "labels", "sentiment", "tag", "target", "topic", "y"]
 )
@@ -26,10 +26,10 @@ _OTHER_NAMES = frozenset(["", "id", "index"])
 
 # A field in quotes, in which two quotes stand for one.
 _QUOTED = rb'"(?:[^"]|"")*+"'
-# The first line, whose quoted fields may hold line ends.
+# The first line, whose quoted fields may contain line ends.
 _RECORD = re.compile(rb"(?:(?:^|(?<=[,;\t|]))%b(?=[,;\t|\r\n]|$)|[^\r\n])*+" % _QUOTED)
 _FIELD = rb'(?:%b|[^"\t\r\n][^\t\r\n]*+)' % _QUOTED
-# Lines of one or two columns, the last of which is always quoted; the end of the block may cut the
+# Lines of one or two columns, the last of which is always quoted. The end of the block may cut the
 # last line.
 _QUOTED_LINES = {
     n: re.compile(
@@ -38,10 +38,10 @@ _QUOTED_LINES = {
     for n, before in ((1, b""), (2, _FIELD + b"\t"))
 }  # fmt: skip
 _QUOTED_LABEL = re.compile(rb"%b\t" % _QUOTED)
-# Text that a writer of csv has quoted because it holds a quote.
+# Text that a csv writer has quoted because it contains a quote.
 _DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 
-# Bytes that the names of the columns of a .tsv may take; a longer first line is a text.
+# Bytes that the column names of a .tsv may take. A longer first line is a text.
 _LONGEST_NAMES = 1 << 16
 
 _ADD_NAMES = (
@@ -49,12 +49,12 @@ _ADD_NAMES = (
     "read as a table."
 )
 
-# Rows from which on a first label that occurs once is taken for a name of a column.
+# With at least this many rows, a first label that occurs only once may be the name of a column.
 _LEAST_ROWS = 10
 
 
 class Layout(NamedTuple):
-    """The character that separates fields; the names of the columns; how many rows hold names."""
+    """The field separator, the names of the columns, and the number of rows that hold names."""
 
     delimiter: str
     names: list[str]
@@ -62,8 +62,8 @@ class Layout(NamedTuple):
 
 
 def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
-    """The layout of a .csv that begins so. Its delimiter is the one by which the first line holds
-    most of the columns that are read, and most columns."""
+    """Return the layout of a .csv that begins with `text`. Its delimiter is the one with which the
+    first line has most of the required columns, and then most columns."""
     record = _first_record(text)
     found = [Layout(each, _names(record, each)) for each in _DELIMITERS]
     wanted = set(how.columns)
@@ -71,9 +71,9 @@ def layout_of_csv(text: bytes, how: DocumentForm) -> Layout:
 
 
 def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
-    """The layout of a .tsv that begins so, if its first line holds names of columns or all of its
-    texts are quoted; None if each line is ``LABEL<tab>text`` or a text. A ValueError if the first
-    line holds names other than those that are looked for."""
+    """Return the layout of a .tsv that begins with `text`, if its first line holds column names or
+    all of its texts are quoted. Return None if each line is ``LABEL<tab>text`` or a text. Raise a
+    ValueError if the first line holds names other than those required."""
     if how.has_labels is False:
         return None
     record = _first_record(text[:_LONGEST_NAMES])
@@ -101,7 +101,7 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
 
 
 def notes_on_labels(labels: Sequence[str]) -> list[str]:
-    """What looks wrong with the labels of the first rows, one for each row."""
+    """Return warnings about the labels of the first rows, one label for each row."""
     notes, counts = list[str](), Counter(map(word_of, labels))
     n_rows, n_once = len(labels), sum(n == 1 for n in counts.values())
     found = many_classes(len(counts), n_rows)
@@ -116,7 +116,7 @@ def notes_on_labels(labels: Sequence[str]) -> list[str]:
 
 
 def notes_on_quotes(texts: Sequence[str]) -> list[str]:
-    """What looks wrong with the quotes of the first texts of lines that are read as they are."""
+    """Return warnings about the quotes in the first texts of lines that are read literally."""
     for text in texts:
         if text.startswith('"') and _DOUBLED.fullmatch(text):
             return [
@@ -133,7 +133,7 @@ def _first_record(text: bytes) -> bytes:
 
 
 def _names(record: bytes, delimiter: str) -> list[str]:
-    """The fields of the first line."""
+    """Return the fields of the first line."""
     text, names, start = record.decode(errors="replace"), list[str](), 0
     field = re.compile(rf'(?:"((?:[^"]|"")*+)"|([^{delimiter}]*+))(?:{re.escape(delimiter)}|\Z)')
     while start <= len(text):

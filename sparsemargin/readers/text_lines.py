@@ -1,4 +1,5 @@
-"""Lines of a label and a text, cut where they lie in a block of bytes."""
+"""Lines of a label and a text, which are split with vectorized operations on the bytes of a
+block."""
 
 from __future__ import annotations
 
@@ -26,20 +27,20 @@ from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, is_list
 from sparsemargin.text.analysis import Parts
 
-#: What labels begin with in fastText's form.
+#: The prefix of labels in fastText's form.
 LABEL = b"__label__"
 
-# No text has a word more often.
+# The largest number of times that a weight may repeat a word or a text.
 _MOST_TIMES = 1000
 
-# What a line of each form is, for errors.
+# The form of a line, for error messages.
 _FORMS = {
     "fasttext": "lines are '__label__LABEL text'",
     "tsv": "lines are 'LABEL<tab>text'",
     "vw": "lines are 'LABEL | word word:2'",
 }
 
-#: How to specify whether lines of a .tsv have labels.
+#: How users specify whether lines of a .tsv have labels.
 SAY_WHICH = (
     "Pass labelled=True if what stands before the first tab of a line is its label, "
     "labelled=False if each line is a text."
@@ -56,16 +57,17 @@ _NO_LABELS: tuple[list[str], Any] = [], None
 
 
 class Verdict(NamedTuple):
-    """Whether the lines of a block of a .tsv begin with labels, which are passed over, and what is
-    doubtful about it; empty if nothing is."""
+    """The decision whether lines of a .tsv begin with labels, which are then skipped, and a warning
+    if it is doubtful ("" if not)."""
 
     has_labels: bool
     doubt: str = ""
 
 
 class Cut(NamedTuple):
-    """Texts; the labels of all of them, end to end, and how many each has; the lines they are of,
-    where not each line has one text; whether the lines have labels, if that had to be found out."""
+    """The texts of a block; the labels of all texts, end to end, and the number of labels of each;
+    the line of each text, unless each line has one text; and the verdict on the labels, if one was
+    needed."""
 
     texts: Sequence[str]
     labels: list[str]
@@ -75,7 +77,7 @@ class Cut(NamedTuple):
 
 
 class LineError(Exception):
-    """What is wrong with a line, or the row of a table."""
+    """The description of a fault in a line, or in a row of a table."""
 
     def __init__(self, row: int, what: str) -> None:
         super().__init__(what)
@@ -83,19 +85,19 @@ class LineError(Exception):
 
 
 def numbered(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
-    """The blocks, each with the number of lines before it."""
+    """Set the number of lines before each block."""
     n_lines = 0
     for block in blocks:
         block.n_lines_before = n_lines
         yield block
-        # Several times as fast as `bytearray.count`.
+        # Counting with numpy is several times faster than `bytearray.count`.
         characters = np.frombuffer(block.buffer, np.uint8, block.stop)
         n_lines += int(np.count_nonzero(characters == ord("\n")))
 
 
 def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
-    """The content of a block, its last line ended. In the lines of a file that has no line feeds,
-    these take the place of carriage returns; in tables, quoted fields keep theirs."""
+    """Return the content of a block, with an end of its last line. If `as_lines` and the file has
+    no line feeds, carriage returns are replaced by them. Quoted fields of tables keep theirs."""
     text = bytes(memoryview(block.buffer)[: block.stop])
     if as_lines and block.n_lines_before == 0 and b"\n" not in text:
         text = text.replace(b"\r", b"\n")
@@ -110,9 +112,9 @@ def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
 
 
 class Lines:
-    """The lines of a block, without the empty ones unless `keep_empty`: where they start and end,
-    and their numbers, from 0. The block ends with the end of a line. A line that is not UTF-8
-    raises a UnicodeDecodeError when it is asked for."""
+    """The lines of a block with their positions and numbers, from 0. Empty lines are left out
+    unless `keep_empty`. The block must end with a line end. Iteration over lines that are not UTF-8
+    raises a UnicodeDecodeError."""
 
     def __init__(self, text: bytes, form: str, *, keep_empty: bool = False) -> None:
         self.text, self.form, self.characters = text, form, np.frombuffer(text, np.uint8)
@@ -135,8 +137,8 @@ class Lines:
     def made(
         self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any
     ) -> list[Any]:
-        """What is made of the labels that stand there, of which few differ; `rows` are their lines,
-        for errors."""
+        """Apply `make` to the labels at these positions, once to each distinct label. `rows` are
+        their lines, for errors."""
         found = [self.text[a:b] for a, b in zip(starts.tolist(), ends.tolist(), strict=True)]
         known = dict[bytes, Any]()
         for each in dict.fromkeys(found):
@@ -149,8 +151,8 @@ class Lines:
 
 
 def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
-    """The same, if all texts have a label, and no other, where they must. A label that is a list
-    written as text is refused."""
+    """Return `cut` unchanged, after a check that each text has exactly one label, if required. A
+    label that is a list written as text is refused."""
 
     def line_of(row: int) -> int:
         return row if isinstance(cut.rows, slice) else int(cut.rows[row])
@@ -169,13 +171,13 @@ def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) 
 
 
 def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
-    """Lists of labels end to end, and how many each has."""
+    """Join lists of labels end to end. Return the joined list and the length of each."""
     return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
 
 
 def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
-    """Texts and labels by the values of two columns; a `LineError` names the row of a value that
-    is neither, or is missing."""
+    """Return texts and labels from the values of two columns. A `LineError` names the row of a
+    value that is missing or invalid."""
     if set(map(type, texts)) != {str}:
         texts = list(_converted(texts, how.text, file_text, EMPTY))
     if not how.labelled:
@@ -189,8 +191,8 @@ def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
 def _converted(
     values: list[Any], name: str, convert: Callable[[Any], Any], missing: str, first: int = 0
 ) -> Iterator[Any]:
-    """What is made of the values of a column, from that of the first row on; a `LineError` names
-    the row of one that is wrong."""
+    """Convert the values of a column; `first` is the number of the first row. A `LineError` names
+    the row of an invalid value."""
     for row, value in enumerate(values, first):
         try:
             yield convert(value)
@@ -201,8 +203,7 @@ def _converted(
 
 
 def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
-    """Cut lines ``LABEL<tab>text``, of which the text is what follows the first tab, or lines
-    without labels, each of which is a text."""
+    """Split lines ``LABEL<tab>text`` at the first tab, or return lines without labels as texts."""
     tabs = np.append(np.flatnonzero(lines.characters == ord("\t")), len(lines.text))
     tabs = tabs[np.searchsorted(tabs, lines.starts)]
     verdict, has_labels = None, how.labelled or how.has_labels
@@ -221,9 +222,10 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
 
 
 def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
-    """Whether the lines begin with labels: if at least half of them begin with a class of the
-    model and a tab, and the others have a tab, too. None for blank lines alone. A `LineError` if
-    only some lines begin so."""
+    """Decide whether the lines begin with labels. They do if at least half of them begin with a
+    class of the model and a tab, and the others have a tab, too. They do not if none begins so.
+    Otherwise, or if the classes do not allow a decision, raise a `LineError`. Return None if all
+    lines are blank."""
     classes, texts = how.classes or frozenset(), Parts(lines.text, lines.starts, lines.ends)
     filled, has_tab = lines.ends > lines.starts, tabs < lines.ends
 
@@ -263,11 +265,12 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
 
 
 def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
-    """Lines ``__label__a __label__b text``, whose labels may stand anywhere."""
+    """Split lines ``__label__a __label__b text``, whose labels may be anywhere in the line."""
     characters = lines.characters
     spaces = np.flatnonzero(characters <= ord(" "))
     starts = np.flatnonzero(characters == LABEL[0])
-    # What is before the first byte is, here, the last line's end.
+    # For a label at the first byte, index -1 is the end of the last line, which is white space,
+    # too.
     starts = starts[characters[starts - 1] <= ord(" ")]
     for i, each in enumerate(LABEL):
         starts = starts[characters[starts + i] == each]
@@ -277,7 +280,7 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
     nexts = last_spaces[np.searchsorted(last_spaces, stops)] + 1
     rows = np.searchsorted(lines.ends, starts)
     counts = np.bincount(rows, minlength=len(lines))
-    # A label is at the head of its line if nothing but such is before it; others become blanks.
+    # A label is at the head of its line if only labels precede it. Other labels become blanks.
     joins = (starts == lines.starts[rows]) | (starts == np.roll(nexts, 1))
     apart = np.append(0, np.cumsum(~joins))
     within = apart[1:] > apart[(np.cumsum(counts) - counts)[rows]]
@@ -299,8 +302,8 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
 
 
 def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
-    """Cut lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
-    space are left out, as readers of JSON lines do."""
+    """Split lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
+    space are skipped, as usual for JSON lines."""
     texts, labels, rows = list[Any](), list[Any](), list[int]()
     for row, line in enumerate(lines):
         if not line.strip():
@@ -309,7 +312,7 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
         try:
             record = json.loads(line)
             if "\\u" in line:
-                # Half a character may be written so, which can't be hashed.
+                # An escape may be half of a surrogate pair, which can't be encoded as UTF-8.
                 json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
@@ -330,14 +333,15 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
 
 
 def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
-    """Lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``, each as often as its importance says;
-    words as often as their weights say, or, unless they are counted, there or not."""
+    """Split lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``. A line is repeated as often as
+    its importance states. A word is repeated as often as its weight states, or, unless words are
+    counted, is present or absent."""
     texts, labels, rows = list[str](), list[list[str]](), list[int]()
     for row, line in enumerate(lines):
         before, bar, features = line.partition("|")
         head = before.split()
         if head and (head[-1].startswith("'") or not before[-1].isspace()):
-            # A tag, which needs no mark where it touches the bar.
+            # A tag, which needs no quote if it touches the bar.
             head.pop()
         if not line and not how.labelled:
             texts.append("")
@@ -357,9 +361,9 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:
-    """Those of all namespaces."""
+    """Yield the words of all namespaces."""
     for namespace in features.split("|"):
-        # What stands at the bar is the namespace's name.
+        # The name of the namespace directly follows the bar.
         name, *words = namespace.split(" ")
         for each in words:
             word, *weights = [*each.split(":", 1), *name.split(":", 1)[1:]]
@@ -387,7 +391,7 @@ def _check_count(weight: float, row: int) -> int:
     return int(weight)
 
 
-#: By the name of the form.
+#: The function for each form that splits its lines.
 CUT: dict[str, Callable[[Lines, DocumentForm], Cut]] = {
     "fasttext": cut_fasttext, "tsv": cut_tsv, "vw": cut_vw, "jsonl": cut_jsonl,
 }  # fmt: skip

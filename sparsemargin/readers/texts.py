@@ -40,13 +40,13 @@ from sparsemargin.readers.text_lines import (
     numbered,
 )
 
-# Of texts whose words columns are called by.
+# Characters of the first texts that are kept to find the words of hashed columns.
 _ENOUGH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True)
 class Numbered:
-    """Lines of a file, or rows of a table, by their numbers."""
+    """The numbers of the lines of a file, or of the rows of a table."""
 
     name: str
     unit: Literal["line", "row"]
@@ -61,8 +61,12 @@ class Numbered:
 
 @dataclass(frozen=True)
 class Documents:
-    """A block of texts and labels, and where they come from; bytes of the source so far, None where
-    not known; whether labels are told apart as numbers; what looks wrong with its first rows."""
+    """A block of texts and labels.
+
+    `origin` gives their places, and `consumed` the bytes of the source read so far, if known.
+    `numeric` specifies whether labels are compared as numbers. `notes` are warnings about the first
+    rows.
+    """
 
     cut: Cut
     origin: Numbered
@@ -71,12 +75,12 @@ class Documents:
     notes: tuple[str, ...] = ()
 
 
-#: What gives a block of texts.
+#: A function that returns a block of texts.
 Piece = Callable[[], Documents]
 
 
 def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
-    """What gives the texts of a file, block by block, when it is called."""
+    """Yield functions that read and split the text of a file, one for each block."""
     form = how.of(source)
     if form == "parquet":
         yield from _pieces_of_table(source.name, batches_of_parquet(source, how), how)
@@ -109,7 +113,8 @@ def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> It
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
-    # Blank lines have predictions, so that these stand beside the lines, and no labels.
+    # Without labels, blank lines are kept and get predictions, so that output and input lines
+    # match.
     lines = Lines(
         content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
     )
@@ -140,14 +145,15 @@ def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
 
 
 def take_labels(table: LabelTable, labels: list[str], numeric: bool) -> np.ndarray:
-    """The ids of labels of texts, which are taken into the table as numbers, where they can be, or
-    as words."""
+    """Add labels of texts to the table, as numbers if `numeric` and possible, else as words. Return
+    their ids."""
     return table.take(labels, [number_of(label) if numeric else nan for label in labels])
 
 
 class DocumentCorpus(Corpus):
-    """Files of texts, whose rows the `transform` of a vectorizer, or of a pipeline's steps, makes:
-    so many features. `n_threads` make rows, while the consumer is at work on those before."""
+    """Text files as a source of rows with `n_features` columns. The `transform` of a vectorizer, or
+    of the steps of a pipeline, computes the rows in `n_threads` threads while the consumer
+    works."""
 
     form = "Each text has a label, and words of two letters or more unless the vectorizer says else"
     warns_of_labels = True
@@ -166,9 +172,11 @@ class DocumentCorpus(Corpus):
         first = vectorizer.steps[0][1] if hasattr(vectorizer, "steps") else vectorizer
         self.how = replace(how, counted=not getattr(first, "binary", False))
         self.vectorizer, self.n_features = vectorizer, n_features
-        # The first texts, until there are enough for the vectorizer to know its columns' words by.
+        # The first texts, from which the vectorizer finds the words of its columns. None if they
+        # are not needed.
         self.first_texts: list[str] | None = None
-        # What has been warned of, and whether the lines of each source have labels, once known.
+        # Warnings that have been shown; and whether the lines of each source have labels, once
+        # known.
         self._noted: set[str] = set()
         self._has_labels: dict[str, bool] = {}
         for source in sources:
@@ -199,10 +207,10 @@ class DocumentCorpus(Corpus):
             each.check_unchanged()
 
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
-        """The texts of a piece, and their rows."""
+        """Return the texts of a piece, and their rows."""
         documents = piece()
         if not len(documents.cut.texts):
-            # Blank lines alone; some vectorizers refuse to transform no texts.
+            # There are blank lines only. Some vectorizers can't transform an empty list.
             from scipy.sparse import csr_matrix
 
             return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
@@ -211,7 +219,7 @@ class DocumentCorpus(Corpus):
         return documents, X
 
     def _check(self, documents: Documents) -> None:
-        """Warn of what looks wrong; refuse lines without labels after others that have them."""
+        """Show new warnings. Raise an error if a file has lines with labels and lines without."""
         for note in documents.notes:
             if note not in self._noted:
                 self._noted.add(note)
@@ -233,7 +241,7 @@ class DocumentCorpus(Corpus):
             self.name_columns()
 
     def name_columns(self) -> None:
-        """Let the vectorizer keep words of the first texts."""
+        """Let the vectorizer store the words of the first texts."""
         if self.first_texts:
             with suppress(ValueError):  # there are no words
                 self.vectorizer.remember_terms(self.first_texts)
@@ -242,7 +250,8 @@ class DocumentCorpus(Corpus):
     def _rows(
         self, source: Source, made: Future, table: LabelTable, ids: dict[Any, int]
     ) -> LabelledRows:  # fmt: skip
-        """The rows of texts, their labels taken into the table; `ids` are of those met so far."""
+        """Return the rows of texts. New labels are added to the table; `ids` are those of known
+        labels."""
         documents, X = made.result()
         (texts, labels, counts, *_), start = documents.cut, None
         self._check(documents)

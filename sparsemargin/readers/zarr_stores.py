@@ -1,7 +1,7 @@
-"""Zarr stores of strangers, read by zarr within the limits of `io.stored_arrays`.
+"""Untrusted zarr stores, read by zarr within the limits of `sparsemargin.readers.stored_arrays`.
 
-The metadata of each array are compared with a list of what may be decoded before zarr sees them.
-Some codecs of numcodecs run code that the store holds. Consolidated metadata are not used.
+Some codecs of numcodecs run code that the store contains. The metadata of each array are therefore
+compared with a list of permitted codecs before zarr opens it. Consolidated metadata are not used.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from sparsemargin.readers.stored_arrays import (
     readable,
 )
 
-# The codecs that pack a chunk, and how they write its size. Their settings do not matter here.
+# The codecs that pack a chunk, and the format of the size in it. Their settings are irrelevant
+# here.
 _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzip": "gzip"}
 
-# Metadata are some hundred bytes an array; version 3 keeps a copy of all of them at the root.
+# Bytes of the largest metadata file. An array needs some hundred bytes, but in version 3 the root
+# may have a copy of the metadata of all arrays.
 _LARGEST_METADATA = 1 << 26
 
 _NUMBERS = {"bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
@@ -34,7 +36,7 @@ _NUMBERS = {"bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8
 
 
 def open_zarr(name: str, folder: str, n_bytes: int) -> Group:
-    """The root of a store, which is of version 3 if it has a zarr.json, else of version 2."""
+    """Open the root of a store. It is of version 3 if it has a zarr.json, else of version 2."""
     version = 3 if os.path.isfile(os.path.join(folder, "zarr.json")) else 2
     root = ZarrGroup(name, "", n_bytes, folder, version)
     root.read_attributes()
@@ -54,7 +56,7 @@ class ZarrGroup(Group):
         self._attributes: dict[str, Any] = {}
 
     def read_attributes(self) -> None:
-        """Let `attribute` know what the group's metadata hold."""
+        """Read the attributes from the group's metadata."""
         if self._version == 3:
             found = self._json("", "zarr.json").get("attributes")
         else:
@@ -113,11 +115,12 @@ class ZarrGroup(Group):
 
 
 class _Layout(NamedTuple):
-    """How an array lies in a store.
+    """The layout of an array in a store.
 
-    `chunks` is what one file holds, `inner` what is unpacked at once. `packer` packs the inner
-    chunks, and `tail` bytes follow a packed one. `index_at` says where in a file of several inner
-    chunks their places are listed, and how many bytes follow the list.
+    `chunks` is the shape of the part in one file, `inner` that of the part that is unpacked at
+    once. `packer` is the compression of inner chunks, and `tail` the number of bytes after a packed
+    one. `index_at` is the position of the list of inner chunks in a file ("start" or "end"), and
+    the number of bytes after the list; None if a file has one chunk.
     """
 
     shape: tuple[int, ...]
@@ -127,7 +130,7 @@ class _Layout(NamedTuple):
     inner: tuple[int, ...]
     packer: str | None
     tail: int
-    key: tuple[str, str]  # what begins the name of a chunk's file, and what parts its numbers
+    key: tuple[str, str]  # prefix of the name of a chunk's file, separator
     index_at: tuple[str, int] | None = None
 
 
@@ -148,7 +151,7 @@ def _separator(node: Node, value: Any) -> str:
 
 
 def _layout_2(node: Node, metadata: dict[str, Any]) -> _Layout:
-    """That of version 2, by a .zarray."""
+    """Return the layout from the metadata of version 2 (.zarray)."""
     text, filters, packer = metadata["dtype"], metadata.get("filters"), metadata.get("compressor")
     ids = [each.get("id") for each in filters or []]
     is_text = text == "|O"
@@ -166,7 +169,7 @@ def _layout_2(node: Node, metadata: dict[str, Any]) -> _Layout:
 
 
 def _layout_3(node: Node, metadata: dict[str, Any]) -> _Layout:
-    """That of version 3, by a zarr.json."""
+    """Return the layout from the metadata of version 3 (zarr.json)."""
     kind, grid = metadata["data_type"], metadata["chunk_grid"]
     naming = metadata["chunk_key_encoding"]
     if not (kind == "string" or (isinstance(kind, str) and kind in _NUMBERS)):
@@ -196,14 +199,14 @@ def _layout_3(node: Node, metadata: dict[str, Any]) -> _Layout:
 
 
 def _codec(each: Any) -> tuple[str, dict[str, Any]]:
-    """The name and the settings of a codec of version 3."""
+    """Return the name and the settings of a codec of version 3."""
     if isinstance(each, str):
         return each, {}
     return each["name"], each.get("configuration") or {}
 
 
 def _packing(node: Node, codecs: list[Any], is_text: bool) -> tuple[str | None, int]:
-    """What packs the chunks, and the bytes of a checksum behind them."""
+    """Return the compression of the chunks, and the number of bytes of a checksum after them."""
     names = [_codec(each)[0] for each in codecs]
     while names and names[0] == "transpose":
         names.pop(0)
@@ -260,7 +263,8 @@ class ZarrArray(Array):
         return texts
 
     def _check_chunks(self, start: int, stop: int) -> None:
-        """Refuse chunks of some rows that would unpack to more than they should have."""
+        """Raise an error if chunks of these rows would unpack to more bytes than their shape
+        allows."""
         begin, separator = self._layout.key
         rows = [(start, stop), *((0, length) for length in self.shape[1:])]
         lengths = zip(rows, self._layout.chunks, strict=True)
@@ -285,7 +289,7 @@ class ZarrArray(Array):
             self.check_unpacked(self._layout.packer, head, most)
 
     def _places(self, file: Any, size: int) -> list[tuple[int, int]]:
-        """Where in a file chunks begin that are unpacked at once, and their sizes."""
+        """Return the position and the size of each part of a file that is unpacked at once."""
         if self._layout.index_at is None:
             return [(0, size)]
         where, tail = self._layout.index_at

@@ -1,8 +1,9 @@
-"""Compressed files that are damaged, padded and joined are read as gzip, bzip2, xz and zstd do.
+"""Damaged, padded and concatenated archives give the same result as gzip, bzip2, xz and zstd.
 
-What a tool refuses is refused, and what it reads is read whole. A warning counts as refusal, as
-something was left out: where bzip2 can't read a later header, it gives the rows before, and ends
-with a message and exit code 0. So it does for zeros and anything else at the end.
+An archive that the tool refuses is refused, and one that it reads is read completely. A warning of
+the tool counts as refusal, because content may be missing. For example, if a later header is
+damaged, or zeros follow the last member, bzip2 writes the rows before, and ends with a message and
+exit code 0.
 """
 
 import gzip
@@ -26,15 +27,15 @@ PACK = {**sources.PACK, "gz": lambda content: gzip.compress(content, mtime=0)}
 
 
 def some_text(rng, least):
-    """Rows that take from no bytes to more than are unpacked at once."""
+    """Return random rows. They may be empty or take more bytes than are decompressed at once."""
     n_rows = rng.choice([least, 1, 50, rng.randrange(1, 2000)])
     return b"".join(b"%d %d:1\n" % (i % 2, rng.getrandbits(30) + 1) for i in range(n_rows))
 
 
 def some_archive(rng, kind):
-    """Members, perhaps with zeros between or after them, perhaps damaged or cut off."""
+    """Return a random archive of one or more members, which may be padded, damaged or cut off."""
     content, begins, ends = bytearray(), [], []
-    # libzstd tests the size that a frame tells of, but not where its content is nothing.
+    # libzstd checks the size that a frame states, but not if its content is empty.
     padded, least = rng.random() < 0.4, int(kind == "zst")
     for _ in range(rng.choice([1, 1, 2, 3])):
         begins.append(len(content))
@@ -59,14 +60,15 @@ def some_archive(rng, kind):
 
 
 def told_by_tool(kind, path):
-    """What the tool reads; None where it refuses."""
+    """Return what the tool reads, or None if it refuses the archive."""
     quiet = ["-q"] if kind == "zst" else []
     told = subprocess.run([TOOLS[kind], "-dc", *quiet, path], capture_output=True)
     return None if told.returncode or told.stderr else told.stdout
 
 
 def told_by_us(source):
-    """What we read; None where we refuse. With a damaged head it is text, and none of svmlight."""
+    """Return what the package reads, or None if it refuses the archive. An archive with a damaged
+    head is read as text, which is not valid svmlight."""
     try:
         if source.plain:
             load_svmlight(source.path)
@@ -83,7 +85,7 @@ def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_pa
     while n_read + n_refused < some(100, 250):
         content = some_archive(rng, kind)
         if len(content) < HEAD_BYTES:
-            # What has lost the bytes that it is known by may well be text.
+            # Content without the bytes that identify the format may be valid text.
             continue
         source = source_of(tmp_path, content, f"text.{kind}")
         expected, ours = told_by_tool(kind, source.path), told_by_us(source)
@@ -106,7 +108,8 @@ def assert_refused(source, begin):
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
 def test_zeros_after_a_member(tmp_path, kind):
-    """In xz archives, by fours; at the end of those of gzip; otherwise they are damage."""
+    """Zeros are legal in multiples of four in xz, and at the end of gzip. Otherwise they are
+    damage."""
     members = [PACK[kind](part) for part in PARTS]
     whole = b"".join(members)
     for n_zeros in 1, 4, 6, 20_000:
@@ -123,7 +126,7 @@ def test_zeros_after_a_member(tmp_path, kind):
 
 
 def test_frames_of_zst_that_hold_no_content_are_skipped(tmp_path):
-    """pzstd begins with one."""
+    """Files of pzstd begin with such a frame."""
     skipped = b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
     content = skipped + PACK["zst"](PARTS[0]) + skipped + PACK["zst"](PARTS[1]) + skipped
     assert text_of(source_of(tmp_path, content)) == PARTS[0] + PARTS[1]

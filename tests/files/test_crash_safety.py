@@ -1,5 +1,5 @@
-"""Whatever is cut short, by a kill, a power failure, a full disk or Ctrl-C: files are old or new,
-whole."""
+"""After a kill, a power failure, a full disk or Ctrl-C, each file is the complete old or new
+one."""
 
 import os
 import re
@@ -39,7 +39,7 @@ X, Y = make_problem()
 
 @cache
 def cached_blocks(seed):
-    """Some larger than what file objects gather before they write, and one without rows."""
+    """Blocks of rows, some larger than the buffers of file objects, and one without rows."""
     rng = np.random.RandomState(seed)
     return [random_block(rng, m, 30) for m in (20, 400, 0, 3)]
 
@@ -59,7 +59,7 @@ def prepare_link(folder):
 
 
 def write_file(folder, name="file"):
-    """In parts small and large, and with a place left open and filled in later."""
+    """Write small and large parts, and a gap that is filled in later."""
     with replacing(folder / name) as file:
         file.write(bytes(3) + NEW[3:10])
         for start in range(10, len(NEW), 11_000):
@@ -87,7 +87,8 @@ def prepare_training(folder):
 
 
 def learn_and_save(folder):
-    """With a cache, which is first written and then read; of a copy it would tell other times."""
+    """Train with a cache, which is first written and then read. The identity of the source is
+    reduced to its size, because copies of a file have other times."""
     with mock.patch.object(Source, "identity", lambda source: {"size": source.size}):
         model = fit_svmlight(folder / "text.svm", "pnorm", max_iter=2, random_state=0, cache=True)
     save_model(model, folder / "text.model")
@@ -118,7 +119,8 @@ def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
     amid = kind.endswith("amid")
     strikable = {i for i, name in enumerate(operations, 1) if name == "write" or not amid}
     if kind == "full":
-        # All up to the new name; that it lasts is more than some file systems can promise.
+        # Faults after the rename are excluded, because some file systems do not support fsync of
+        # folders.
         strikable -= {len(operations) - 1, len(operations)}
     assert struck >= strikable & set(places_among(len(operations)))
 
@@ -186,8 +188,8 @@ WRITERS = {module.__file__ for module in (archive, files, zipfile)}
 
 
 class CtrlC:
-    """Ctrl-C before the line of that number, counted from 1, of those in some files, once `since`
-    has been called."""
+    """A tracer that raises Ctrl-C before the `at`-th line that is run in `files`, after `since` was
+    called."""
 
     def __init__(self, at, files, since=None):
         self.at, self.files, self.since, self.lines = at, files, since, []
@@ -195,7 +197,7 @@ class CtrlC:
     def __call__(self, frame, event, _):
         callers = frame.f_code.co_name, frame.f_back.f_code.co_name
         self.since = None if self.since in callers else self.since
-        # Within __del__ an error is printed, and not raised.
+        # Errors within __del__ are printed and not raised.
         if frame.f_code.co_filename not in self.files or "__del__" in callers:
             return None
         if event == "line" and self.since is None:
@@ -206,7 +208,7 @@ class CtrlC:
 
 
 def interrupted(write, folder, at, files=WRITERS, since=None):
-    """The lines that were run, and whether Ctrl-C got out."""
+    """Return the lines that were run, and whether Ctrl-C left `write`."""
     tracer, trace_before = CtrlC(at, files, since), sys.gettrace()
     sys.settrace(tracer)
     try:
@@ -219,7 +221,7 @@ def interrupted(write, folder, at, files=WRITERS, since=None):
 
 
 def first_and_last(lines):
-    """When each line is run for the first time and for the last, counted from 1; or all times."""
+    """Return the numbers, from 1, of the first and last run of each line, or of all runs."""
     runs_of = defaultdict(list)
     for at, line in enumerate(lines, 1):
         runs_of[line].append(at)
@@ -229,7 +231,7 @@ def first_and_last(lines):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
-    """Before each line, as it is run for the first time and for the last."""
+    """Ctrl-C is raised before the first and the last run of each line."""
     path, left = tmp_path / "cache", set()
 
     def write(folder):
@@ -247,7 +249,8 @@ def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
 
 
 def test_ctrl_c_after_the_first_rows_never_loses_the_model(tmp_path):
-    """Before each line of learning, of what follows it and of writing the file."""
+    """Ctrl-C is raised before each line of the training loop, the code after it, and the writing of
+    the file."""
     text, model = write_text(tmp_path / "text.svm", X, Y), tmp_path / "model"
 
     def learn(folder, code=130):

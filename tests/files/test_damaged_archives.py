@@ -1,4 +1,4 @@
-"""Model files and row caches that are damaged or packed by hand: refused, or what was written."""
+"""Damaged or forged model files and row caches are refused, or give what was written."""
 
 import json
 import re
@@ -33,7 +33,7 @@ class ModelFile:
         save_model(self.model, path)
 
     def refused(self):
-        """Whether the file is refused; else it is the model."""
+        """Return whether the file is refused. Otherwise it must give the model."""
         loaded = outcome(f"^{self.path}: ", lambda: load_model(self.path))
         if isinstance(loaded, ValueError):
             return True
@@ -55,7 +55,8 @@ class CacheFile:
         write_cache(path, self.blocks, "f4", self.multilabel)
 
     def refused(self):
-        """Whether the file, or a block of it, is refused; all else must be what was written."""
+        """Return whether the file or a block is refused. Everything else must be what was
+        written."""
         cache = outcome(str(self.path), lambda: RowCache.open(self.path))
         if isinstance(cache, ValueError):
             return True
@@ -79,7 +80,7 @@ class LoneLabelsFile(CacheFile):
 
 
 def outcome(message, read):
-    """What is read, or a ValueError with this message."""
+    """Return what is read, or a ValueError with this message."""
     try:
         return read()
     except ValueError as error:
@@ -94,7 +95,8 @@ def file(request, tmp_path):
 
 
 def places_in(content, step):
-    """All at the ends, where headers and the directory lie, and every so many between."""
+    """Return all positions near both ends, where the headers and the directory are, and every
+    `step`-th position between."""
     n, ends = len(content), 130
     return [*range(ends), *range(ends, n - ends, some(step, 1)), *range(n - ends, n)]
 
@@ -107,7 +109,7 @@ def test_a_file_cut_anywhere_is_refused(file):
 
 
 def test_a_changed_bit_is_refused_or_tells_of_nothing(file):
-    """A member's date, say, which nothing reads."""
+    """A changed bit has no effect if it is, for example, in the date of a member."""
     content, rng = file.path.read_bytes(), np.random.RandomState(0)
     places, n_refused = places_in(content, 19), 0
     for place in places:
@@ -120,7 +122,7 @@ def test_a_changed_bit_is_refused_or_tells_of_nothing(file):
 
 
 def test_bytes_put_in_taken_out_or_moved_are_refused(file):
-    """Some of them in the directory, where bytes are changed at random, too."""
+    """Bytes are also changed at random in the directory."""
     content, rng = file.path.read_bytes(), np.random.RandomState(1)
     directory, n_refused, n = content.index(b"PK\x01\x02"), 0, some(60, 400)
     for _ in range(n):
@@ -147,7 +149,7 @@ def test_bytes_put_in_taken_out_or_moved_are_refused(file):
 def test_members_are_there_once_as_they_are_and_not_too_long(file):
     members = members_of(file.path)
     pack(file.path, members.items())
-    # The arrays of a cache have to be aligned as well.
+    # The arrays of a cache must also be aligned.
     assert file.refused() is isinstance(file, CacheFile)
     pack(file.path, members.items(), zipfile.ZIP_DEFLATED)
     file.assert_refused("members are compressed")
@@ -164,7 +166,7 @@ def test_members_are_there_once_as_they_are_and_not_too_long(file):
 
 
 def test_members_that_lie_over_each_other_are_refused(file):
-    """Of two entries of the directory, both lead to the same contents."""
+    """Two entries of the directory refer to the same contents."""
     long = b"x" * 10 * file.path.stat().st_size
     pack(file.path, [*members_of(file.path).items(), ("aaa", long), ("bbb", b"")])
     archive = file.path.read_bytes()

@@ -1,5 +1,7 @@
-"""Servers that tell the wrong length, know no ranges, pack, break off or tell no version: the rows
-are those of the file, or an error names the URL and the reason."""
+"""Servers that state a wrong length, ignore ranges, compress, break off or state no version.
+
+The rows are those of the file, or an error names the URL and the reason.
+"""
 
 import gzip
 import warnings
@@ -48,7 +50,8 @@ def test_the_rows_are_those_of_the_file(how, epochs, text, data):
     expected = sparsemargin.fit_svmlight(text, **{**HOW, "max_iter": epochs})
     with odd_server(data, **how) as (server, url):
         assert_same(sparsemargin.fit_svmlight(url, **{**HOW, "max_iter": epochs}), expected)
-        # One pass, and the beginnings: of a file as short as this the system buffers all of it.
+        # The file is read once, and its beginning several times. Because it is short, the system
+        # buffers all of it each time.
         passes = server.sent / len(gzip.compress(data) if how.get("packed") else data)
         assert passes < 5
 
@@ -62,7 +65,7 @@ def test_traffic_of_a_server_without_ranges_is_one_file_a_pass():
 
 
 @pytest.mark.parametrize(("how", "reason"), [
-    # What comes late is taken for the answer to the next request.
+    # Surplus bytes that arrive late are read as the answer to the next request.
     ({"told": 0.5}, "is longer than the [0-9,]+ bytes that the server tells of|Bad status line"),
     ({"told": 2}, "broke|payload|[Bb]ytes"), ({"stops": 0.5}, "broke|payload"),
     ({"stops": 0.5, "chunked": True}, "payload|TransferEncoding|chunk"),

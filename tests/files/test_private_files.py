@@ -1,4 +1,4 @@
-"""What is made from a private file is private, from the moment at which it is created."""
+"""Files that are made from a private file are private from their creation on."""
 
 import os
 import stat
@@ -35,7 +35,7 @@ def folder(tmp_path, monkeypatch):
 ])  # fmt: skip
 def test_a_row_cache_is_as_private_as_its_text(source, expected):
     os.chmod("train.svm", source)
-    for _ in range(2):  # a cache that is there is replaced by a private one, too
+    for _ in range(2):  # an existing cache is replaced by a private one, too
         sparsemargin.fit_svmlight("train.svm", cache=True, max_iter=2)
         assert mode("train.svm.smcache") == expected
         os.chmod("train.svm.smcache", 0o644)
@@ -80,7 +80,7 @@ def test_a_file_is_private_until_it_is_complete():
 
 
 def test_members_of_another_group_are_others(monkeypatch):
-    """A file whose group can't be that of its source is for those that the source is for."""
+    """If a file can't have the group of its source, nobody else gains access to the contents."""
     status = os.stat("train.svm")
 
     class Other:

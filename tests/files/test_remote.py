@@ -1,4 +1,4 @@
-"""Files that lie elsewhere: read, written, and refused when they change, whatever breaks."""
+"""Remote files are read and written despite faults, and refused if they change."""
 
 from pathlib import Path
 
@@ -97,7 +97,7 @@ def test_a_file_that_changes_is_told_and_its_row_cache_is_made_anew(text, server
     assert len(list((tmp_path / "cached" / "sparsemargin" / "rows").iterdir())) == 1
     server.asked.clear()
     assert_same(fit_distributed([f"{url}/a.svm"], **HOW), expected)
-    assert set(server.asked) == {f"bytes=0-{HEAD_BYTES - 1}"}  # the rows come from the cache
+    assert set(server.asked) == {f"bytes=0-{HEAD_BYTES - 1}"}  # the rows are read from the cache
 
     def change(done):
         server.files["/a.svm"] = data.replace(b"\n0 ", b"\n1 ")

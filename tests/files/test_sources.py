@@ -1,4 +1,4 @@
-"""Sources of text: how they are found, unpacked, and cut into blocks of complete lines."""
+"""Sources of text are found, decompressed, and divided into blocks of complete lines."""
 
 import io
 import os
@@ -13,7 +13,7 @@ from problems.sources import PACK, source_of, standard_input, text_of
 from sparsemargin.files import sources
 from sparsemargin.files.sources import open_sources
 
-# Too random to be packed into less than several blocks.
+# Text that is too random to be compressed into less than several blocks.
 TEXT = b"".join(b"%d %d:1\n" % (i, random.Random(i).getrandbits(60)) for i in range(2000))
 
 
@@ -35,7 +35,7 @@ def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
     assert found(tmp_path / "*") == ["a", "b", "c"]
     assert found(tmp_path / "[b-z]") == ["b", "c"]
     assert found(tmp_path / "**" / "?") == ["a", "b", "c", "folder/d"]
-    # A file of that very name comes before the pattern.
+    # A file whose name equals the pattern takes precedence.
     for name in "a1", "a[1]":
         (tmp_path / name).write_bytes(b"")
     assert found(tmp_path / "a[1]") == ["a[1]"]
@@ -72,7 +72,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
     def forbidden(path):
         raise PermissionError(13, "Permission denied", path)
 
-    # Not by a change of permissions, which would not keep root from reading.
+    # A change of permissions would not prevent root from reading.
     monkeypatch.setattr(sources.io, "FileIO", forbidden)
     with pytest.raises(PermissionError, match=f"{path} may not be read"):
         open_sources(path)
@@ -90,7 +90,7 @@ def test_the_identity_changes_with_the_file(tmp_path):
     assert {identity["mtime_ns"] for identity in identities} == {source.mtime_ns}
     identities.append(source_of(tmp_path, TEXT + b"\n").identity())
     assert all(first != second for first, second in combinations(identities, 2))
-    # A pipe has none, and can't change.
+    # A pipe has no identity, and can't change.
     (pipe,) = open_sources("-")
     assert (pipe.plain, pipe.rereadable, pipe.size) == (False, False, None)
     assert (pipe.name, pipe.identity()) == ("<standard input>", None)
@@ -103,7 +103,7 @@ def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, 
     source = source_of(tmp_path, content)
     assert (source.plain, source.rereadable) == (False, True)
     assert text_of(source) == TEXT
-    # Progress counts bytes on disk.
+    # Progress is counted in bytes before decompression.
     consumed = [block.consumed for block in source.blocks([])]
     assert consumed == sorted(consumed)
     assert consumed[-1] == len(content)

@@ -18,7 +18,7 @@ MISSING = "'column' is missing for 100 of 300 cells"
 
 
 def written(adata, to):
-    """The same cells in a .h5ad and in zarr stores of both versions."""
+    """Write the same cells to a .h5ad file and to zarr stores of both versions."""
     adata.write_h5ad(to / "cells.h5ad")
     paths = [to / "cells.h5ad"]
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
@@ -75,7 +75,7 @@ def test_columns_are_read_alike_in_memory_and_in_files(tmp_path, name):
 
 
 def nullable_index(path, frame, mask):
-    """Names as anndata 0.13 writes them with pandas 3."""
+    """Write names as anndata 0.13 does with pandas 3."""
     with h5py.File(path, "a") as file:
         key = file[frame].attrs["_index"]
         values = file[frame][key].asstr()[:]
@@ -165,7 +165,8 @@ def test_packed_names_are_text(tmp_path, dtype, packing):
 
 
 def test_files_can_be_read_after_an_error_that_is_kept(tmp_path):
-    """As Jupyter keeps the last error, and h5py a lock while an iterator is not at its end."""
+    """Jupyter keeps the last error. An unfinished iterator in its traceback would keep h5py's
+    lock."""
     adata = adata_of(*counts_of())
     adata.write_h5ad(tmp_path / "sound.h5ad")
     for name, of in ("X", "obs/_index"), ("var/_index", "X/data"), ("obs/cell_type", "X/indptr"):
@@ -194,13 +195,13 @@ PROTEINS = ["CD4", "CD14", "CD19"]
 
 
 def with_proteins(X, types):
-    """Cells of 80 genes and three antibodies, two of which have the names of genes."""
+    """Return cells with 80 genes and three antibodies, two of which have the names of genes."""
     both = csr_matrix(hstack([X, np.random.RandomState(0).poisson(200, (X.shape[0], 3))]))
     return adata_of(both.astype(np.float32), types)
 
 
 def multi_modal(kind, adata, types, to):
-    """The same cells as one of the forms, and their labels."""
+    """Return the same cells in one of the forms, and their labels."""
     features = ["Gene Expression"] * 80 + ["Antibody Capture"] * 3
     barcodes = adata.obs_names.tolist()
     table = dict(zip(barcodes, types, strict=True))

@@ -1,4 +1,4 @@
-"""Files of cells changed at random are read, or refused by an error that names the file."""
+"""Randomly changed files of cells are read, or refused by an error that names the file."""
 
 import warnings
 
@@ -12,10 +12,10 @@ from sparsemargin.cli.app import main
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
-# Inputs of each form of file; they take about 20 s in all.
+# Number of inputs for each form of file. They take about 20 s in total.
 N_INPUTS = 20
 
-#: Errors that the labels of a sound file lead to, too.
+#: Errors that labels may also cause with an undamaged file.
 OF_LABELS = "one class only", "is missing for"
 
 
@@ -32,7 +32,7 @@ def sound(tmp_path_factory):
 
 
 def refusal(act):
-    """The error that a call ends in, or nothing. No other type of error may come."""
+    """Return the error that a call raises, or "". Only ValueError and OSError are allowed."""
     try:
         act()
     except (ValueError, OSError) as error:

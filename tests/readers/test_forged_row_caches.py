@@ -1,4 +1,4 @@
-"""A row cache packed by hand, its checksums right, is refused unless its rows are sound."""
+"""A forged row cache with correct checksums is refused unless its rows are valid."""
 
 import json
 
@@ -9,7 +9,7 @@ from problems.cached_rows import END, HEAD, assert_cache_refused, assert_same_ro
 from problems.hostile import members_of, pack
 from sparsemargin.readers.row_cache import RowCache
 
-# And not with the first block that is read.
+# The cache is refused when it is opened, not when its first block is read.
 AT_ONCE = "is damaged: (?!block)"
 
 
@@ -45,7 +45,7 @@ def test_another_format_is_named(path):
 
 
 def assert_block_refused(path, i, message):
-    """And after it has been, again; the others are of use."""
+    """Block `i` is refused, also the second time. The other blocks can be read."""
     with RowCache.open(path) as cache:
         for _ in range(2):
             with pytest.raises(ValueError, match=rf"damaged: block {i} .*{message}.*Delete it"):
@@ -61,7 +61,7 @@ def assert_block_refused(path, i, message):
 ANYTHING = [None, True, 0, -2, 2**63, 1.5, "", "float16", "object", [], [1], {}, {"a": 1}]
 STILL_GOOD = {
     "identity": [{}, {"a": 1}], "lowest": [0], "highest": [0],
-    # Too narrow for the rows, which only shows in the block.
+    # It is too narrow for the rows, which is detected when the block is read.
     "n_columns": [0], "n_entries": [0], "multilabel": [], "dtype": [],
     "version": [1],
 }  # fmt: skip

@@ -1,5 +1,5 @@
-"""Files of cells from strangers run no code, open no other file, and take no more memory than their
-size allows."""
+"""Hostile files of cells run no code, open no other file, and take no more memory than their size
+allows."""
 
 import gzip
 import json
@@ -31,7 +31,7 @@ def path(adata, tmp_path):
 
 
 def refused(path, *words, label=TYPES):
-    """The error that a file ends in, which names the file."""
+    """Return the error that a file raises. It must name the file."""
     with pytest.raises(ValueError, match=r"\.(h5ad|h5|zarr)") as error:
         fit_anndata(path, label, max_iter=1)
     text = str(error.value)
@@ -43,7 +43,7 @@ def refused(path, *words, label=TYPES):
 
 
 def replaced(path, name, make):
-    """Replace an object of a file, with the attributes that it had."""
+    """Replace an object of a file, and keep its attributes."""
     with h5py.File(path, "a") as file:
         about = dict(file[name].attrs.items())
         values = file[name][()] if isinstance(file[name], h5py.Dataset) else None
@@ -117,7 +117,7 @@ def test_10x_files_that_lead_elsewhere_are_refused(adata, tmp_path, name):
 
 
 def test_what_a_trusted_file_leads_to_is_had_by_anndata(adata, path, tmp_path):
-    """The remedy that the errors name."""
+    """The remedy in the error messages works."""
     adata.write_h5ad(tmp_path / "other.h5")
     with h5py.File(path, "a") as file:
         del file["X"]
@@ -300,7 +300,7 @@ UNSAFE_3 = [
     *((2, each) for each in UNSAFE_2), *((3, each) for each in UNSAFE_3)
 ])  # fmt: skip
 def test_zarr_codecs_that_may_run_code_are_refused(adata, tmp_path, version, change, monkeypatch):
-    """Whatever numcodecs is installed: its version here is let unpickle."""
+    """The codecs are refused even if the installed numcodecs may unpickle."""
     numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
     loaded = list[object]()
@@ -374,7 +374,7 @@ def test_links_out_of_a_store_are_refused(adata, tmp_path, version):
     shutil.rmtree(store / "X")
     (store / "X").symlink_to(tmp_path / "X")
     refused(store, "X is a link out of the store", "cp -rL STORE NEW")
-    shutil.copytree(store, tmp_path / "new.zarr")  # follows links, as cp -rL does
+    shutil.copytree(store, tmp_path / "new.zarr")  # copytree follows links, like cp -rL
     fit_anndata(tmp_path / "new.zarr", TYPES, max_iter=1)
     (store / "X").unlink()
     shutil.move(tmp_path / "X", store / "elsewhere")

@@ -1,4 +1,4 @@
-"""The same labels from memory and from files of every form: one answer, or one clear refusal."""
+"""Labels from memory and from files of every form give the same result, or one clear refusal."""
 
 import json
 import math
@@ -28,12 +28,12 @@ pytest.importorskip("pyarrow")
 
 N_ROWS = 24
 TEXTS = ["waves and salt", "hills and forest"] * (N_ROWS // 2)
-# What Python, numpy or pyarrow say of what should have been looked at before.
+# Messages of Python, numpy or pyarrow about input that should have been checked before.
 UNCLEAR = re.compile("object is not|unhashable|has no attribute|Unsupported|cannot convert|invalid")
 
 
 def outcome(texts, y=None, **params):
-    """The labels that `fit_text` learns, or what is said of those that are refused."""
+    """Return the classes that `fit_text` finds, or the kind of refusal."""
     try:
         model = fit_text(texts, y, random_state=0, **params)
     except ValueError as error:
@@ -46,20 +46,20 @@ def outcome(texts, y=None, **params):
 
 
 def written(path, labels):
-    """Whether the form of the file can hold the labels, with which it is then written."""
+    """Write a file, and return whether its form can hold the labels."""
     return held(lambda labels: WRITERS[path.name](path, TEXTS, labels) or path, labels) is not None
 
 
 def held(make, values):
-    """The values in a container, or a file, or None where it can't hold them as they are."""
+    """Return the values in a container or a file, or None if it can't hold them."""
     try:
         return make(values)
-    except Exception:  # whatever pandas, polars and pyarrow raise
+    except Exception:  # pandas, polars and pyarrow raise many types of errors
         return None
 
 
 def in_memory(values):
-    """What comes of the values in each container that can hold them."""
+    """Yield each container that can hold the values, with the outcome of training."""
     for name, container in CONTAINERS.items():
         if name == "polars":
             pytest.importorskip("polars")
@@ -69,13 +69,13 @@ def in_memory(values):
 
 
 def in_files(values, folder, **params):
-    """What comes of the values in each form that can hold them."""
+    """Yield each form that can hold the values, with the outcome of training."""
     for name in WRITERS:
         if written(folder / name, values):
             yield name, outcome(folder / name, vectorizer=vectorizer(), **params)
 
 
-# Types of values that containers hold; they make other values of all others.
+# The only type of values that these containers hold without conversion.
 HELD = {
     "string": str, "string[pyarrow]": str, "boolean": bool, "Int64": int, "UInt64": int,
     "int64[pyarrow]": int, "Float64": float,
@@ -83,8 +83,8 @@ HELD = {
 
 
 def changed_by(name, values):
-    """Whether a container or a form makes other values of these: numpy makes text of mixed types,
-    cuts members of ``(str, Enum)`` and NULs; JSON may mix types, and text has none."""
+    """Return whether a container or a form converts these values. numpy turns mixed types into text
+    and cuts NULs and members of ``(str, Enum)``. JSON may mix types, and text has no types."""
     kinds = {type(value) for value in values}
     if name in ("numpy", "pandas", "polars", "categories"):
         return len(kinds) > 1 or not kinds <= {str, bool, int, float} or "a\0" in values
@@ -120,7 +120,7 @@ def test_a_missing_label_is_told_as_such_and_the_remedy_works(kind, missing, tmp
     found = list(in_memory(values))
     for name, _, got in found:
         if name == "numpy" and missing is None and kind == "words":
-            continue  # numpy makes an array of objects of it
+            continue  # numpy makes an array of objects from it
         assert got == MISSING or changed_by(name, values), name
     assert DROP_ROWS.count("numpy.asarray") == 2
     if kind != "times":
@@ -185,7 +185,8 @@ def test_a_model_of_one_form_knows_the_labels_of_all_others(kind, tmp_path):
 
 
 def test_signs_and_points_of_numbers_are_no_other_labels(tmp_path):
-    """Vowpal Wabbit's form has numbers, the others have words: 1, +1 and 1.0 are one label."""
+    """1, +1 and 1.0 are one label. Vowpal Wabbit's form has numbers as labels, the other forms
+    words."""
     (tmp_path / "a.vw").write_text("+1 | waves\n-1 | hills\n1.0 | waves\n" * 9)
     (tmp_path / "a.tsv").write_text("1\twaves\n-1.0\thills\n+1\twaves\n" * 9)
     for names in ["a.vw", "a.tsv"], ["a.tsv", "a.vw"], ["a.tsv"], ["a.vw"]:
@@ -292,7 +293,7 @@ def test_decimals_and_fractions_of_any_size_take_no_time():
 
 
 def test_columns_of_one_name_in_tables_of_memory_are_labels(tmp_path):
-    """Tables of one column, masked arrays, scalars of pyarrow, and arrays of other byte orders."""
+    """Single-column tables, masked arrays, scalars of pyarrow, and arrays of other byte orders."""
     import pandas
     import pyarrow
 

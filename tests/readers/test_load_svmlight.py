@@ -1,4 +1,4 @@
-"""Files to CSR: as scikit-learn reads them and beyond; errors name their place."""
+"""Files are loaded as CSR matrices, like scikit-learn does and beyond. Errors name their place."""
 
 import gzip
 import io
@@ -31,7 +31,7 @@ def write(folder, content, name="text.svm"):
 
 
 def assert_same(loaded, expected):
-    """All that is returned is what scikit-learn returns, to the bit."""
+    """The results are identical to those of scikit-learn, to the bit."""
     (X, *labels), (X_expected, *labels_expected) = loaded, expected
     assert (X.shape, X.dtype) == (X_expected.shape, X_expected.dtype)
     for name in "data", "indices", "indptr":
@@ -79,8 +79,8 @@ def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory):
-    """A file of a MB, its text with comments and queries here and there (so that what is counted
-    before scanning is too much), and what scikit-learn makes of it."""
+    """A file of 1 MB, its text, and what scikit-learn reads from it. Random comments and queries
+    make estimates that are made before scanning too large."""
     X, y = make_zipf_text(2000, 5000, mean_nnz=60, random_state=0)
     plain = io.BytesIO()
     dump_svmlight_file(X, y, plain, zero_based=False, comment="a: b")
@@ -126,7 +126,7 @@ def test_the_result_is_all_that_needs_memory(corpus, tmp_path, n_jobs):
     told, err = process(corpus[0], large, n_jobs, start=("-c", PEAKS)).communicate()
     size, needed = map(int, told.split())
     assert size > 25 << 20, err
-    # A page of the largest size at the end of each array, and some for the threads.
+    # Allowance: a page of the largest size at the end of each array, and memory for the threads.
     assert needed < size + (12 << 20)
 
 
@@ -137,7 +137,7 @@ def test_several_files_are_one_data_set(tmp_path):
     assert_same(load_svmlight(tmp_path / "part-*.svm"), as_sklearn(b"\n".join(parts)))
     paths = [tmp_path / "part-4.svm", tmp_path / "part-0.svm"]
     assert_same(load_svmlight(paths), as_sklearn(parts[4] + b"\n" + parts[0]))
-    # Labels alone are a matrix of nothing.
+    # Rows without features are a matrix without entries.
     with pytest.warns(UserWarning, match=r"text\.svm has labels but no features"):
         loaded = load_svmlight(write(tmp_path, b"1\n-1\n"))
     assert_same(loaded, as_sklearn(b"1\n-1\n"))
@@ -159,7 +159,7 @@ def test_open_files_are_read_as_scikit_learn_does(corpus):
     with path.open("rb") as file:
         assert_same(load_svmlight(file.fileno()), expected)
         os.fstat(file.fileno())
-        # From where it stands.
+        # The file is read from its current position.
         start = file.seek(text.index(b"\n", len(text) // 2) + 1)
         assert_same(load_svmlight(file), as_sklearn(text[start:]))
         file.seek(start)
@@ -178,14 +178,14 @@ def test_errors_in_standard_input_name_the_line(corpus):
     place = f"^<standard input>, line {n_lines}, column 3: '2:three'"
     with standard_input(content), pytest.raises(ValueError, match=place):
         load_svmlight("-")
-    # Nothing is read twice to find where an index was.
+    # The place of an index is not named, because that would require a second pass.
     told = "^<standard input>: index 3 is beyond n_features=3, since indices count from 0"
     with standard_input(b"1 3:1\n1 0:1\n"), pytest.raises(ValueError, match=told):
         load_svmlight("-", n_features=3)
 
 
 def test_words_are_labels(tmp_path, monkeypatch):
-    """Equal numbers are one label, written as the first of them, whatever thread reads it."""
+    """Equal numbers are one label, written as the first of them, for any number of threads."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
     path = write(tmp_path, "1.0 1:1\nspam 2:1\n+1 1:1\nà 1:1\n1 3:1\nspam 1:1\n".encode())
     for n_jobs in 1, 2, 3:
@@ -249,7 +249,7 @@ def test_names_are_hashed_and_without_hashing_refused(tmp_path):
     path = write(tmp_path, b"1 goal:0.5 7:2 goal:1\n-1 caf\xc3\xa9:3 8:1\n")
     X, _ = load_svmlight(path, hash_bits=20)
     numbers, _ = load_svmlight(write(tmp_path, b"1 7:2\n-1 8:1\n", "n.svm"), hash_bits=20)
-    # Numbers lie where they lie in a file without names.
+    # Numbers have the same columns as in a file without names.
     assert X.shape == (2, 2**20)
     assert X.sum() - numbers.sum() == 4.5
     assert X[0, numbers.indices[0]] == 2
@@ -268,7 +268,7 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
     for wrong in 400, 407, 1500:
         lines.insert(wrong, b"1 2:3 4:five\n")
     content = pack(b"".join(lines))
-    # Also where the end is missing.
+    # The first error is also named if the end of the file is missing.
     for end in len(content), -4:
         path = write(tmp_path, content[:end])
         with pytest.raises(ValueError, match=f"^{path}, line 401, column 7: '4:five'"):
@@ -308,7 +308,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize("spare", [1.05, 1e15])
 def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, spare):
-    """Room is made by the first block of text, unless that asks for more than there is."""
+    """Memory is allocated according to the first block, unless the estimate exceeds what is
+    available."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 100)
     monkeypatch.setattr(svmlight, "_SPARE", spare)
     short, long = b"1 1:1\n" * 40, b"-1 " + b" ".join(b"%d:2" % i for i in range(1, 400)) + b"\n"

@@ -1,4 +1,4 @@
-"""Row caches give back what was written, and appear as a whole or not at all."""
+"""Row caches return the rows that were written, and appear completely or not at all."""
 
 import gc
 import os
@@ -45,7 +45,7 @@ def some_blocks(n_blocks=5, seed=0):
 @pytest.mark.parametrize("multilabel", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
 def test_what_is_written_comes_back_to_the_bit(dtype, multilabel, path):
-    """Empty blocks and rows, and blocks with indices of different widths, are among them."""
+    """The blocks include empty ones, empty rows, and indices of different widths."""
     rng = np.random.RandomState(0)
     for n_blocks in [0, 1, *rng.randint(7, size=some(25, 100))]:
         kinds = zip(rng.choice([0, 1, 30], n_blocks), rng.randint(1, 40, n_blocks), strict=True)
@@ -79,7 +79,7 @@ def test_arrays_are_read_only_aligned_and_no_copies(path):
 
 @pytest.mark.parametrize("error", [None, OSError(5, "reading", "text"), KeyboardInterrupt()])
 def test_an_unfinished_cache_leaves_what_was_there(path, error):
-    """Whether rows end by an error, or nobody takes more of them."""
+    """Writing stops because of an error, or because the consumer stops."""
     old = some_blocks(3, seed=1)
     write_cache(path, old)
 
@@ -108,7 +108,7 @@ def test_memory_does_not_grow_with_the_file(path):
             assert sum(len(rows.data) for rows in cache.blocks()) == cache.n_entries
 
     write_cache(path, [block])
-    read()  # What that imports is imported.
+    read()  # the first call imports modules
     for work in lambda: write_cache(path, [block] * 300), read:
         tracemalloc.start()
         work()
@@ -242,14 +242,14 @@ def test_rows_of_many_blocks_are_mixed_a_few_blocks_being_in_memory(path, multil
             }
             assert sorted(rows) == list(range(480))
             assert sorted(rows.values()) == expected
-            # No block comes from a few of the cache's alone.
+            # Each block has rows from several blocks of the cache.
             for _, each, _ in passed:
                 assert len({origin[row(each, i)] for i in range(each.n_rows)}) >= 3
             return rows, [(first, order.tolist()) for first, _, order in passed]
 
         rows, first = epoch(5, 1)
         assert epoch(np.int64(5), 1) == (rows, first)
-        # The next epoch has another order, and the same rows under the same numbers.
+        # The next epoch has another order of the same rows, which keep their numbers.
         again, second = epoch(5, 2)
         assert again == rows
         assert [number for number, _ in second] != [number for number, _ in first]

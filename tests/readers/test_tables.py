@@ -1,5 +1,5 @@
-"""The layout of files of texts: train, evaluate, predict and info read the same rows of a file, and
-what is not what it seems is warned of or refused."""
+"""The layout of text files: train, evaluate, predict and info read the same rows of a file.
+Doubtful layouts give a warning or an error."""
 
 import csv
 import io
@@ -296,7 +296,7 @@ def test_lists_written_as_text_are_refused(label, multilabel):
     df.to_csv("a.csv", index=False)
     with pytest.raises(ValueError, match=r"a\.csv, row 1: the label .* is a list written as text"):
         train("a.csv", multilabel=multilabel)
-    # Its remedies.
+    # The remedies in the error message work.
     df["label"] = [[each, "all"] for each in LABELS]
     df.to_json("a.jsonl", orient="records", lines=True)
     df["label"] = df["label"].map(",".join)

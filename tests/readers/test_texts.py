@@ -1,4 +1,4 @@
-"""Files of texts are learned from as the texts and labels in them are from memory, to the bit."""
+"""Training from text files gives the same model as training from memory, to the bit."""
 
 import bz2
 import csv
@@ -528,7 +528,8 @@ def test_info_tells_what_files_of_texts_hold(tmp_path):
 
 
 def test_lines_of_fasttext_are_cut_as_by_its_rules():
-    """Long runs of spaces, long labels and labels amid words, as a plain reading has them."""
+    """Long runs of spaces, long labels, and labels between words are split as by a simple
+    parser."""
     rng = np.random.default_rng(0)
     pieces = ["__label__a", "__label__" + "b" * 200, " ", " " * 150, "\t", "\0", "bee", "__label",
               "x__label__y", "__label__", "\u00e9", "_", "\r"]  # fmt: skip
@@ -554,7 +555,7 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
 @pytest.mark.parametrize("end", [".txt", ".csv"])
 @pytest.mark.parametrize("max_iter", [1, 3])
 def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, max_iter):
-    """By Ctrl-C, and what the columns are called goes on, too."""
+    """After Ctrl-C, the run is resumed, and so is the search for the words of columns."""
     if end == ".csv":
         pytest.importorskip("pyarrow")
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
@@ -625,7 +626,7 @@ def test_bytes_of_any_kind_are_learned_from_or_told_of(tmp_path, form):
     heads = {"fasttext": b"__label__%d ", "tsv": b"%d\t", "vw": b"%d | ", "csv": b"%d,",
              "jsonl": b'{"label": %d, "text": "'}  # fmt: skip
     for kind in range(30):
-        # Of all bytes, few of them, or UTF-8 with some bytes changed.
+        # All byte values, few byte values, or UTF-8 with some bytes changed.
         content = rng.integers(0, 256 if kind % 3 else 14, rng.integers(0, 4000), np.uint8)
         if kind % 3 == 2:
             points = rng.integers(0, 0x3000, 500).tolist()
