@@ -284,7 +284,7 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     hypothesis = hypothesis_of(make, hypothesis)
 
     def learned(method, rows, **classes):
-        # Unsorted columns, which are found during a fit, must not change the numbers that are drawn.
+        # Unsorted columns are found during a fit, and must not change the numbers that are drawn.
         model = make(hypothesis=hypothesis, random_state=np.random.RandomState(0))
         return getattr(model, method)(rows, y, **classes).set_params(random_state=0)
 
