@@ -63,7 +63,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
     `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a `FeatureUnion` of these. Their parameters
     must not be functions. The commands ``info`` and ``inspect`` read any such file. The commands
-    that predict read it only if the first step takes texts or cells, or if there is none.
+    that predict read a pipeline only if its first step takes texts or cells.
 
     The complete state of a classifier is saved: parameters, weights, averages, the pool of a
     kernel, the logs from which `hypothesis="vote"` and ``"random"`` are replayed, and certificates.

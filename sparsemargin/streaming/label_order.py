@@ -13,7 +13,7 @@ _SHARE, _LEAST_EXPECTED = 0.1, 20.0
 
 
 class LabelOrder:
-    """Counts the rows of each class, and how often the class changes from row to row."""
+    """Counter of the rows of each class, and of changes of the class from row to row."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(0, dtype=np.int64)

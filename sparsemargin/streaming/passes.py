@@ -58,7 +58,7 @@ class Passes:
         return self.cache is None and self.source.rereadable
 
     def first(self) -> Generator[LabelledRows]:
-        """Yield all rows in their order. Write the row cache, or read it if it already exists."""
+        """Yield all rows in order. If a row cache is wanted, write it, or read an existing one."""
         cached = self._cache or self.mixing is not None
         scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:
@@ -101,7 +101,7 @@ class Passes:
         self, seed: int | None, epoch: int, part: tuple[int, int] = (0, 1)
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
         """Yield blocks of the cache, or of one part of it, each with the order in which to visit
-        its rows. Without a `seed` this is None: blocks and rows come as they are stored."""
+        its rows. Without a `seed`, the order is None, and rows keep the order of the cache."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows

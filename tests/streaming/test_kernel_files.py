@@ -133,7 +133,7 @@ def text(tmp_path, monkeypatch):
 
 
 STREAM = {"kernel": "rbf", "gamma": 0.1, "max_support": 400}
-ALGO = "alma"  # Only `algo` selects an algorithm that has kernels.
+ALGO = "alma"  # An algorithm must be named, as the default one has no kernels.
 
 
 @pytest.mark.parametrize(
