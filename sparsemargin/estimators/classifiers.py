@@ -261,8 +261,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Each row sums to 1. For a multilabel model the probabilities are independent and do not
-            sum to 1.
+            Each row sums to 1. In a multilabel model each label has its own probability, and rows
+            need not sum to 1.
 
         Raises
         ------

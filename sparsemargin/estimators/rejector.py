@@ -20,8 +20,8 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
     The threshold is the smallest one for which the share of errors among the accepted rows is at
     most `max_error`. It is found on rows on which the model had not been trained, the same rows to
     which `predict_proba` is fitted. Rows of an unknown class mostly have small outputs for all
-    classes, whereas probabilities sum to 1 for any row. If no threshold has so few errors, all rows
-    are rejected, with a warning.
+    classes, whereas probabilities sum to 1 for any row. If no threshold that accepts at least ten
+    rows has so few errors, all rows are rejected, with a warning.
 
     Parameters
     ----------
