@@ -1,1 +1,1 @@
-"""Single cells as a source of rows: genes, labels, training and annotation."""
+"""Single-cell data as a source of rows: genes, labels, training and annotation."""

@@ -1,4 +1,4 @@
-"""Types of cells that a model predicts, in their table or in files."""
+"""Prediction of cell types for an AnnData or for files of cells."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.streaming.predict import Predictor
 
-#: The type of cells for which no type is likely enough.
+#: Predicted type of cells with too small a confidence, and of cells without counts.
 UNASSIGNED = "unassigned"
 
 
 class CellTypes(NamedTuple):
-    """Names of cells, their types, and how likely these are: arrays of one length."""
+    """Predicted cell types: arrays of shape (n_cells,) of names, types and confidences."""
 
     cells: np.ndarray
     predicted: np.ndarray
@@ -45,39 +45,39 @@ def annotate(
     var: str | None = None,
     match: Match = "exact",
 ) -> CellTypes | None:
-    r"""Predict the types of cells, whose genes are matched by name.
+    r"""Predict the types of cells. Genes are matched by name.
 
     Parameters
     ----------
-    model : pipeline of `fit_anndata`
+    model : pipeline that `fit_anndata` returned
     adata : AnnData, path, or list of paths
         As for `fit_anndata`. An AnnData gets the columns `predicted` and `confidence` in `obs`.
     threshold : float, default=0
-        Cells whose confidence is smaller are "unassigned". So are cells without any count of the
-        genes of the model, whatever the threshold.
+        Cells with a smaller confidence are "unassigned". Cells without any count of the genes of
+        the model are always "unassigned".
     output : path or open binary file, default=None
-        A table to write, with columns for cells, types and confidences that are separated by tabs.
-        It is for files that do not fit in memory. Backslashes, tabs, line ends and other control
-        characters in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with
-        quotes are quoted, as `csv` does.
+        File for a table of cells, types and confidences, separated by tabs. Use it for files whose
+        predictions do not fit in memory. Backslashes, tabs, line ends and other control characters
+        in names are escaped, as ``\\``, ``\t``, ``\n`` and ``\x00``, and names with quotes are
+        quoted, as `csv` does.
     layer : str, default=None
         As for `fit_anndata`.
     normalize : {"auto", "counts", None}, default="auto"
         "auto": the scale of the values is recognised. Counts, logarithms of normalised counts and
-        normalised counts are converted to the scale of the training cells. "counts": values are
-        counts, whole or not, such as estimated ones. None: values stay as they are.
+        normalised counts are converted to the scale of the training cells. "counts": the values
+        are counts, which need not be whole (estimated counts). None: values are not converted.
     var, match
         As for `fit_anndata`.
 
     Returns
     -------
     CellTypes or None
-        ``pandas.DataFrame(types._asdict())`` makes it a table. None if there is an `output`.
+        ``pandas.DataFrame(types._asdict())`` converts it to a table. None if there is an `output`.
 
     Raises
     ------
     ValueError
-        If the model is no such pipeline, the cells have too few genes of the model, their values
+        If the model is not such a pipeline, the cells have too few genes of the model, their values
         can't be converted to the scale of the training cells, or a file is damaged.
 
     Warns
@@ -108,7 +108,7 @@ def annotate(
 def predicted_types(
     learner: Any, how: CellNormalizer, cells: list[Cells], form: CellForm, threshold: float
 ) -> Iterator[CellTypes]:
-    """Predict the types of cells, block by block."""
+    """Predict the types of cells and yield them block by block."""
     check_real("threshold", threshold, 0, 1)
     learner.check_probabilities()
     corpus = corpus_for(cells, how, form)
@@ -139,7 +139,7 @@ def predicted_types(
 
 
 def write_types(parts: Iterator[CellTypes], path: Any) -> None:
-    """Write a table of types, as a whole or not at all."""
+    """Write a table of types. A file at a path is written atomically."""
     with nullcontext(path) if hasattr(path, "write") else replacing(path) as file:
         file.write(tsv_row(CellTypes._fields))
         for part in parts:

@@ -1,4 +1,4 @@
-"""The genes of files of cells, and how they are matched by name with those of a model."""
+"""Genes of files of cells, and their matching by name with the genes of a model."""
 
 from __future__ import annotations
 
@@ -20,27 +20,27 @@ from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.readers.cell_files import Cells, cells_of, open_cells, warn_of_left_out
 
-#: How names of genes are compared: as they are, in capitals, or without an Ensembl version.
+#: Comparison of gene names: exact, ignoring case, or ignoring the version of Ensembl identifiers.
 Match = Literal["exact", "case", "version"]
 
 _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 
-# Least share of the variance of the training cells, that of genes that new cells have. With a
-# random tenth of the genes of pancreas cells, 68 to 88 % of the types are right instead of 98 %;
-# with a third of the genes of blood progenitors it is 26 to 44 % instead of 66 %.
+# Least share of the variance of the training cells that the genes of new cells must have. With a
+# random tenth of the genes of pancreas cells, accuracy is 68 to 88 % instead of 98 %; with a third
+# of the genes of blood progenitors it is 26 to 44 % instead of 66 %.
 _LEAST_SHARE = 0.25
 
-# With a smaller share the warning says what to do. Genes that scanpy's filter_genes removes, as
-# hardly any cell has them, take away less.
+# Share of the variance below which the warning names a remedy. Genes that scanpy's filter_genes
+# removes, because they occur in few cells, have less than a tenth of the variance.
 _COMPLETE_SHARE = 0.9
 
 
 @dataclass(frozen=True)
 class CellForm:
-    """How cells are read.
+    """Settings for reading cells.
 
-    `layer` is a matrix other than X, `var` the column that names genes, `match` how names are
-    compared, and `values` what values are that a model is asked about.
+    `layer` names a matrix other than X, `var` is the column of var that names the genes, `match`
+    specifies how names are compared, and `values` how the values of new cells are interpreted.
     """
 
     layer: str | None = None
@@ -50,7 +50,7 @@ class CellForm:
 
     @contextmanager
     def open(self, what: Any) -> Iterator[list[Cells]]:
-        """The cells of an AnnData, of files, or of a list of either."""
+        """Open the cells of an AnnData, of files, or of a list of these."""
         check_choice("match", self.match, get_args(Match))
         if self.values is not None:
             check_choice("normalize", self.values, ("auto", "counts"))
@@ -66,7 +66,8 @@ class CellForm:
             yield found
 
     def names_of(self, cells: Any) -> list[Any]:
-        """The names of genes. None for other features. A ValueError where a name comes twice."""
+        """Return the name of each gene, and None for each feature that is not a gene. Raise a
+        ValueError if a name occurs more than once."""
         names: list[Any] = list(map(str, cells.genes))
         if cells.is_gene is not None:
             names = [n if is_one else None for n, is_one in zip(names, cells.is_gene, strict=True)]
@@ -83,7 +84,7 @@ class CellForm:
         return names
 
     def genes_of(self, cells: Any) -> dict[str, Any]:
-        """The genes by what is compared of their names: of several the first."""
+        """Return a dict from compared names to genes; the first of genes that compare equal."""
         names = [name for name in self.names_of(cells) if name is not None]
         found: dict[str, Any] = {}
         for key, name in zip(names_by(names, self.match), names, strict=True):
@@ -92,7 +93,7 @@ class CellForm:
 
 
 def names_by(genes: Iterable[Any], match: Match) -> list[str]:
-    """What is compared of the names of genes."""
+    """Return the names of genes in the form in which they are compared."""
     names = list(map(str, genes))
     if match == "case":
         return [name.upper() for name in names]
@@ -104,12 +105,16 @@ def _repeated(names: Iterable[str]) -> list[str]:
 
 
 def first_of(genes: Iterable[Any]) -> str:
-    """The first three names."""
+    """Return the first three names, quoted and separated by commas."""
     return ", ".join(map(repr, islice(genes, 3)))
 
 
 def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
-    """The genes of the model: those of all files, of any file ("union"), or those given."""
+    """Return the genes for a new model, and warn of genes that are not in all files.
+
+    `wanted` is "union" for the genes of any file, "intersection" or None for the genes that all
+    files share, or a list of names.
+    """
     warn_of_left_out(cells)
     named = [form.genes_of(each) for each in cells]
     every: dict[str, Any] = {}
@@ -141,24 +146,27 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
 def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
     """Match the columns of a file with genes by name.
 
-    A column with the very name of a gene is that gene. Of the other columns the first one whose
-    name compares equal is. Others count for the totals of cells only.
+    A column whose name is exactly that of a gene is matched first. A gene without such a column is
+    matched with the first column whose name compares equal. Other columns contribute only to the
+    totals of cells.
 
     Parameters
     ----------
     cells : Cells
-    genes : ndarray of str objects
+    genes : ndarray of shape (n_genes,)
+        Names, as str objects.
     form : CellForm
 
     Returns
     -------
     ndarray of int32, shape (n_columns,)
-        The number of the gene, `LEFT_OUT` or `NO_GENE`.
+        For each column the index of its gene, `LEFT_OUT` for a gene that is not among `genes`, or
+        `NO_GENE` for a feature that is not a gene.
 
     Raises
     ------
     ValueError
-        If no column is a gene.
+        If no column matches a gene.
     """
     names = form.names_of(cells)
     at = {str(name): i for i, name in enumerate(genes)}
@@ -177,7 +185,7 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
 def _match_others(
     cells: Cells, names: list[Any], genes: np.ndarray, columns: np.ndarray, match: Match
 ) -> None:
-    """Match the columns whose names are not those of genes, in place."""
+    """Match the columns without an exact match by comparing names. Changes `columns` in place."""
     found = set(columns.tolist())
     free: dict[str, int] = {}
     keys = names_by(genes, match)
@@ -199,7 +207,7 @@ def _match_others(
 
 
 def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
-    """A column of var, or a way to compare names, by which more genes are found."""
+    """Return advice: the column of var and the way to compare names that match most genes."""
     wanted = {match: set(names_by(genes, match)) for match in get_args(Match)}
     n_found = len(wanted[form.match].intersection(names_by(cells.genes, form.match)))
     found = [(n_found, 0, True, "")]
@@ -231,8 +239,8 @@ def check_shared(
     Returns
     -------
     float
-        The weight of confidences, from 0 to 1: the square root of the share of the variance of the
-        training cells that the genes have which are there.
+        Weight of the confidences, from 0 to 1: the square root of the share of the variance of the
+        training cells that comes from genes that the new cells have.
 
     Raises
     ------

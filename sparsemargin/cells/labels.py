@@ -20,12 +20,12 @@ from sparsemargin.models.inputs.labels import LabelTable, label_text
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import table_of
 
-# Shares of the barcodes, of the cells or of the table, whichever are fewer, that match: below the
-# first a warning says so. Below the second it is an error, as two runs of 10x share about 1 % of
-# their barcodes by chance.
+# Least shares of matching barcodes, relative to the smaller of the numbers of cells and of barcodes
+# in the table. A share below `_FEW` is a warning. A share up to `_BY_CHANCE` is an error, because
+# two 10x runs share about 1 % of their barcodes by chance.
 _FEW, _BY_CHANCE = 0.5, 0.02
 
-# Parts of barcodes by which tables and files often differ, and the names without them.
+# Parts of barcodes in which tables and files often differ, and functions that remove them.
 _PARTS: dict[str, Callable[[str], str]] = {
     "the number at the end": lambda name: re.sub(r"-\d+$", "", name),
     "what stands before the last '_', ':' or '#'": lambda name: re.split(r"[_:#]", name)[-1],
@@ -35,19 +35,26 @@ _PARTS: dict[str, Callable[[str], str]] = {
 
 
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
-    """The code of each cell's label, -1 for cells without one, for each file, and the classes.
+    """Return the codes of the labels of the cells, one array for each file, and the classes.
 
     Parameters
     ----------
     cells : list of Cells
     label : str, path, mapping or pandas.Series
-        A column of `obs`, or what `table_of` takes.
+        A column of `obs`, or a table that `table_of` accepts.
+
+    Returns
+    -------
+    codes : list of ndarray of int32, shape (n_cells,)
+        Indices into `classes`; -1 for cells without a label.
+    classes : ndarray of shape (n_classes,)
+        Sorted classes, as float64 or str.
 
     Raises
     ------
     ValueError
-        If there is no such column or table, a value of a column is missing or no label, or hardly
-        any cell is in the table.
+        If there is no such column or table, a value of the column is missing or can't be a label,
+        or almost no cell is in the table.
     """
     found = [
         _plain_labels(each.name, *codes_and_values)
@@ -60,7 +67,7 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
     texts = [list(map(label_text, values)) for _, values in found]
     names = sorted({text for each in texts for text in each}, key=float if numeric else None)
     classes = np.array(names, dtype=np.float64 if numeric else np.str_)
-    LabelTable.of_classes(classes)  # refuses those that are one number
+    LabelTable.of_classes(classes)  # raises an error if two classes are the same number
     code = {text: i for i, text in enumerate(names)}
     places = [np.array([*map(code.__getitem__, each), -1], np.int32) for each in texts]
     return [at[codes] for at, (codes, _) in zip(places, found, strict=True)], classes
@@ -69,7 +76,7 @@ def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndar
 def _plain_labels(
     name: str, codes: np.ndarray, values: np.ndarray
 ) -> tuple[np.ndarray, list[str | bool | int | float]]:
-    """The codes, and the values that occur, as `plain_label` returns them, to which these refer."""
+    """Return codes into the values that occur, and these values as `plain_label` converts them."""
     occurs = np.bincount(codes[codes >= 0], minlength=len(values)) > 0
     labels = list[str | bool | int | float]()
     for value in values[occurs]:
@@ -93,7 +100,7 @@ def _plain_labels(
 
 
 def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """The codes and their values for each file."""
+    """Return the codes of the cells and the values that they refer to, for each file."""
     if isinstance(label, str) and all(label in each.columns for each in cells):
         return [_of_column(each, label) for each in cells]
     table = table_of(label)
@@ -125,7 +132,7 @@ def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _unknown(cells: list[Cells], label: Any) -> ValueError:
-    """The error for a label that is neither a column nor a table."""
+    """Return the error for a `label` that is not a column and not a table."""
     if not isinstance(label, str):
         return ValueError(
             f"label must be a column of obs, a table of barcodes and labels (.csv, .tsv), or a "
@@ -140,8 +147,8 @@ def _unknown(cells: list[Cells], label: Any) -> ValueError:
 def _check_matches(
     name: str, barcodes: np.ndarray, table: dict[str, Any], n_known: int, are_all: bool
 ) -> None:
-    """Warn or refuse where few barcodes are in the table; of one file among several (not
-    `are_all`), refuse only where none is."""
+    """Warn, or raise a ValueError, if few barcodes are in the table. For one file among several
+    (`are_all` is False), only a file without any known barcode is an error."""
     most = min(len(barcodes), len(table))
     if n_known and (not are_all or n_known >= _FEW * most):
         return
@@ -156,7 +163,7 @@ def _check_matches(
 
 
 def _hint(barcodes: np.ndarray, table: dict[str, Any], n_known: int) -> str:
-    """What to do where barcodes match but for a part of them."""
+    """Return advice if more barcodes match without one of their parts, otherwise an empty text."""
     best, n_best = "", max(2 * n_known, 1)
     for part, without in _PARTS.items():
         of_table = {without(each): each for each in table}

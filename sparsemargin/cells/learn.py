@@ -1,4 +1,4 @@
-"""Learning from cells: the entry point of `fit_anndata`."""
+"""Training on cells: the implementation of `fit_anndata`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ from sparsemargin.readers.reading import SettingsError
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path
 
-# Cells learn for so many epochs, or as many as make so many trials, as long as all are learned.
+# Default number of epochs, and the number of trials (rows times epochs) above which fewer epochs
+# are made, at least one.
 _EPOCHS, _TRIALS = 10, 1_000_000
 
 
@@ -33,8 +34,10 @@ def learn_cells(
     what: Any, label: Any, form: CellForm, how: CellNormalizer, *, genes: Any = None,
     batch: Any = None, **given: Any,
 ) -> Learner:  # fmt: skip
-    """`sparsemargin.fit_anndata` without its pipeline: a learner, before which the normalizer `how`
-    comes, which is fitted. `StreamOptions` are what it takes; all else is the estimator's."""
+    """Train as `sparsemargin.fit_anndata` does. Fit the normalizer `how`, and return the learner.
+
+    Keyword arguments that are not fields of `StreamOptions` are parameters of the classifier.
+    """
     for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
         if given.pop(name, None) not in (None, False, "auto"):
             raise SettingsError(f"{name} is not of cells. Leave it out.")
@@ -46,7 +49,7 @@ def learn_cells(
 
 
 def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
-    """The number of each cell's batch."""
+    """Return the code of each cell's batch, shape (n_cells,). Refuse a single batch."""
     codes, batches = labels_of(cells, batch)
     found = np.concatenate(codes)
     if (found < 0).any():
@@ -93,11 +96,11 @@ def _learn(
         )
     learner = learn_rows(corpus, chosen)
     if is_chosen:
-        learner.class_weight = "balanced"  # as the counts of all labels make them
+        learner.class_weight = "balanced"  # the same weights, for a later fit
     kept = learner.fitted.progress
     if kept is not None and (kept.spoiled or groups is not None or some.n_rows == n_cells):
-        # Cells were learned more than once, or all of them are few; or new cells are of other
-        # batches than those that were learned.
+        # Fit the probabilities to held-out outputs if the kept ones are not valid (several epochs),
+        # if the sample has all cells, or if new cells will come from other batches.
         of_cells = some.labels
         if options.positive is not None:
             names = np.array(list(map(label_text, classes.tolist())))
@@ -109,8 +112,11 @@ def _learn(
 def keep_outputs(
     learner: Learner, X: csr_matrix, codes: np.ndarray, groups: np.ndarray | None = None
 ) -> None:
-    """Fit the probabilities of a model to the outputs for some cells of models like it that have
-    learned others of them; others of other groups, where there are any."""
+    """Fit the probabilities of a model to held-out outputs for the cells `X`.
+
+    Models with the same settings are trained on parts of the cells, and predict the rest. With
+    `groups`, cells of one group are held out together.
+    """
     fitted, rows = learner.fitted, check_rows(open_rows(X))
     seed = mixing_seed(learner.parameters())
     task = learner.make_task(rows, codes.astype(np.int64), None, kept=None)
@@ -120,15 +126,18 @@ def keep_outputs(
 
 
 def mixing_seed(params: dict[str, Any]) -> int | None:
-    """By what cells are mixed; None: they come as they lie."""
+    """Return the seed with which cells are shuffled; None if they are not shuffled."""
     seed = params.get("random_state")
     seed = int(seed) if isinstance(seed, int | np.integer) else 0
     return seed if params.get("shuffle", True) else None
 
 
 def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
-    """The options of a fit, with ALMA's joint classifier unless an algorithm is named, or types are
-    reduced to two, and, unless told, epochs where these are open."""
+    """Return the options with defaults for cells filled in.
+
+    The default classifier is ALMA's joint classifier with balanced classes, unless an algorithm or
+    a `positive` type is given. The number of epochs is set unless `is_told`.
+    """
     if not is_told:
         options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
     if options.algo is not None or options.positive is not None:

@@ -1,4 +1,4 @@
-"""Cells, whose genes are matched by name and whose counts are normalised, as a source of rows."""
+"""A source of rows that reads cells, matches their genes by name and normalises their counts."""
 
 from __future__ import annotations
 
@@ -32,22 +32,24 @@ from sparsemargin.readers.cell_files import Cells, warn_of_left_out
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
-# Values that are in memory together while cells are mixed, and cells that are read together.
+# Number of values in memory while cells are shuffled, and least number of adjacent cells that are
+# read together (a span) unless cells are sorted by type.
 _BUFFERED, _SPAN = 2 << 20, 64
 
-# A span has the values of so many chunks of the file, as the first and the last are unpacked twice.
+# Least length of a span in chunks of the file. The first and the last chunk of a span are
+# decompressed twice, so short spans are slow.
 _CHUNKS = 4
 
-# Cells that are read together for a sample by which the scale is recognised.
+# Number of adjacent cells that are read together for the sample from which the scale is recognised.
 _SAMPLED_TOGETHER = 32
 
-# Cells of one type in a row that show that a file is sorted there.
+# Number of consecutive cells of one type from which a file counts as sorted in that place.
 _RUN = 16
 
 
 @dataclass(frozen=True)
 class _Places:
-    """Cells of files by their numbers, which go on from one file to the next."""
+    """Places of cells in files. `numbers` are counted through all files, starting at `starts`."""
 
     cells: list[Cells]
     starts: np.ndarray
@@ -64,11 +66,12 @@ class _Places:
 
 @dataclass
 class CellCorpus(RowSource):
-    """Cells of files whose genes become columns, normalised on the way.
+    """Normalised cells of files, with genes as columns.
 
-    `codes` are those of each file's labels among `classes`, -1 for cells that are left out; None:
-    there are none. `seed` mixes the cells: spans of them come in random order, and the cells of
-    many in one; None: they come as they lie. `tables` are files that hold the labels.
+    `codes` has for each file the index of each cell's label in `classes`, or -1 for cells that are
+    left out; it is None for cells without labels. `seed` shuffles the cells: spans of cells are
+    read in random order, and the cells of many spans are shuffled together. None keeps the order
+    of the files. `tables` are files that hold the labels.
     """
 
     cells: list[Cells]
@@ -100,7 +103,7 @@ class CellCorpus(RowSource):
         ]
 
     def check_genes(self) -> None:
-        """Check that genes of a model are there, and keep `weights`: see `check_shared`."""
+        """Check that the cells have enough genes of a model, and set `weights` (`check_shared`)."""
         self.weights = [
             check_shared(each, columns, self.how, self.cell_form)
             for each, columns in zip(self.cells, self.columns, strict=True)
@@ -127,7 +130,7 @@ class CellCorpus(RowSource):
         return True
 
     def identity(self) -> dict[str, Any]:
-        # What is in memory may change at any time.
+        # Data in memory may change at any time, so a new value is returned in each call.
         files = [
             time.time_ns() if each.source is None else each.source.identity() for each in self.cells
         ]
@@ -155,7 +158,7 @@ class CellCorpus(RowSource):
                 each.source.check_unchanged()
 
     def _spans(self, i: int) -> np.ndarray:
-        """Where parts of a file begin, and the last one ends, that are read at a time."""
+        """Return the bounds of the spans of file `i`: the first cell of each, and the last end."""
         cells = self.cells[i]
         mean = max(1.0, cells.entries_before(cells.n_cells) / max(1, cells.n_cells))
         most = max(1, int(_BUFFERED / mean))
@@ -164,7 +167,7 @@ class CellCorpus(RowSource):
         step = min(max(_SPAN, ceil(_CHUNKS * cells.chunk / mean)), max(1, most // 4))
         cuts = [np.append(np.arange(0, cells.n_cells, step), cells.n_cells)]
         if self.codes is not None:
-            # Where cells are sorted by type, each buffer is to have some of all types.
+            # Sorted cells are split into short spans, so that each buffer has cells of all types.
             n_cells = np.bincount(np.concatenate(self.codes) + 1)
             together = np.maximum(1, n_cells * most // int(self.starts[-1]))
             runs = np.flatnonzero(np.diff(self.codes[i], prepend=-2, append=-2))
@@ -175,11 +178,11 @@ class CellCorpus(RowSource):
         return np.unique(np.concatenate(cuts))
 
     def _groups(self) -> Iterator[list[tuple[int, int, int]]]:
-        """Files, first cells and ends of spans that are in memory together."""
+        """Yield groups of spans (file, first cell, end) that are in memory together."""
         spans = [
             (i, *span) for i in range(len(self.cells)) for span in pairwise(self._spans(i).tolist())
         ]
-        if self.codes is not None:  # of cells without a label none is read
+        if self.codes is not None:  # spans without any label are not read
             spans = [(i, *span) for i, *span in spans if (self.codes[i][slice(*span)] >= 0).any()]
         if self.seed is not None:
             spans = [spans[i] for i in np.random.RandomState(self.seed).permutation(len(spans))]
@@ -194,7 +197,7 @@ class CellCorpus(RowSource):
             yield group
 
     def _made(self, spans: list[tuple[int, int, int]]) -> LabelledRows:
-        """The cells of spans, mixed where there is a seed."""
+        """Return the normalised cells of spans, shuffled if there is a seed."""
         parts, numbers, codes = list[Part](), list[np.ndarray](), list[np.ndarray]()
         for i in dict.fromkeys(i for i, *_ in spans):
             of_file = [span[1:] for span in spans if span[0] == i]
@@ -219,12 +222,12 @@ class CellCorpus(RowSource):
         )  # fmt: skip
 
     def sample(self) -> LabelledRows:
-        """Some thousand cells, from all over the files."""
+        """Return some thousand cells from all parts of the files."""
         mixed = replace(self, seed=self.seed or 0)
         return mixed._made(next(mixed._groups(), []))
 
     def survey(self) -> tuple[csr_matrix, LabelledRows]:
-        """Fit the normalizer to a sample, and return its matrix, too."""
+        """Fit the normalizer to a sample. Return the sample as a matrix and as labelled rows."""
         rows = self.sample()
         if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
             warn_user(
@@ -237,20 +240,21 @@ class CellCorpus(RowSource):
 
 
 def sample_of(cells: Cells, columns: np.ndarray, dtype: np.dtype) -> Sample:
-    """Some of the cells, by which their scale is recognised."""
+    """Read a sample of the cells, from which their scale is recognised."""
     rows = cells.read(spread(cells.n_cells, _SAMPLED_TOGETHER), dtype)
     return Sample(cells.name, rows, columns, advice_of([cells]))
 
 
 def advice_of(cells: list[Cells]) -> Advice:
-    """What to advise where cells have wrong values."""
+    """Return advice for cells with invalid values; it names the layers of the files."""
     return Advice.of_layers(list(dict.fromkeys(name for each in cells for name in each.layers)))
 
 
 def corpus_for(
     cells: list[Cells], how: CellNormalizer, form: CellForm, label: Any = None
 ) -> CellCorpus:
-    """The cells in their order, with the genes of a fitted normalizer. See `check_shared`."""
+    """Return the cells in their order, with the genes of a fitted normalizer. The genes are checked
+    by `check_shared`."""
     warn_of_left_out(cells)
     codes, classes = (None, np.zeros(0)) if label is None else labels_of(cells, label)
     corpus = CellCorpus(cells, how.feature_names_in_, how, form, codes, classes)

@@ -1,1 +1,1 @@
-"""scikit-learn estimators over the learners of `sparsemargin.models`."""
+"""scikit-learn estimators, built on the learners of `sparsemargin.models`."""

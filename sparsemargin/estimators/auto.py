@@ -1,4 +1,4 @@
-"""The classifier that chooses its learner by the rows: what `fit_csr(X, y)` fits."""
+"""`AutoClassifier`, which selects an algorithm by the training rows, as `fit_csr(X, y)` does."""
 
 from __future__ import annotations
 
@@ -27,26 +27,26 @@ from sparsemargin.models.inputs.class_weights import counted_rows
 from sparsemargin.models.inputs.rows import open_rows
 from sparsemargin.models.selection import select, settled
 
-# A model of AROW that has read fewer rows, and errs on more of those it has read, has not learned
-# them yet.
+# AROW is trained for at least this many trials if its training error after fewer is above
+# `_UNLEARNED`.
 _ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
 
 
 def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
-    """Fit what these parameters settle, or rows like these are learned by."""
+    """Fit the classifier that the parameters settle, or that is selected by the training rows."""
     params = _settings(params)
-    find_algorithm(None, params)  # refuses what none has
+    find_algorithm(None, params)  # raises an error for unknown parameters
     chosen = settled(params)
     reader = AROWClassifier(**(params if chosen is None else {}))
     reader.check_parameters()
     rows, labels = reader._check_input(X, y, None)
     targets, classes = found_targets(labels)
-    y = labels if isinstance(labels, np.ndarray) else y  # checked, and warned of, once
+    y = labels if isinstance(labels, np.ndarray) else y  # warnings on labels appear only once
     weights = given.check_weights(sample_weight, rows.shape[0])
     chosen = chosen or select(open_rows(rows), targets, classes, params, weights)
     if "max_iter" in params:
         return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
-    # Rows of weight 0 are as if they were not there.
+    # Rows of weight 0 are ignored.
     counted = counted_rows(params.get("class_weight"), classes, targets, weights)
     if counted is None:
         counted = np.ones(rows.shape[0], dtype=bool)
@@ -59,11 +59,11 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
         more = ceil(_ENOUGH_TRIALS / max(1, n_rows))
     if more <= epochs:
         return model.fit(X, y, sample_weight)
-    # What it warns of may be over once it has learned for longer.
+    # Warnings are held back, as they may no longer apply after training for more epochs.
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         model.fit(X, y, sample_weight)
-    # Fewer have been made where Ctrl-C has ended it.
+    # Fewer epochs than asked for mean that Ctrl-C has ended the fit.
     if model.n_iter_ >= epochs and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED:
         return model.set_params(max_iter=more).fit(X, y, sample_weight)
     for each in told:
@@ -72,12 +72,12 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
 
 
 def _of_the_taken(name: str, doc: str) -> Any:
-    """An attribute of the classifier that has been taken."""
+    """Return a property that reads an attribute of the selected classifier."""
     return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
 
 
 def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    """What these parameters settle: without defaults, and without epochs that are left open."""
+    """Return the parameters that differ from their defaults, without ``max_iter="auto"``."""
     params = without_defaults(params)
     if params.get("max_iter") == "auto":
         del params["max_iter"]
@@ -85,43 +85,50 @@ def _settings(params: dict[str, Any]) -> dict[str, Any]:
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
-    """The learner that predicts the rows best, one step ahead: what ``fit_csr(X, y)`` fits.
+    """A classifier that selects its algorithm by progressive validation, as ``fit_csr(X, y)`` does.
 
-    It is AROW, unless one of three others errs less by two standard errors of the difference where
-    each predicts at most 10,000 of the rows, in random order, just before it learns them: AROW with
-    ``r=1, max_loss=0.5``, for labels that are wrong; the p-norm Perceptron with
-    p = 2 ln n_features, for few features that tell among very many; and the Second-order
-    Perceptron, for those that go together. On sparse rows, less than 2 % of whose entries are not
-    0, as of text, the last is not tried, and none is where AROW errs on no more than a tenth of the
-    first 1,000, and on fewer than the commonest class alone would. Fewer than 500 rows can't tell:
-    there it is the Second-order Perceptron where more than 15 % of the entries are not 0 and there
-    are fewer than 1,000 features or rows point almost one way, else AROW. So it is where rows have
-    several labels.
+    The default algorithm is AROW. Three alternatives are compared with it on at most 10,000 rows in
+    random order. In progressive validation each row is predicted just before the model is trained
+    on it. An alternative is selected if its error is lower by two standard errors of the
+    difference:
+
+    - AROW with ``r=1, max_loss=0.5``, for label noise;
+    - the p-norm Perceptron with p = 2 ln n_features, for few informative features among very many;
+    - the Second-order Perceptron, for correlated features.
+
+    On sparse rows such as texts, with less than 2 % nonzero entries, the Second-order Perceptron is
+    not tried. No alternative is tried there if AROW's error on the first 1,000 rows is at most 10 %
+    and below that of always predicting the most frequent class.
+
+    Fewer than 500 rows are too few for a comparison. The Second-order Perceptron is then used if
+    more than 15 % of the entries are nonzero and there are fewer than 1,000 features or the rows
+    are almost parallel, otherwise AROW. Multilabel problems always use AROW.
 
     Parameters
     ----------
     max_iter : float, None or "auto", default="auto"
-        Epochs, as of the classifiers. "auto": for AROW one, or two where there are more than two
-        labels or fewer than 500 rows of the rarer one, three where these are fewer than 100, or as
-        many as make 1,000 trials; 3,000 where it errs then on more than a tenth of the rows it has
-        learned from. For the others five, or as many as make 3,000 trials.
+        Number of epochs, as in the classifiers. "auto": one epoch for AROW. It is two for more than
+        two classes, for multilabel targets, or if the rarer of two classes has fewer than 500 rows,
+        and three if that class has fewer than 100 rows. Few rows are repeated until there are 1,000
+        trials, or 3,000 if the training error is then above 10 %. For the alternatives it is five
+        epochs, or as many as make 3,000 trials.
     fit_intercept, intercept_scaling, class_weight, shuffle, n_jobs, verbose
-        As of `AROWClassifier`. Errors count for the weight of their class.
+        As in `AROWClassifier`. In the comparison, errors are weighted by the weight of their class.
     random_state : int, RandomState instance or None, default=None
-        Seed of the shuffling. Which learner is taken does not depend on it.
+        Seed of the shuffling. The selection does not depend on it.
 
     Attributes
     ----------
     best_estimator_ : classifier
-        The one it has taken, fitted: what `save_model`, `explain_row` and the like take, too.
+        The selected classifier, fitted.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
     feature_names_in_ : ndarray of shape (n_features,)
-        Only where X had names.
+        Only if X has feature names.
 
     See Also
     --------
-    AROWClassifier : What it mostly is.
+    AROWClassifier : The default algorithm.
 
     References
     ----------
@@ -166,15 +173,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         self.verbose = verbose
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Choose a learner, and fit it.
+        """Select an algorithm and fit its classifier.
 
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), or of labels a row
-            As for `AROWClassifier`.
+        y : array-like of shape (n_samples,), or labels of each row
+            As in `AROWClassifier`.
         sample_weight : array-like of shape (n_samples,), default=None
-            As for `AROWClassifier`; errors count for it, too.
+            As in `AROWClassifier`. Errors in the comparison are also weighted by it.
 
         Returns
         -------
@@ -183,19 +190,19 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or an argument can't be used; the model is then as it was.
+            If a parameter or an argument is invalid. The model is then unchanged.
         """
         return self._keep(fit_default(X, y, sample_weight, self.get_params()))
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn the rows, once, in the given order; those of the first call choose the learner.
+        """Train on the rows once, in the given order. The first call selects the algorithm.
 
         Parameters
         ----------
         X, y, sample_weight
             As for `fit`.
         classes : array-like of shape (n_classes,), default=None
-            All classes there will ever be; needed in the first call.
+            All classes that will occur in any call. Required in the first call.
 
         Returns
         -------
@@ -204,7 +211,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter or an argument can't be used.
+            If a parameter or an argument is invalid.
         """
         if hasattr(self, "best_estimator_"):
             self.best_estimator_.partial_fit(X, y, classes, sample_weight)
@@ -229,12 +236,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         return self
 
     def predict(self, X: Any) -> np.ndarray:
-        """Labels of rows, as of the classifier it has taken."""
+        """Predict the class or the labels of every row with the selected classifier."""
         check_is_fitted(self)
         return self.best_estimator_.predict(X)
 
     def decision_function(self, X: Any) -> np.ndarray:
-        """Outputs for rows, as of the classifier it has taken."""
+        """Return the outputs of the selected classifier for every row."""
         check_is_fitted(self)
         return self.best_estimator_.decision_function(X)
 
@@ -243,18 +250,18 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
 
     @available_if(check_probabilities)
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes, as of the classifier it has taken."""
+        """Return the selected classifier's probabilities, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         return self.best_estimator_.predict_proba(X)
 
     @available_if(check_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Their logarithms, as of the classifier it has taken."""
+        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
         check_is_fitted(self)
         return self.best_estimator_.predict_log_proba(X)
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows predicted rightly, as of the classifier it has taken."""
+        """Return the accuracy of the selected classifier on the rows."""
         check_is_fitted(self)
         return self.best_estimator_.score(X, y, sample_weight)
 

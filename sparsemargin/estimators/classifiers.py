@@ -1,6 +1,6 @@
-"""scikit-learn classifiers: the contract they share, and each made of its algorithm.
+"""scikit-learn classifiers: their shared base class, and one class for each algorithm.
 
-Importing this imports scikit-learn, so nothing that starts without it does so at its top.
+This module imports scikit-learn. Code that must start without scikit-learn imports it on first use.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ __all__ = [
 
 
 def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a classifier that can't weight its steps: without `sample_weight`."""
+    """Return a method without the parameter `sample_weight`, for algorithms without weighted steps.
+
+    The parameter is also removed from the signature and from the docstring.
+    """
     signature = inspect.signature(method)
     parameters = [each for each in signature.parameters.values() if each.name != "sample_weight"]
     shown = signature.replace(parameters=parameters)
@@ -94,7 +97,7 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarray]:
-    """What a fit from scratch learns, and the classes, which are those of y."""
+    """Return the encoded targets for a fit from scratch, and the classes that occur in y."""
     many = isinstance(y, MultilabelTargets)
     encoder = MultilabelEncoder() if many else LabelEncoder()
     targets: Targets = encoder.fit_transform(y)
@@ -106,7 +109,11 @@ def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarra
 def targets_among(
     y: np.ndarray | MultilabelTargets, classes: np.ndarray, before: Fitted | None
 ) -> Targets:
-    """What is learned next, among known classes; `before` is what has been learned."""
+    """Return the targets encoded among known classes.
+
+    `before` is the state of the model, None before the first call. It must have the same form of
+    labels as y: one class or several labels for each row.
+    """
     many = isinstance(y, MultilabelTargets)
     if before is not None and many != before.many:
         form = "one class a row, but y may have several labels a row"
@@ -119,7 +126,8 @@ def targets_among(
 def _check_classes(
     before: Fitted | None, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
 ) -> np.ndarray:
-    """The classes of a call of partial_fit: those learned before, or wanted, or of y."""
+    """Return the classes for a call of `partial_fit`: those of earlier calls, those passed
+    (`wanted`), or the columns of an indicator. Refuse classes that contradict each other."""
     columns = y.columns if isinstance(y, MultilabelTargets) else None
     if wanted is None:
         known = columns if before is None else before.classes
@@ -142,7 +150,7 @@ def _check_classes(
 
 
 class Classifier(ClassifierMixin, BaseEstimator, Learner):
-    """Base of the classifiers that learn row by row; not for use by itself."""
+    """Base class of all classifiers. It is not meant to be used directly."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in ("fit", "partial_fit"):
@@ -155,27 +163,30 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     @learns
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from X and y, from scratch unless `warm_start`.
+        """Fit the model to X and y, from scratch unless `warm_start` is set.
 
-        Ctrl-C ends the fit with a warning; the model keeps what it had learned by then.
+        Ctrl-C ends the fit with a warning. The model keeps what it had learned.
 
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-            CSR of float32 or float64 with int32 or int64 indices is used where it lies, read-only
-            and memory-mapped included; anything else is converted to it. Nothing else may write
-            to its arrays, or to the file they are mapped from, until the call returns: they are
-            looked at once and then relied on, and changed indices lead out of the model's memory.
-        y : array-like of shape (n_samples,), or of labels a row
-            Class labels, numbers or strings; or, for classifiers of first order without a kernel,
-            any number of labels a row, each a problem of its own: an indicator, dense or sparse,
-            of shape (n_samples, n_labels) with entries 0 and 1, or a list of labels for each row.
-            Lists of 0 and 1, two or more and all of one length, are the rows of an indicator,
-            unless a model of lists goes on under `warm_start`; a dense column is one class a row.
+            A CSR matrix of float32 or float64 with int32 or int64 indices is used without a copy,
+            even if it is read-only or memory-mapped. Anything else is converted. No other thread or
+            process may write to its arrays, or to the file from which they are mapped, until the
+            call returns: the arrays are checked only once, and indices that change afterwards would
+            access memory outside the model.
+        y : array-like of shape (n_samples,), or labels of each row
+            Class labels, numbers or strings. First-order classifiers without a kernel also accept
+            multilabel targets: a dense or sparse indicator of shape (n_samples, n_labels) with
+            entries 0 and 1, or a list of labels for each row. Each label is a separate problem.
+            Lists that consist of 0 and 1, and have the same length of at least 2, are the rows of
+            an indicator, unless a model of lists continues under `warm_start`. A dense column is
+            one class for each row.
         sample_weight : array-like of shape (n_samples,), default=None
-            Times the weight of its class, what a row counts for: see `class_weight`. 0 leaves it
-            out. Relative to the mean; in `partial_fit`, which knows none to come, to that of the
-            first call, or to 1 where that had none.
+            Weights of the rows, which are multiplied by the weights of their classes (see
+            `class_weight`). A row of weight 0 is left out. Weights are relative to their mean. In
+            `partial_fit` they are relative to the mean of the first call, or to 1 if that call had
+            no weights.
 
         Returns
         -------
@@ -184,15 +195,15 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Raises
         ------
         ValueError
-            If a parameter or an argument can't be used; says where, and what helps. The
-            model is then as it was, unless under `warm_start` a row's magnitudes are to blame: the
-            rows before it have been learned.
+            If a parameter or an argument is invalid. The message names the place and a remedy. The
+            model is then unchanged, except under `warm_start` if the values of a row are too
+            large: the model has then been trained on the rows before it.
         RuntimeError
-            If another thread is at the model, fitting it or asking it for predictions, or a
-            callable kernel calls the model that calls it. Models of their own learn side by side.
+            If another thread is using the model, or a callable kernel calls the model that uses it.
+            Different models may be fitted in parallel threads.
         """
         self.check_parameters()
-        # Ctrl-C ends learning, and waits where it would lose what has been learned.
+        # Ctrl-C is handled only where the model stays consistent, and delayed elsewhere.
         with uninterrupted(), self._all_or_nothing():
             earlier = self.state_ if self.warm_start else None
             sparse = issparse(X)
@@ -228,20 +239,20 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     @available_if(check_probabilities)
     @asks
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Probabilities of the classes of every row.
+        """Predict the probabilities of the classes of every row.
 
-        They are fitted to outputs for rows that the model had not learned. Where every row is
-        learned once, in one epoch of `fit` or by `partial_fit`, these are the outputs just before
-        each row was learned, of the later half of the rows and up to 8,192 of them. Where `fit`
-        makes several epochs, or has fewer than 500 rows, up to three models with the same settings
-        learn a part of the rows each, and give the outputs for the rest.
+        The probabilities are fitted to outputs for rows on which the model had not been trained.
+        After one epoch of `fit`, or after `partial_fit`, these are the outputs for up to 8,192 rows
+        of the later half, computed just before the model was trained on each row. If `fit` makes
+        several epochs, or has fewer than 500 rows, up to three models with the same settings are
+        trained on parts of the rows, and their outputs for the other rows are used.
 
-        Each label has a sigmoid (Platt's [1]_, with a slope of its own for outputs above 0). Where
-        a row has one class, the probabilities are the softmax of the logarithms of the sigmoids and
-        of the outputs, each times a multiplier. The first call fits all of that.
+        Each label has a sigmoid (Platt's [1]_, with a separate slope for positive outputs). If each
+        row has one class, the probabilities are the softmax of the logarithms of the sigmoids and
+        of the outputs, each times a multiplier. All of this is fitted in the first call.
 
-        Where rows have one class, none is more probable than that of `predict`, which goes by the
-        outputs. Rows count for their `sample_weight`, not for the weight of their class.
+        If each row has one class, the class that `predict` returns has the largest probability.
+        Rows are weighted by their `sample_weight`, not by the weight of their class.
 
         Parameters
         ----------
@@ -250,16 +261,17 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Returns
         -------
         ndarray of shape (n_samples, n_classes)
-            Rows sum to 1; where rows may have several labels, each is a probability of its own.
+            Each row sums to 1. In a multilabel model each label has its own probability, and rows
+            need not sum to 1.
 
         Raises
         ------
         ValueError
-            If X can't be used; says where, and what helps.
+            If X is invalid. The message names the place and a remedy.
         AttributeError
-            If outputs are not kept with these parameters, or the model has learned rows more than
-            once, as under `warm_start`, or where `partial_fit` is given rows again. ``hasattr`` is
-            then False. The error says what helps.
+            If outputs are not kept with these parameters, or the model was trained more than once
+            on the same rows, by `warm_start` or repeated calls of `partial_fit`. ``hasattr`` is
+            then False. The message names a remedy.
 
         References
         ----------
@@ -271,13 +283,13 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     @available_if(check_probabilities)
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Logarithms of what `predict_proba` gives, shape (n_samples, n_classes)."""
+        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
         with np.errstate(divide="ignore"):
             return np.log(self.predict_proba(X))
 
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Take back all attributes set on the way to an error."""
+        """Restore all attributes if an exception is raised."""
         before = dict(self.__dict__)
         try:
             yield
@@ -287,26 +299,27 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     @learns
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Take the rows of X as the next trials, once, in the given order.
+        """Train on the rows of X once, in the given order.
 
-        Any split of the same rows into batches gives the same model to the bit, and the one of
-        a single epoch of `fit` with ``shuffle=False``, if the first batch has the 100 rows that
-        ``intercept_scaling="auto"`` measures, or that is a number. With `soft_margin`, every row of
-        every call gets a new coordinate of its own. `max_iter`, `max_corrections`, `tol`,
-        `early_stopping` and `shuffle` do not apply; parameters changed since the first call take
-        effect with the next `fit`.
+        Any split of the same rows into batches gives the same model bit for bit. It equals that of
+        one epoch of `fit` with ``shuffle=False``, if `intercept_scaling` is a number or the first
+        batch has the 100 rows that ``intercept_scaling="auto"`` measures. With `soft_margin`, every
+        row of every call gets a new coordinate. `max_iter`, `max_corrections`, `tol`,
+        `early_stopping` and `shuffle` do not apply. Parameters that are changed after the first
+        call take effect in the next `fit`.
 
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
             As for `fit`.
-        y : array-like of shape (n_samples,), or of labels a row
-            Labels, all among `classes`; or, as for `fit`, any number of labels a row. A model of
-            lists takes no lists for rows of an indicator, and the first call takes them for such
-            only if `classes` are left out or are its columns, 0, 1, ...
+        y : array-like of shape (n_samples,), or labels of each row
+            Labels, all among `classes`, or several labels for each row, as for `fit`. Lists of 0
+            and 1 are taken for the rows of an indicator in the first call only if `classes` is None
+            or 0, 1, ..., the columns of the indicator. A model that was fitted to lists takes all
+            lists for labels.
         classes : array-like of shape (n_classes,), default=None
-            All classes there will ever be; needed in the first call, optional later, and for an
-            indicator, whose columns they are.
+            All classes that will occur in any call. Required in the first call, and optional later
+            and for an indicator, whose columns are the classes.
         sample_weight : array-like of shape (n_samples,), default=None
             As for `fit`.
 
@@ -317,9 +330,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         Raises
         ------
         ValueError
-            As for `fit`, or if a label is not among the classes. The model is then as it was,
-            unless a row's magnitudes or a full pool are to blame: the rows before have been
-            learned.
+            As for `fit`, or if a label is not among the classes. The model is then unchanged,
+            except if the values of a row are too large or the pool of a kernel is full: the model
+            has then been trained on the rows before it.
         RuntimeError
             As for `fit`.
         """
@@ -355,8 +368,11 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
     def _check_input(
         self, X: Any, y: Any, before: Fitted | None, n_columns: int | None = None
     ) -> tuple[Any, np.ndarray | MultilabelTargets]:
-        """X as CSR, and the labels in y; `before` is what has been learned, None: nothing, and
-        `n_columns` are those of an indicator that is given as lists."""
+        """Return X as CSR, and the labels in y.
+
+        `before` is the state of the model, None before the first fit. `n_columns` is the number of
+        columns of an indicator that may be given as lists.
+        """
         X = self._check_X(X, reset=before is None)
         y = check_sparse(y, "y")
         many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
@@ -368,7 +384,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         return X, y
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
-        """X as CSR of types the engine takes; the rows themselves are checked later."""
+        """Return X as CSR with dtypes that the engine takes. The entries are checked later."""
         if given.is_plain_csr(X):
             if reset:
                 validate_data(self, X, skip_check_array=True)
@@ -379,7 +395,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     @asks
     def decision_function(self, X: Any) -> np.ndarray:
-        """Output of the hypothesis for every row.
+        """Return the outputs of the hypothesis for every row.
 
         Parameters
         ----------
@@ -387,21 +403,20 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
         Returns
         -------
-        ndarray of shape (n_samples,), or (n_samples, n_classes) for more than two classes, and \
-where rows may have several
-            ``w.x``, intercept included, x as it is (not normalised). ``hypothesis="average"``:
-            divided by the trials; ``"vote"``: ``sum_k c_k sign(w_k.x)`` divided by the trials, in
-            [-1, 1]; ``"random"``: with the vectors of a time slice drawn for each row from
-            `random_state` and the row's content, one for all classes.
+        ndarray of shape (n_samples,) for two classes, otherwise (n_samples, n_classes)
+            ``w.x``, intercept included, for the row x without normalisation. A multilabel model has
+            one column for each label. ``hypothesis="average"``: ``w`` is the sum of the vectors of
+            all trials, divided by the number of trials. ``"vote"``: ``sum_k c_k sign(w_k.x)``
+            divided by the number of trials, in [-1, 1]. ``"random"``: ``w`` is the vector of one
+            trial, the same for all classes, drawn for each row from `random_state` and the row.
 
         Raises
         ------
         ValueError
-            If X can't be used; says where, and what helps.
+            If X is invalid. The message names the place and a remedy.
         RuntimeError
-            If another thread is fitting the model, or a callable kernel asks the one that learns
-            by it. Any number of threads may ask at once, each of which is answered as if it were
-            alone.
+            If another thread is fitting the model, or a callable kernel calls the model that is
+            trained with it. Prediction is thread-safe.
         """
         rows, fitted = self.check_test_rows(X), self.fitted
         scores = finite_outputs(fitted, rows, self.n_threads())
@@ -409,11 +424,14 @@ where rows may have several
 
     @asks
     def predict(self, X: Any) -> Any:
-        """Class of every row: the sign of the output, or the largest one; where rows may have
-        several labels, those whose outputs are positive.
+        """Predict the class or the labels of every row.
 
-        An output of 0, as rows without features have where there is no intercept, tells nothing:
-        it predicts the class that more of the rows learned from had, and a label that half had.
+        For two classes this is the sign of the output, for more classes the largest output. A
+        multilabel model predicts all labels whose outputs are positive.
+
+        Rows without features have the output 0 if there is no intercept. Among classes that are
+        tied at 0, the most frequent one of the training rows is predicted. A multilabel model then
+        predicts each label that at least half of the training rows have.
 
         Parameters
         ----------
@@ -421,8 +439,8 @@ where rows may have several
 
         Returns
         -------
-        ndarray of shape (n_samples,), or labels in the form in which y was given to `fit`
-            An indicator, dense or CSR, or a list of tuples.
+        ndarray of shape (n_samples,), or labels in the form of the y that was passed to `fit`
+            The labels are a dense or CSR indicator, or a list of tuples.
         """
         fitted = self.fitted
         if fitted.many:
@@ -430,39 +448,39 @@ where rows may have several
         return fitted.classes[self._told(self.check_test_rows(X), partial(codes_of, fitted))]
 
     def _told(self, rows: Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """What the outputs of checked rows tell."""
+        """Return the results of `told_by` for the outputs of checked rows."""
         return np.concatenate(predicted(self.fitted, rows, self.n_threads(), told_by))
 
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
-        """Labels of every row, by a model whose rows may have several; or the `top_k` most likely
-        classes, where rows have one each.
+        """Predict the labels of every row with a threshold, or the `top_k` most likely classes.
 
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
         threshold : float, "f1", or array-like of shape (n_labels,), default=None
-            What the output of a label must reach. None: as for `predict`, or anything where `top_k`
-            is given. "f1": for each label what gives the largest F1 to be expected by its
-            probabilities, of the rows that these are fitted to: more labels are found that few rows
-            have. Of two classes the second is told where its output reaches it.
+            Least output of a predicted label. "f1": for each label the threshold with the largest
+            expected F1 on the rows to which the probabilities are fitted, which finds more of the
+            rare labels. None: as for `predict`, or no threshold if `top_k` is given. For two
+            classes, the second is predicted if the output reaches the threshold.
         top_k : int, default=None
-            Only so many labels, of largest output; of equal ones those that come first. Lists have
-            them in this order, the largest first; without `top_k` in that of `classes_`.
+            Largest number of labels for each row, those with the largest outputs; of equal outputs,
+            those of the first classes. Lists are ordered by decreasing output if `top_k` is given,
+            and otherwise as `classes_`.
 
         Returns
         -------
         ndarray or CSR matrix of shape (n_samples, n_labels), or list of n_samples tuples
-            In the form in which y was given to `fit`. Where rows have one class each: ndarray of
-            shape (n_samples,), of two classes with a `threshold`, or (n_samples, top_k) of classes,
-            that of largest output first, which `predict` gives; fewer columns where there are fewer
-            classes.
+            The labels in the form of the y that was passed to `fit`. If each row has one class, the
+            result is an ndarray of classes. Its shape is (n_samples,) for two classes and a
+            `threshold`, or (n_samples, top_k), with fewer columns if there are fewer classes. The
+            first column is the class that `predict` returns.
 
         Raises
         ------
         ValueError
-            If an argument can't be used; where rows have one class each, if `threshold` is given
-            with more than two, or with `top_k`, or neither is.
+            If an argument is invalid. If each row has one class, `threshold` must not be passed for
+            more than two classes or together with `top_k`, and one of the two is required.
         """
         fitted, form, rows = self.fitted, self.fitted.form, self.check_test_rows(X)
         if form is None:
@@ -479,24 +497,25 @@ where rows may have several
         return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
 
     def _labels_of(self, rows: Rows, choice: Choice) -> Positives:
-        """The labels predicted for checked rows, which may be several."""
+        """Return the labels of a multilabel model for checked rows."""
         return joined(predicted(self.fitted, rows, self.n_threads(), choice.labels))
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Share of the rows whose class is predicted, or, where rows may have several, whose very
-        set of labels is.
+        """Return the accuracy: the share of rows whose class, or exact set of labels, is predicted.
 
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,), or of labels a row
+        y : array-like of shape (n_samples,), or labels of each row
             As for `fit`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows in the average.
 
         Returns
         -------
         float
+            Share from 0 to 1.
         """
         fitted = self.fitted
         y = check_sparse(y, "y")
@@ -512,19 +531,19 @@ where rows may have several
         return float(np.average(matches, weights=sample_weight))
 
     def check_test_rows(self, X: Any) -> Rows:
-        """X as rows that a fitted model can be asked about."""
+        """Return X as checked rows with the features of the fitted model."""
         space = self.space
         X = self._check_X(X, reset=False)
-        # A dot product may meet a column twice, the length that a kernel measures may not.
+        # Repeated columns are correct in dot products, but not in the norms that kernels compute.
         return check_rows(open_rows(X), repeats_allowed=not space.has_support)
 
     @property
     def coef_(self) -> np.ndarray | csr_matrix:
         """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
 
-        Built when asked for; the average is divided by the trials. CSR after `sparsify`, and
-        where the weights of so many labels and features are held sparsely from the first: where
-        they would take more than half a gigabyte.
+        They are computed in each call. An average is divided by the number of trials. The result is
+        CSR after `sparsify`, and if the dense weights of all labels would take more than half a
+        gigabyte, so that the model holds them sparsely.
         """
         fitted = self.fitted
         coef = fitted.weights()[:, : self.n_features_in_]
@@ -532,13 +551,13 @@ where rows may have several
 
     @available_if(attrgetter("is_linear"))
     def sparsify(self) -> Self:
-        """Give `coef_` as a CSR matrix, until the next fit."""
+        """Return `coef_` as a CSR matrix from now on, until the next fit."""
         self.fitted.sparse_coef = True
         return self
 
     @available_if(attrgetter("is_linear"))
     def densify(self) -> Self:
-        """Give `coef_` as a dense array again, unless the weights are held sparsely."""
+        """Return `coef_` as a dense array again, unless the model holds the weights sparsely."""
         self.fitted.sparse_coef = False
         return self
 
@@ -549,19 +568,19 @@ where rows may have several
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self.supports_multilabel
-        # Cross-validation then takes the columns of the rows it takes.
+        # For a precomputed kernel, cross-validation then selects columns as it selects rows.
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        # A hyperplane through the origin can't favour one class of blobs that lie around it, and
-        # of those that seek a margin which blobs don't have the last vector is any.
-        # ALMA's projection forgets all but the last of steps far longer than 1, such as class
-        # weights of 1000 against 0.0001 make them.
+        # scikit-learn's checks with blobs need a tolerant score for three reasons. A hyperplane
+        # through the origin can't separate blobs that lie around it. Algorithms that seek a margin
+        # end with an arbitrary vector if there is none. ALMA's projection forgets all steps before
+        # one that is much longer than 1, which class weights of 1000 and 0.0001 produce.
         forgets = isinstance(self, ALMA)
         tags.classifier_tags.poor_score = not self.has_intercept or self.seeks_margin or forgets
         return tags
 
 
 def _documented(model: type[Learner]) -> str:
-    """The docstring of a model, with the sections on its parameters and attributes."""
+    """Return the docstring of a model with its sections on parameters and attributes filled in."""
     known, shared = declarations(model), declarations(model.__mro__[1])
     own_first = sorted(known.values(), key=lambda each: each.name in shared)
     entries = "\n".join(each.described() for each in own_first)
@@ -574,7 +593,7 @@ _OF_KERNELS = {"support_", "dual_coef_", "n_support_", "n_passed_over_"}
 
 
 def _attributes(model: type[Learner]) -> str:
-    """The first sentences of the attributes that a fitted model has."""
+    """Return the section on attributes, with the first sentence of each property's docstring."""
     found = {
         "classes_": "classes_ : ndarray of shape (n_classes,)",
         "n_iter_": "n_iter_ : float\n    Epochs swept by the last call that learned.",
@@ -618,7 +637,7 @@ class ROMMAClassifier(Classifier, ROMMA): ...
 class SecondOrderPerceptron(Classifier, SecondOrder): ...
 
 
-#: The classifiers by their names.
+#: The classifiers by name.
 CLASSIFIERS: dict[str, type[Classifier]] = {
     kind.classifier: kind
     for kind in (
@@ -629,5 +648,5 @@ CLASSIFIERS: dict[str, type[Classifier]] = {
 
 
 def as_classifier(learner: Learner) -> Classifier:
-    """The classifier over a learner, with all that it has learned."""
+    """Return the classifier of a learner. It takes over the learner's parameters and state."""
     return CLASSIFIERS[learner.classifier](**learner.parameters()).take_over(learner)

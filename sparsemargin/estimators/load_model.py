@@ -9,31 +9,32 @@ from sparsemargin.saving.model_files import as_pipeline, load_saved
 
 
 def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classifier:
-    """Load a classifier, or a pipeline, that `save_model` saved.
+    """Load a classifier or a pipeline from a file that `save_model` wrote.
 
-    Nothing in the file is run. It is safe to load one from anywhere: what it holds is checked, so
-    that no file can make the library read or write where it should not. What the model predicts
-    is, of course, as good as where it comes from.
+    Files from any origin can be loaded safely. No code in the file is run, and its content is
+    checked, so that no file can make the library access memory or files that it should not. The
+    predictions of a model are only as trustworthy as its origin.
 
     Parameters
     ----------
     path : path
+        File to read.
     trusted : bool, default=False
-        Whether to accept a vectorizer that may take very long, or all memory, on some texts: one
-        with a `token_pattern` other than scikit-learn's default and the usual ones (``\\w+``,
-        ``\\S+``), or with n-grams of more than 64. Such a file is refused otherwise.
+        If True, accept a vectorizer that may take very long, or all memory, on some texts. This is
+        one with a `token_pattern` other than scikit-learn's default and the usual ones (``\\w+``,
+        ``\\S+``), or with n-grams longer than 64. If False, such a file is refused.
 
     Returns
     -------
     classifier or pipeline
-        Of the class, with the parameters and at the point where it was saved.
+        The model in the state in which it was saved, with the same class and parameters.
 
     Raises
     ------
     ValueError
-        If the file is no model file, was cut short or changed, was written by a newer version
-        in another format, holds what no model does, or a vectorizer that needs `trusted`. Names
-        the file.
+        If the file is not a model file, is truncated or modified, was written by a newer version
+        in another format, is not a valid model, or has a vectorizer that needs `trusted`. The
+        message names the file.
     OSError
         If the file can't be read.
     """

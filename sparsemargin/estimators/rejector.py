@@ -1,4 +1,4 @@
-"""What a classifier does not know: rows that it leaves without a class."""
+"""`Rejector`, a classifier that leaves rows without a class if it is not confident enough."""
 
 from __future__ import annotations
 
@@ -14,39 +14,42 @@ from sparsemargin.models.pipelines import parts_of
 
 
 class Rejector(MetaEstimatorMixin, BaseEstimator):
-    """A classifier that says "don't know" where too many of its answers would be wrong.
+    """A classifier that rejects rows for which its prediction is too uncertain.
 
-    It answers where its confidence, the output of the class, reaches a threshold. That is the least
-    one at which no larger share of rows was answered wrongly, among rows that the model had not
-    learned: those that `predict_proba` is fitted to. Rows of a class that it has never met mostly
-    have small outputs for all others, whereas probabilities add up to 1 for any row. A warning
-    says so where no threshold has so few errors; all rows are then left without a class.
+    A row gets a class if its confidence, the output of the predicted class, reaches a threshold.
+    The threshold is the smallest one for which the share of errors among the accepted rows is at
+    most `max_error`. It is found on rows on which the model had not been trained, the same rows to
+    which `predict_proba` is fitted. Rows of an unknown class mostly have small outputs for all
+    classes, whereas probabilities sum to 1 for any row. If no threshold that accepts at least ten
+    rows has so few errors, all rows are rejected, with a warning.
 
     Parameters
     ----------
     estimator : classifier of this library, `AutoClassifier`, or pipeline that ends in one
-        A clone of it is fitted. In `sklearn.frozen.FrozenEstimator` it is taken as it is.
+        Classifier of which a clone is fitted. A fitted one in `sklearn.frozen.FrozenEstimator` is
+        used without fitting it again.
     max_error : float, default=0.05
-        The share of wrong answers among those given, from 0 to 1.
+        Largest share of errors among the accepted rows, from 0 to 1.
     unknown : label, default=None
-        What rows without an answer are given, of the type of the classes. None: -1, or
-        "unknown" where classes are text.
+        Prediction for rejected rows, of the same type as the classes. None: -1, or "unknown" if the
+        classes are text.
 
     Attributes
     ----------
     estimator_ : classifier or pipeline
-        The fitted one.
+        The fitted estimator.
     classes_ : ndarray of shape (n_classes,)
-        Those that are told apart.
+        The classes, without `unknown_`.
     unknown_ : label
+        The prediction for rejected rows.
     threshold_ : float
-        The least confidence of an answer; infinite where none is sure enough.
+        Least confidence of an accepted row; infinite if all rows are rejected.
     share_ : float
-        Of the rows of which it was found, those that are answered.
+        Share of accepted rows among those on which the threshold was found.
 
     See Also
     --------
-    sklearn.model_selection.FixedThresholdClassifier : Two classes, told apart elsewhere.
+    sklearn.model_selection.FixedThresholdClassifier : Another decision threshold for two classes.
 
     Examples
     --------
@@ -67,14 +70,15 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         self.unknown = unknown
 
     def fit(self, X: Any, y: Any, **fit_params: Any) -> Self:
-        """Fit the classifier, and find the threshold.
+        """Fit the classifier and find the threshold.
 
         Parameters
         ----------
-        X : {sparse matrix, array-like} of shape (n_samples, n_features), or what a pipeline takes
+        X : {sparse matrix, array-like} of shape (n_samples, n_features), or input of the pipeline
         y : array-like of shape (n_samples,)
+            Class labels.
         **fit_params
-            As `sample_weight`, for the classifier.
+            Arguments such as `sample_weight`, passed to `fit` of the estimator.
 
         Returns
         -------
@@ -83,14 +87,14 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If a parameter can't be used, or the classifier has no `predict_proba`, or has learned
+            If a parameter is invalid, or the classifier has no `predict_proba` or was trained on
             fewer than 30 rows.
         """
         estimator = clone(self.estimator).fit(X, y, **fit_params)
         fitted = _model_of(estimator).fitted
         threshold, share = rejection(fitted, self.max_error)
         classes, unknown = fitted.classes, self.unknown
-        # A column of a table has words as objects.
+        # Classes from a column of a table may be str objects in an array of dtype object.
         are_words = isinstance(classes.tolist()[0], str | bytes)
         if unknown is None:
             unknown = "unknown" if are_words else -1
@@ -107,12 +111,12 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         return self
 
     def confidence(self, X: Any) -> np.ndarray:
-        """How sure the answers are, shape (n_samples,): the largest output of a row, or the size of
-        the only one of two classes."""
+        """Return the confidences, shape (n_samples,): the largest output of each row, or, for two
+        classes, the absolute value of the output."""
         return self._answers(X)[1]
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of every row, or `unknown_`, shape (n_samples,)."""
+        """Predict the class of every row, or `unknown_` for a rejected row, shape (n_samples,)."""
         codes, confidence = self._answers(X)
         told = np.append(self.classes_, self.unknown_)
         return told[np.where(confidence < self.threshold_, len(self.classes_), codes)]
@@ -126,5 +130,5 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
 
 
 def _model_of(estimator: Any) -> Any:
-    """The classifier that answers."""
+    """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
     return parts_of(getattr(estimator, "estimator", estimator))[1]

@@ -1,4 +1,4 @@
-"""Fitted models as scikit-learn's own, for tools that know no others.
+"""Conversion of fitted models to scikit-learn's classes, for tools that support only these.
 
 scikit-learn is imported on first use.
 """
@@ -11,32 +11,31 @@ from sparsemargin.models.pipelines import taken
 
 
 def as_scikit_learn(model: Any) -> Any:
-    """Give a linear model as scikit-learn's SGDClassifier, for tools such as ONNX and SHAP.
+    """Convert a linear model to scikit-learn's SGDClassifier, for tools such as ONNX and SHAP.
 
-    Its `coef_`, `intercept_` and `classes_` are the model's, and so are its outputs, but for
-    rounding, and what it predicts. Only a row whose output is exactly 0 may differ: scikit-learn
-    gives it the first class.
+    The result has the model's `coef_`, `intercept_` and `classes_`. Its outputs agree up to
+    rounding, and its predictions are the same. Only for a row whose output is exactly 0 may they
+    differ: scikit-learn predicts the first class.
 
     Parameters
     ----------
     model : fitted classifier, or pipeline or search that ends in one
-        A model of one weight vector a class: without a kernel, of ``hypothesis="average"`` or
-        ``"last"``, for rows of one class each.
+        A model with one weight vector per class: without a kernel, with ``hypothesis="average"`` or
+        ``"last"``, and not multilabel.
 
     Returns
     -------
     sklearn.linear_model.SGDClassifier or sklearn.pipeline.Pipeline
-        Fitted. Of a pipeline the last step is converted, this library's vectorizers become
-        scikit-learn's, and all other steps are the same objects as before. To fit it again is to
-        learn by SGDClassifier, with its default parameters.
+        A fitted model. In a pipeline, the last step is converted, this library's vectorizers are
+        converted to scikit-learn's, and all other steps are the same objects as before. Fitting the
+        result again would train an SGDClassifier with its default parameters.
 
     Raises
     ------
     TypeError
-        If the last step is no classifier of this library.
+        If the last step is not a classifier of this library.
     ValueError
-        If the model is not fitted, has no single weight vector a class, or its rows have several
-        labels.
+        If the model is not fitted, has no single weight vector per class, or is multilabel.
 
     Examples
     --------
@@ -90,7 +89,7 @@ def _linear_classifier(model: Any) -> Any:
 
 
 def _vectorizer(step: Any) -> Any:
-    """scikit-learn's vectorizer in place of one of this library; any other step as it is."""
+    """Convert a vectorizer of this library to scikit-learn's. Return any other step unchanged."""
     from sparsemargin import text
 
     if type(step) not in (text.CountVectorizer, text.HashingVectorizer, text.TfidfVectorizer):

@@ -1,1 +1,1 @@
-"""Model files, the pipelines in them, and weights as text."""
+"""Model files, including the pipelines that they hold, and weights written as text."""

@@ -1,12 +1,12 @@
-"""Models in files: written whole or not at all, and read without running anything a file brings.
+"""Model files, which are written atomically and loaded without running code from the file.
 
-A model file holds all that learning on takes: a loaded model predicts, and goes on with
-`partial_fit` or under `warm_start`, to the bit as the saved one would. It is an npz archive with a
-document, ``model.json``, into which any program can look. Two formats were passed over. Pickles run
-what they hold. skops looks up types by the names in the file, and imports scikit-learn, which takes
-a second and 112 MB: more than a command should that only predicts. What a model holds is plain
-enough to be written down: parameters, arrays, and a few objects of the engine, which check the
-states they are given. Of a pipeline's other steps those are kept whose states are as plain.
+A model file holds the complete state of a model. A loaded model predicts, and continues with
+`partial_fit` or `warm_start`, bit-identically to the saved one. The file is an npz archive with a
+JSON document, ``model.json``, that any program can read. Two other formats were rejected. Pickles
+run code. skops looks up types by the names in the file, and imports scikit-learn, which takes a
+second and 112 MB: too much for a command that only predicts. A model consists of parameters, arrays
+and a few objects of the engine, which check the state that they are given. The other steps of a
+pipeline can be saved if their states are as simple.
 """
 
 from __future__ import annotations
@@ -42,47 +42,51 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
-# What a model has beside its parameters and `Fitted`.
+# Attributes of a fitted model other than its parameters; `state_` is a `Fitted`.
 _KNOWN = {"state_", "n_features_in_", "feature_names_in_"}
 
 
 def _is_ours(model: Any) -> bool:
-    """Whether a model is a learner, or a classifier of this library, but no subclass of one."""
+    """Return whether a model is a learner or classifier of this library, not a user's subclass."""
     if not isinstance(model, Learner):
         return is_choosing(model)
     return type(model) is LEARNERS[model.classifier] or is_of_library(model, model.classifier)
 
 
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
-    """Save a fitted classifier of this library, so that `load_model` gives it back to the bit; or a
-    pipeline that ends in one. Of an `AutoClassifier`, or a search, it is `best_estimator_`.
+    """Save a fitted classifier of this library, or a pipeline that ends in one, to a file.
 
-    Of a pipeline the other steps may be scikit-learn's `CountVectorizer`, `TfidfVectorizer`,
-    `HashingVectorizer`, `TfidfTransformer`, `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a
-    `FeatureUnion` of these, without functions among their parameters. Of the commands, ``info`` and
-    ``inspect`` read such a file; the others don't, as its rows are not those of svmlight text.
+    `load_model` returns the same model, bit for bit. For an `AutoClassifier` or a search,
+    `best_estimator_` is saved.
 
-    Of a classifier all is saved: parameters, weights, averages, the pool of a kernel, the logs that
-    `hypothesis="vote"` and ``"random"`` are replayed from, certificates. Weights that are mostly 0
-    take the room of the others. A file that was at `path` stays until the new one is complete, and
-    where that fails. The same model gives the same bytes.
+    The other steps of a pipeline may be this library's vectorizers and `CellNormalizer`, and
+    scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
+    `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a `FeatureUnion` of these. Their parameters
+    must not be functions. The commands ``info`` and ``inspect`` read any such file. The commands
+    that predict read a pipeline only if its first step takes texts or cells.
+
+    The complete state of a classifier is saved: parameters, weights, averages, the pool of a
+    kernel, the logs from which `hypothesis="vote"` and ``"random"`` are replayed, and certificates.
+    Zero weights take little space. The file is written atomically: after an error, the old file is
+    still there. The same model always gives the same bytes.
 
     Parameters
     ----------
     model : classifier, pipeline or Learner
+        A fitted model.
     path : path
-        By custom ``*.model``.
+        File to write, by convention ``*.model``.
 
     Raises
     ------
     ValueError
-        If the model is none of this library or not fitted, or has a parameter that it would not
-        take, or a function for its kernel, or an attribute or a step that model files have no place
-        for; names it.
+        If the model does not belong to this library, is not fitted, or has an invalid parameter, a
+        function as kernel, or an attribute or a step that model files can't hold. The message names
+        it.
     OSError
-        If the file can't be written; names it.
+        If the file can't be written. The message names the file.
     RuntimeError
-        If another thread fits the model.
+        If another thread is fitting the model.
     """
     steps: list[tuple[str, Any]] = []
     model = taken(model)
@@ -103,11 +107,13 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
 
 def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: OSError) -> None:
-    """Save what could not be saved at `path` in the temporary folder; a note to the error says
-    where."""
+    """Save the model in the temporary folder, because saving it at `path` failed with `error`.
+
+    A note that names the new file is added to `error`.
+    """
     aside = None
     try:
-        # Other users may read the folder, so the file is for its owner only from the beginning.
+        # Other users may read the folder. mkstemp creates a file that only its owner can read.
         descriptor, aside = tempfile.mkstemp(suffix=f"-{os.path.basename(path)}")
         os.close(descriptor)
         save(aside)
@@ -125,8 +131,11 @@ def _save(
     model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None,
     made_from: Iterable[str | os.PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Save a model that has learned, with the steps of the pipeline that ends in it, if any, and
-    what a run that goes on from it has to know. `made_from` is as for `replacing`."""
+    """Save a fitted model, the steps of the pipeline that ends in it, and the state of a run.
+
+    `steps` is empty if there is no pipeline, `run` is None unless the file is a checkpoint, and
+    `made_from` is as for `replacing`.
+    """
     model.check_parameters()
     parameters = model.parameters()
     if callable(parameters.get("kernel")):
@@ -168,13 +177,13 @@ def save_run(
     learner: Learner, run: dict[str, Any], path: str | os.PathLike[str],
     steps: list[tuple[str, Any]], made_from: Iterable[str | os.PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Save what a run has learned by now, as the last of the steps if there are any, and what it
-    has to know to go on, all of it plain. `made_from` is as for `replacing`."""
+    """Save a checkpoint: the learner (the last of `steps`, if there are any), and the state `run`
+    of plain values from which training is resumed. `made_from` is as for `replacing`."""
     _save(learner, path, steps, run, made_from)
 
 
 def is_run(path: str | os.PathLike[str]) -> bool:
-    """Return whether a file holds a run that was cut, and not a finished model or anything else."""
+    """Return whether a file is a checkpoint, and not a finished model or anything else."""
     try:
         with _opened(path) as archive:
             return part(archive.document(MODEL_DOCUMENT), "run") is not None
@@ -183,7 +192,7 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """The learner and the run that `save_run` saved; of a finished model the run is None."""
+    """Return the learner and the run that `save_run` saved. The run of a finished model is None."""
     loaded = load_saved(path)
     return loaded.learner, loaded.run
 
@@ -199,8 +208,10 @@ def as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any, trusted: b
 
 
 def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """What a classifier, or the last step of a pipeline, learns by, and the steps before it, which
-    take texts; None, and no scikit-learn, where there are none."""
+    """Load the learner of a classifier or pipeline, and the steps before it for texts or cells.
+
+    The steps are None, and scikit-learn is not imported, if the file holds no pipeline.
+    """
     loaded = load_saved(path)
     if loaded.steps is None:
         return loaded.learner, None
@@ -215,28 +226,31 @@ def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
 
 
 def load_with_names(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """What a classifier, or the last step of a pipeline, learns by; and the names that the steps
-    before it give to its features, None where they give none."""
+    """Load the learner of a classifier or pipeline, and the names that the steps before it give to
+    its features, or None if they give none."""
     loaded = load_saved(path)
     learner, steps = loaded.learner, loaded.steps
     return learner, steps and names_out_of(as_pipeline(path, learner, steps)[:-1])
 
 
 def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """What `summarise` tells of a model in a file, without scikit-learn; and ``library``, the
-    version that wrote the file, and, of a pipeline, ``steps``, the types of those before the
-    model."""
+    """Return the summary of a model in a file (see `summarise`), without scikit-learn.
+
+    It also has ``library``, the version that wrote the file, and, for a pipeline, ``steps``, the
+    types of the steps before the model.
+    """
     loaded = load_saved(path)
     steps = {} if loaded.steps is None else {"steps": pipelines.kinds_of(loaded.steps["steps"])}
     return {**summarise(loaded.learner), **steps, "library": loaded.library}
 
 
 def summarise(model: Any) -> dict[str, Any]:
-    """What to tell of a model that has learned, by name.
+    """Return a summary of a fitted model as a dict.
 
-    ``n_iter`` are the epochs of the last call that learned, ``n_trials`` those of all;
-    ``n_corrections`` is an int for two classes and for a joint machine, else a list; ``n_support``,
-    the rows of the pool, is of models with a kernel only.
+    ``n_iter`` is the number of epochs of the last call of `fit` or `partial_fit`, ``n_trials`` the
+    number of trials of all calls. ``n_corrections`` is an int for two classes and for a joint
+    classifier, otherwise a list with one number for each class. ``n_support``, the number of rows
+    in the pool, is there for models with a kernel only.
     """
     fitted = model.fitted
     space = fitted.space
@@ -257,14 +271,14 @@ def summarise(model: Any) -> dict[str, Any]:
 
 @contextmanager
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
-    """The archive of a model file."""
+    """Open the archive of a model file. Errors name the file."""
     if is_url(path):
         with fetched(os.fspath(path)) as file, _naming(path):
             yield Archive(file)
         return
     if not os.path.exists(path):
         raise FileNotFoundError(f"{path}: no such model. {whereabouts(os.fspath(path))}")
-    # To open a pipe might wait for ever.
+    # Only regular files are opened, as opening a pipe might block forever.
     if not (os.path.isfile(path) or os.path.isdir(path)):
         raise ValueError(f"{path}: {_NO_MODEL}")
     with open(path, "rb") as file, _naming(path):
@@ -275,7 +289,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
 
 @contextmanager
 def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Let what is raised, but for OSErrors, come out as a ValueError that names the file."""
+    """Turn exceptions, except OSError and MemoryError, into a ValueError that names the file."""
     try:
         yield
     except (OSError, MemoryError):
@@ -289,20 +303,22 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
             )
         elif not isinstance(error, ValueError):
             what = f"This is not what save_model writes. {type(error).__name__}: {error}"
-        # A message may quote the file, at any length.
+        # A message may quote any amount of the file's content.
         raise ValueError(f"{os.fspath(path)}: {what[:_LONGEST_MESSAGE]}") from error
 
 
 def _names_of(state: dict[str, Any], run: Any) -> Any:
-    """Those of the features, as many as there are by the end of a run; None where they have
-    none."""
+    """Return the names of the features from a state, or None, and check their number.
+
+    The number is not checked for a checkpoint, where features may have been added after naming.
+    """
     n_features = state["space"].n_features if run is None else None
     return optional(state, "feature_names", array_of, object, (n_features,))
 
 
 class SavedModel(NamedTuple):
-    """What a model file holds: the library's version that wrote it, the steps of a pipeline and
-    what a run has to know, None for neither."""
+    """Content of a model file: the learner, the version of the library that wrote the file, the
+    encoded steps of a pipeline (None without one) and the state of a run (None if finished)."""
 
     learner: Learner
     library: str

@@ -1,4 +1,4 @@
-"""Weights as text, with the names of the features, or of a kernel's rows."""
+"""Weights as text with the names of the features, or coefficients with the rows of a kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sparsemargin.models import Learner
 from sparsemargin.models.pipelines import check_names, is_choosing, model_and_names
 from sparsemargin.saving.model_files import summarise
 
-#: What the intercept's line is called.
+#: Name of the intercept in the text.
 INTERCEPT = "(intercept)"
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r"})
 
@@ -25,35 +25,36 @@ def write_readable(
 ) -> None:
     r"""Write a fitted classifier's weights as text.
 
-    The first lines begin with ``#`` and tell of the model. Every line after them is a weight that
-    is not 0: ``name<TAB>weight`` for two classes, above 0 where it speaks for the second, and
-    ``class<TAB>name<TAB>weight`` for more, or many labels a row, class after class. The intercept
-    comes first, named ``(intercept)``, then the features by falling magnitude. A weight has all
-    its digits: ``float(text)`` is what the model has. Tabs, line ends and backslashes in names are
-    escaped, as ``\t``, ``\n``, ``\r`` and ``\\``, bytes that are not UTF-8 as ``\udcXX``; so is a
-    name's beginning where it looks like another line's.
+    The first lines begin with ``#`` and describe the model. Each line after them holds a nonzero
+    weight. The line is ``name<TAB>weight`` for two classes, where a positive weight favours the
+    second class. It is ``class<TAB>name<TAB>weight``, class by class, for more classes and for
+    multilabel models. The intercept comes first with the name ``(intercept)``, followed by the
+    features in order of decreasing magnitude. Weights are written with all digits, so that
+    ``float(text)`` is the exact weight. Tabs, line ends and backslashes in names are escaped as
+    ``\t``, ``\n``, ``\r`` and ``\\``, and bytes that are not UTF-8 as ``\udcXX``. A backslash is
+    put before a name that begins with ``#`` or is ``(intercept)``.
 
-    Of a model with a kernel the lines are `dual_coef_` in place of weights: the rows' numbers, as
-    `support_` has them, in place of the features' names.
+    For a model with a kernel, the lines hold `dual_coef_` in place of weights, and the numbers of
+    the rows (see `support_`) in place of the names of features.
 
     Parameters
     ----------
     path_or_stream : path or text stream
-        A file is UTF-8, and replaced as a whole.
+        A file is encoded as UTF-8 and written atomically.
     model : classifier, or pipeline that ends in one
-        With ``hypothesis="average"`` or ``"last"``.
+        Fitted, with ``hypothesis="average"`` or ``"last"``.
     names : sequence of str of length n_features, fitted vectorizer or None
-        Names of the features, or what has them as ``get_feature_names_out()``. None: those that
-        the pipeline's other steps tell, or `feature_names_in_`, else their numbers from 0. None
-        only for a model with a kernel.
+        Names of the features, or an object whose ``get_feature_names_out()`` returns them. None:
+        the names that the other steps of the pipeline return, or `feature_names_in_`, otherwise
+        the numbers of the features from 0. It must be None for a model with a kernel.
 
     Raises
     ------
     ValueError
-        If the model is none of this library, has no single weight vector or is not fitted,
-        or the names are not those of its features.
+        If the model does not belong to this library, has no single vector per class or is not
+        fitted, or if the names do not match its features.
     OSError
-        If the file can't be written; names it.
+        If the file can't be written. The message names the file.
     """
     lines = _lines(model, names)
     if not isinstance(path_or_stream, str | os.PathLike):
@@ -64,7 +65,7 @@ def write_readable(
 
 
 def _lines(model: Any, names: Any) -> Iterator[str]:
-    """All lines; what can't be written is refused here, before the first is asked for."""
+    """Return an iterator over all lines. Raise errors here, before the first line is written."""
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
@@ -118,17 +119,17 @@ def _header(model: Any) -> Iterator[str]:
 
 
 def escaped(name: str, taken: Collection[str] = (INTERCEPT,)) -> str:
-    """The name in one field of UTF-8, which no other kind of line begins with, and that is none of
-    those taken."""
+    """Return the name escaped as one field of UTF-8 text. A backslash is put before it if it begins
+    like a comment or is in `taken`."""
     text = name.translate(_ESCAPES).encode("utf-8", "backslashreplace").decode()
     return ("\\" if name in taken or name.startswith("#") else "") + text
 
 
 def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None) -> list[str]:
-    """Names of features from UTF-8 text, one a line, the first line's being that of feature 0.
+    """Read names of features from UTF-8 text with one name per line, from feature 0 on.
 
-    A line that is empty or not UTF-8, a name that comes twice, or another number of names than that
-    of the features, unless this is None, is a ValueError that names the file.
+    Raises a ValueError that names the file if a line is empty, has a tab or is not UTF-8, if a name
+    is repeated, or if the number of names is not `n_features`. None accepts any number.
     """
     lines: dict[str, int] = {}
     with fetched(str(path)) if is_url(path) else open(path, "rb") as file:

@@ -1,7 +1,7 @@
-"""Checks of the steps of pipelines that model files hold: their parameters, and their widths.
+"""Checks of the steps of pipelines in model files: parameters, learned state, order and widths.
 
-scikit-learn's constructors accept anything, and check some parameters only when texts come. Files
-may come from strangers, so that everything is checked here when a file is loaded.
+scikit-learn's constructors accept anything, and check some parameters only when data is
+transformed. Files may come from strangers, so everything is checked when a file is loaded.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy as np
 from sparsemargin._engine.state import require
 from sparsemargin._shown import quoted
 
-#: What a file may do to the time and memory of `transform` unless the caller trusts it.
+#: Longest n-grams, in words or characters, that a file may ask for unless the caller trusts it.
+#: Longer ones may take all memory on some texts.
 LONGEST_NGRAM = 64
 _MOST_JOBS = 256
 
@@ -27,8 +28,8 @@ _REMEDY = (
 
 
 def check_parameters(kind: str, step: Any, trusted: bool) -> None:
-    """Raise a ValueError if a step that has just been made has parameters that it can't use, or
-    that could make it run for ever and the file is not `trusted`."""
+    """Raise a ValueError if a newly made step has invalid parameters, or, unless the file is
+    `trusted`, parameters that could make it run forever."""
     step._validate_params()
     check_jobs(kind, step)
     if hasattr(step, "ngram_range"):
@@ -36,7 +37,7 @@ def check_parameters(kind: str, step: Any, trusted: bool) -> None:
 
 
 def check_jobs(kind: str, step: Any) -> None:
-    """Refuse a number of threads or processes that no machine has."""
+    """Raise a ValueError if `n_jobs` is not a plausible number of threads or processes."""
     n_jobs = getattr(step, "n_jobs", None)
     sound = n_jobs is None or (type(n_jobs) is int and 0 < abs(n_jobs) <= _MOST_JOBS)
     require(sound, f"n_jobs of {kind} is no number of jobs")
@@ -80,7 +81,7 @@ def _is_text_encoding(name: str) -> bool:
 
 
 def check_fixed_vocabulary(kind: str, step: Any, learned: Any) -> None:
-    """Refuse a parameter `vocabulary` that is not what the step has learned."""
+    """Raise a ValueError if the parameter `vocabulary` differs from the vocabulary of the step."""
     if step.vocabulary is None:
         return
     fresh = type(step)(vocabulary=step.vocabulary)
@@ -93,7 +94,7 @@ def check_fixed_vocabulary(kind: str, step: Any, learned: Any) -> None:
 
 
 def check_learned(kind: str, step: Any) -> None:
-    """Refuse a step that lacks what its parameters say that it has learned."""
+    """Raise a ValueError if a step lacks state that its parameters require."""
     needed = {
         "idf_": getattr(step, "use_idf", False),
         "mean_": getattr(step, "with_mean", False),
@@ -110,17 +111,20 @@ def check_learned(kind: str, step: Any) -> None:
 
 
 def check_order(kinds: Iterable[str]) -> None:
-    """Refuse a step that takes texts after one that makes numbers."""
+    """Raise a ValueError if a vectorizer, which takes texts, is not the first step."""
     for kind in list(kinds)[1:]:
         require(not kind.endswith("Vectorizer"), f"{kind} comes after another step")
 
 
 def check_widths(steps: Iterable[Any], n_features: int) -> None:
-    """Refuse steps that make other numbers of columns than the next one, or the model, takes."""
+    """Raise a ValueError if a step returns another number of columns than the next one takes.
+
+    `n_features` is the number of columns that the classifier takes.
+    """
     width: int | None = None
     for step in steps:
         taken = getattr(step, "n_features_in_", None)
-        # A vectorizer takes texts, whatever it says.
+        # A vectorizer is the first step, where `width` is None, so its `n_features_in_` is ignored.
         if width is not None and taken is not None:
             require(width == taken, f"{type(step).__name__} takes {taken} columns, not {width}")
         width = n_columns_of(step)
@@ -131,7 +135,7 @@ def check_widths(steps: Iterable[Any], n_features: int) -> None:
 
 
 def n_columns_of(step: Any) -> int | None:
-    """Return the number of columns that a step makes; None where the step can't tell."""
+    """Return the number of columns that a step returns; None if the step does not specify it."""
     if hasattr(step, "transformer_list"):
         widths = [n_columns_of(each) for _, each in step.transformer_list]
         return None if None in widths else sum(filter(None, widths))

@@ -1,8 +1,8 @@
-"""Pipelines in model files: the steps before the classifier, where scikit-learn's plainest.
+"""Pipelines in model files: encoding and decoding of the steps before the classifier.
 
-The table of steps is closed: what a file names is looked up in it and nowhere else. A step is made
-by its constructor, its parameters are checked (`sparsemargin.saving.step_checks`), and what it had
-learned is set once it is known to be sound. scikit-learn is imported on first use.
+The table of steps is closed: a name in a file is looked up in it and nowhere else. A step is made
+by its constructor, its parameters are checked (`sparsemargin.saving.step_checks`), and its learned
+attributes are checked and set. scikit-learn is imported on first use.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from sparsemargin.saving.step_checks import (
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 
-# What the kinds of this library's steps begin with: they have the names of scikit-learn's.
+# Prefix of this library's steps in files, some of which have the same names as scikit-learn's.
 _OURS = "sparsemargin."
 
 _CELLS = f"{_OURS}CellNormalizer"
 
-# The module of each step, and the numbers it learns, one a column.
+# The module of each step, and its learned arrays with one number for each column.
 _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     "CountVectorizer": (_TEXT, ()),
     "FeatureUnion": ("sklearn.pipeline", ()),
@@ -59,7 +59,7 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 def steps_of(model: Any) -> list[tuple[str, Any]]:
-    """The steps of a pipeline of scikit-learn, none of anything else."""
+    """Return the steps of a pipeline (of scikit-learn or this library), otherwise an empty list."""
     from sklearn.pipeline import Pipeline
 
     from sparsemargin.text import pipeline
@@ -68,7 +68,7 @@ def steps_of(model: Any) -> list[tuple[str, Any]]:
 
 
 def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:
-    """The states of fitted steps; a ValueError names a step that model files can't hold."""
+    """Encode fitted steps. A ValueError names a step that model files can't hold."""
     return [{"name": name, **_encoded(step)} for name, step in steps]
 
 
@@ -116,7 +116,7 @@ def _encoded(step: Any) -> dict[str, Any]:
 
 
 def kinds_of(steps: Any) -> list[str]:
-    """The types of encoded steps; a ValueError where one is unknown."""
+    """Return the types of encoded steps. Raise a ValueError if one is unknown."""
     require(isinstance(steps, list), "its steps are no list")
     kinds = [part(each, "kind") for each in steps]
     for kind in kinds:
@@ -125,10 +125,10 @@ def kinds_of(steps: Any) -> list[str]:
 
 
 def decoded(steps: Any, n_features: int, *, trusted: bool) -> list[tuple[str, Any]]:
-    """Make the steps before a classifier of so many features again, with their names.
+    """Restore the named steps before a classifier that takes `n_features` features.
 
-    A ValueError tells that no step has such a state, or that a step could run for ever, unless the
-    file is `trusted`.
+    Raises a ValueError if a state is invalid, or if a step could run forever and the file is not
+    `trusted`.
     """
     check_order(kinds_of(steps))
     made = _all_decoded(steps, trusted)
@@ -148,7 +148,7 @@ def _all_decoded(steps: Any, trusted: bool) -> list[tuple[str, Any]]:
 
 def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
     require(isinstance(parameters, dict) and isinstance(learned, dict), f"{kind} is damaged")
-    # Other inputs would read files that rows name.
+    # With input="file" or "filename" the vectorizer would open files that are named in the data.
     require(parameters.get("input", "content") == "content", f"{kind} reads no texts")
     if "dtype" in parameters:
         dtype = parameters["dtype"]
@@ -200,7 +200,7 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
         if learned.get(name) is not None:
             values = learned[name]
             dtype = np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
-            # The vectorizer's own setter makes a dict of the vocabulary.
+            # The vectorizer's own setter of `idf_` would build a dict of all terms.
             owner = getattr(step, "_tfidf", step)
             setattr(owner, name, array_of(learned, name, dtype, (width,)))
         elif name in learned:
@@ -210,7 +210,8 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
 
 
 def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
-    """The rows that a step has seen, or, of rows with missing values, those of each column."""
+    """Return and check `n_samples_seen_`: a number of rows, or an array with one for each column
+    if values were missing."""
     found = learned["n_samples_seen_"]
     sound = isinstance(found, Real) and float(found) >= 0
     if isinstance(found, np.ndarray):

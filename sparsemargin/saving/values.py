@@ -1,9 +1,9 @@
-"""What a model is made of, as a model file holds it: a document, and arrays beside it.
+"""Encoding of a model's values as a JSON document and separate arrays.
 
-Plain values stand in the document as JSON has them. Anything else stands there as an object with
-one entry, whose name tells what it is: ``{"array": name}``, ``{"tuple": [...]}``, ``{"LinearSpace":
-{...}}``. The table of types is closed: what a file names is looked up in it and nowhere else. The
-engine's objects check the states they are given.
+Plain values are written as in JSON. Any other value is an object with one entry, whose key is its
+type: ``{"array": name}``, ``{"tuple": [...]}``, ``{"LinearSpace": {...}}``. The table of types is
+closed: a name in a file is looked up in it and nowhere else. The engine's objects check the state
+that they are given.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _random_state(random: np.random.RandomState) -> dict[str, Any]:
 
 def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     random = np.random.RandomState(0)
-    # Beyond the last of them numpy would read whatever lies there.
+    # `pos` is checked because numpy would read beyond the end of the key.
     known = fields(state, {
         "key": (array_of, np.uint32, (_GENERATOR_LENGTH,)), "pos": (integer, 0, _GENERATOR_LENGTH),
         "has_gauss": (integer, 0, 1), "gauss": (real, -np.inf, np.inf),
@@ -58,7 +58,7 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
     return random
 
 
-#: The types that check the states they are given, by the names that files have.
+#: Types that check the state that they are given, by their names in files.
 OWN_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
@@ -69,7 +69,7 @@ OWN_TYPES: dict[str, Any] = {
 
 
 def state_of(value: Any) -> Any:
-    """The state of an object of one of these types."""
+    """Return the state of an object whose type is in `OWN_TYPES`."""
     if isinstance(value, np.random.RandomState):
         return _random_state(value)
     return value.__getstate__()
@@ -91,14 +91,14 @@ def _refuse(what: str, path: str) -> NoReturn:
 
 
 class Encoder:
-    """Writes values as JSON has them, and takes the arrays out: into `arrays`, by the path to where
-    they were. What model files have no place for is a ValueError."""
+    """Encoder of values as JSON. Arrays are put into the dict `arrays`, with the path of the value
+    as key. Values that model files can't hold raise a ValueError."""
 
     def __init__(self) -> None:
         self.arrays: dict[str, np.ndarray] = {}
 
     def encode(self, value: Any, path: str) -> Any:
-        """What the document has for a value; `path` is where the value stands."""
+        """Return the JSON value for `value`. `path` is the place of the value in the document."""
         kind = type(value)
         if value is None or kind in (bool, int, float, str):
             return value
@@ -106,7 +106,7 @@ class Encoder:
             values = [self.encode(each, f"{path}.{i}") for i, each in enumerate(value)]
             return values if kind is list else {"tuple": values}
         if kind is dict:
-            # What can be a part of an array's name.
+            # Identifiers can be part of an array's name.
             if all(type(key) is str and key.isascii() and key.isidentifier() for key in value):
                 return {"dict": self.encode_named(value, f"{path}.")}
             return {"items": self.encode(list(value.items()), path)}
@@ -117,7 +117,7 @@ class Encoder:
         return {kind.__name__: self.encode_named(state_of(value), f"{path}.")}
 
     def encode_named(self, mapping: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-        """A dict of what stands for the values, whose names continue the path."""
+        """Encode the values of a mapping. Its names are appended to the path `prefix`."""
         return {name: self.encode(value, prefix + name) for name, value in mapping.items()}
 
     def _encode_array(self, array: np.ndarray, path: str) -> dict[str, Any]:
@@ -129,7 +129,7 @@ class Encoder:
         return {"array": self._put(array, path)}
 
     def _put(self, array: np.ndarray, path: str) -> str:
-        """Put an array beside the document; the name it gets."""
+        """Store an array next to the document, and return its name."""
         if not can_hold(array.dtype):
             _refuse(f"an array of type {array.dtype}", path)
         while path in self.arrays:
@@ -139,8 +139,8 @@ class Encoder:
 
 
 class Decoder:
-    """Makes the values again of what an `Encoder` wrote, or a ValueError; each array is read
-    once."""
+    """Decoder of the output of `Encoder`. Invalid input raises a ValueError. An array may be used
+    only once, so that a small file can't produce large values."""
 
     def __init__(self, archive: Archive):
         self._archive, self._unread = archive, set(archive.members)
@@ -153,7 +153,7 @@ class Decoder:
         }
 
     def decode(self, value: Any) -> Any:
-        """The value that an entry of the document stands for."""
+        """Return the value that an entry of the document encodes."""
         if isinstance(value, list):
             return [self.decode(each) for each in value]
         if not isinstance(value, dict):
@@ -166,12 +166,12 @@ class Decoder:
         return self.readers[tag](content)
 
     def decode_named(self, content: dict[str, Any]) -> dict[str, Any]:
-        """The values that `Encoder.encode_named` encoded."""
+        """Return the values that `Encoder.encode_named` encoded."""
         require(isinstance(content, dict), f"a {type(content).__name__} is where names should be")
         return {name: self.decode(value) for name, value in content.items()}
 
     def _array(self, name: str) -> Any:
-        """A copy of an array; what has no axis, as a number or text."""
+        """Return a copy of an array. An array without axes becomes a number or text."""
         require(f"{name}.npy" in self._unread, f"it has no array {name!r}, or uses it twice")
         self._unread.remove(f"{name}.npy")
         array = self._archive.copy(name)

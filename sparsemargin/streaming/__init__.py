@@ -1,1 +1,1 @@
-"""Training on a source of rows in bounded memory, and prediction of its rows."""
+"""Training and prediction on rows that are read from files block by block, in bounded memory."""

@@ -1,4 +1,4 @@
-"""What a run has learned so far, on disk, from which another one goes on."""
+"""Checkpoints: the state of a training run in a file, from which the run can be resumed."""
 
 from __future__ import annotations
 
@@ -13,17 +13,20 @@ from sparsemargin.files.remote import RemoteFile, delete, exists, is_url
 from sparsemargin.models import Learner
 from sparsemargin.saving.model_files import is_run, load_run, save_run
 
-# Parameters that change no bit.
+# Parameters that do not affect the trained model and may differ when a run is resumed.
 _MAY_CHANGE = {"n_jobs", "verbose"}
 _REMEDY = "Leave resume out to learn from the beginning."
 
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A model file that is written on the way. A run that goes on from it must have the same
-    `made_by`, of which the model itself tells nothing, and the same parameters, but for those that
-    `may_change`. `steps` are those of the pipeline that the model ends. Only who may read all files
-    that it is `made_from` may read the checkpoint."""
+    """A model file that is written during training.
+
+    A run resumes from it only if `made_by` (facts that the model itself does not hold) and the
+    parameters are the same, except the parameters in `may_change`. `steps` are the steps of the
+    pipeline, if the model is the last step of one. The file is readable only by users who may read
+    all files in `made_from`.
+    """
 
     path: str
     made_by: dict[str, Any]
@@ -32,15 +35,18 @@ class Checkpoint:
     made_from: Collection[str | os.PathLike[str]] = ()
 
     def write(self, learner: Learner, position: dict[str, Any], path: str | None = None) -> None:
-        """Write what has been learned, and where the run is; there, or at another path."""
-        # Of a run before, as this one may not have come to its end.
+        """Write the learner and the position of the run to `path`, or to the checkpoint's path."""
+        # Number of features after an earlier `fit`. The current run sets it only when it ends.
         before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
         save_run(learner, run, path or self.path, self.steps, self.made_from)
 
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
-        """The learner and the position of a run like that of the fresh learner; an error tells of
-        none, or of another run."""
+        """Return the saved learner and position of the run.
+
+        `fresh` is a learner as the current call would create it. Raises FileNotFoundError if there
+        is no checkpoint, and ValueError if it belongs to a run with other settings.
+        """
         if not exists(self.path):
             raise FileNotFoundError(
                 f"{self.path}: there is no checkpoint to resume from. {_REMEDY}"
@@ -53,7 +59,7 @@ class Checkpoint:
         changed += [
             name for name, value in fresh.parameters().items()
             if name not in {*_MAY_CHANGE, *self.may_change} and value != before.get(name)
-            # What a generator gave is in the file.
+            # The state of a random generator is part of the checkpoint.
             and not isinstance(value, np.random.RandomState)
         ]  # fmt: skip
         self.refuse([*changed, *(
@@ -65,7 +71,7 @@ class Checkpoint:
         return learner, run["position"]
 
     def refuse(self, changed: Collection[str]) -> None:
-        """Refuse to go on where any of this is not as it was."""
+        """Raise a ValueError that names the settings in `changed`, if there are any."""
         if changed:
             raise ValueError(
                 f"{self.path} is of a run with other {', '.join(changed)}. Pass what that run had. "
@@ -74,8 +80,7 @@ class Checkpoint:
 
 
 def check_free(path: str) -> None:
-    """Raise a ValueError if the file at `path` is something else than a checkpoint, which writing
-    one would replace."""
+    """Raise a ValueError if there is a file at `path` that is not a checkpoint."""
     if exists(path) and not is_run(path):
         raise ValueError(
             f"{path} would be replaced by a checkpoint, and it is none. Move it, or give the model "
@@ -84,7 +89,7 @@ def check_free(path: str) -> None:
 
 
 def state_of(path: str) -> Any:
-    """Return what changes when the file at `path` is written anew; None if there is no file."""
+    """Return a value that changes when the file at `path` is rewritten; None if it is missing."""
     try:
         if is_url(path):
             return RemoteFile.find(path)
@@ -95,6 +100,6 @@ def state_of(path: str) -> Any:
 
 
 def remove_written(path: str, before: Any) -> None:
-    """Delete the checkpoint at `path` if it has been written since its `state_of` was `before`."""
+    """Delete the checkpoint at `path` if it has been written since `state_of` returned `before`."""
     if state_of(path) != before:
         delete(path)

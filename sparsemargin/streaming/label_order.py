@@ -1,4 +1,4 @@
-"""Whether rows come sorted by their labels, in which order little is learned from them."""
+"""Detection of rows that are sorted by their labels, an order that harms online learning."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.inputs.class_weights import Targets
 
-# Rows are sorted where their label changes less often than this share of what a random order would
-# come to; said where that is so often that chance can't be behind it.
+# Rows count as sorted if their label changes less often than `_SHARE` times the number of changes
+# expected in random order. Below `_LEAST_EXPECTED` expected changes this could be chance.
 _SHARE, _LEAST_EXPECTED = 0.1, 20.0
 
 
 class LabelOrder:
-    """Counts the rows of each class, and how often the class changes from row to row."""
+    """Counter of the rows of each class, and of changes of the class from row to row."""
 
     def __init__(self) -> None:
         self.counts = np.zeros(0, dtype=np.int64)
@@ -21,8 +21,8 @@ class LabelOrder:
         self.last: int | None = None
 
     def add(self, codes: Targets, order: np.ndarray | None) -> None:
-        """Take in the classes of the next rows, unless these come in an order that was drawn, or
-        have any number of labels."""
+        """Count the classes of the next rows, unless they are shuffled (`order` is not None) or
+        have several labels."""
         if order is not None or isinstance(codes, Positives) or not len(codes):
             return
         counts = np.bincount(codes, minlength=len(self.counts))
@@ -33,7 +33,7 @@ class LabelOrder:
         self.last = int(codes[-1])
 
     def join(self, other: LabelOrder) -> None:
-        """Take in what another has counted of the rows that follow."""
+        """Add the counts of `other`, which has seen the rows that follow."""
         counts = np.zeros(max(len(self.counts), len(other.counts)), dtype=np.int64)
         for each in self, other:
             counts[: len(each.counts)] += each.counts
@@ -41,17 +41,17 @@ class LabelOrder:
 
     @property
     def expected(self) -> float:
-        """How often the class would change in a random order, on average."""
+        """Expected number of changes of the class in random order."""
         n_rows = float(self.counts.sum())
         return n_rows - float(np.square(self.counts / max(n_rows, 1.0)).sum()) * n_rows
 
     @property
     def is_sorted(self) -> bool:
-        """Whether rows of one class follow upon each other, as they would not by chance."""
+        """True if rows of one class follow each other far more often than by chance."""
         return self.expected >= _LEAST_EXPECTED and self.changes < _SHARE * self.expected
 
     def told(self, names: str) -> str:
-        """The sentence that says that the rows of these files are sorted."""
+        """Return the sentence that says that the rows of these files are sorted."""
         return (
             f"{names}: the rows are sorted by their labels, which change {self.changes:,} times "
             f"in {self.counts.sum():,} rows, not some {self.expected:,.0f} times as in random "
@@ -59,7 +59,7 @@ class LabelOrder:
         )
 
     def warning(self, names: str) -> str:
-        """The warning where sorted rows are learned from all the same."""
+        """Return the warning for a model that is trained on the sorted rows in their order."""
         return (
             f"{self.told(names)} Learned from in this order, the last ones outweigh the others. "
             "Bring the rows into random order first; those of a file by shuf FILE > SHUFFLED."

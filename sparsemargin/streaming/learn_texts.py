@@ -1,4 +1,4 @@
-"""Learning from files of texts: the default vectorizer, and the entry point of `fit_text`."""
+"""Training on files of texts: the default vectorizer and the implementation of `fit_text`."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path
 
-#: Features of files of texts, unless told: 4 million.
+#: Base-2 logarithm of the default number of hashed features for files of texts (4 million).
 HASHED_BITS = 22
 
 
 def hashed_pairs(bits: int) -> Any:
-    """The vectorizer of files: words and pairs of neighbours, present or not, hashed to so many
-    features as a number of `bits` bits can tell apart."""
+    """Return the default vectorizer for files: binary single words and word pairs, hashed to
+    ``2**bits`` features."""
     from sparsemargin.text import HashingVectorizer
 
     return HashingVectorizer(
@@ -33,8 +33,10 @@ def hashed_pairs(bits: int) -> Any:
 def learn_documents(
     path: File | Iterable[File], vectorizer: Any, how: DocumentForm, **given: Any
 ) -> Learner:
-    """`sparsemargin.fit_text` of files: gives a learner of the rows that the vectorizer makes.
-    `StreamOptions` are what it takes; all else is the estimator's."""
+    """Train on files of texts as `sparsemargin.fit_text` does, and return the learner.
+
+    Keyword arguments that are not fields of `StreamOptions` are parameters of the classifier.
+    """
     options = StreamOptions.of(given)
     for name in "n_features", "hash_bits", "zero_based":
         if name in given:
@@ -44,7 +46,7 @@ def learn_documents(
     if options.init_model is not None:
         options = going_on(options)
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
-    # Texts take several times as long to be made rows as these to be learned from.
+    # Vectorizing a text takes much longer than training on its row, so no core is set aside.
     n_threads = threads_for(options.n_jobs)
     sources = open_sources(path)
     n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)

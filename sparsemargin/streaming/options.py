@@ -1,4 +1,4 @@
-"""What a fit of files may be told: `fit_svmlight`, fits over shards and the command line alike."""
+"""Options for training on files, shared by `fit_svmlight`, fits over shards and the commands."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from sparsemargin.models import Algorithm
 from sparsemargin.readers.reading import Reading
 from sparsemargin.streaming.report import Progress
 
-#: Bytes that the weights, or a kernel's pool, may take unless another limit is given.
+#: Default limit, in bytes, for the weights or for the pool of a kernel.
 WEIGHT_MEMORY = 1 << 30
 
-# Of a float32 weight vector for one label.
+# Least number of bytes per feature: one float32 weight vector.
 _LEAST_PER_FEATURE = 4
 
 
 @dataclass
 class FitOptions:
-    """The arguments that all fits of files take, with their defaults; see `fit_svmlight`.
+    """Arguments that all fits of files take, with their defaults; see `fit_svmlight`.
 
-    `checkpoint` is where what has been learned is kept on the way, from which a fit that was cut
-    goes on with `resume`; `report` is told the `Progress` now and then. The checkpoint is as
-    private as the files that are learned from and those of `made_from`.
+    `checkpoint` is the path of a file that is written during training; `resume` continues an
+    interrupted fit from it. `report` is called with a `Progress` after each block. The checkpoint
+    is as private as the training files and the files in `made_from`.
     """
 
     algo: Algorithm | None = None
@@ -43,23 +43,23 @@ class FitOptions:
     resume: bool = False
     made_from: tuple[str | os.PathLike[str], ...] = ()
     report: Callable[[Progress], None] | None = None
-    #: Of the estimator, but for `max_iter`.
+    #: Parameters of the classifier other than `max_iter`.
     params: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, given: dict[str, Any]) -> Self:
-        """What a call was given by name; all that is none of the fields is the estimator's."""
+        """Make options of keyword arguments; those that are not fields become `params`."""
         names = {each.name for each in fields(cls)} - {"params"}
         params = {name: value for name, value in given.items() if name not in names}
         return cls(**{name: given[name] for name in names & given.keys()}, params=params)
 
     @property
     def max_index(self) -> int:
-        """The largest index that memory has room for, whatever the number of labels."""
+        """Largest feature index whose weights fit in memory with a single vector."""
         return self.memory_limit // _LEAST_PER_FEATURE
 
     def reading(self) -> Reading:
-        """How the files are read."""
+        """Return the settings with which the files are read."""
         return Reading(
             self.dtype, self.zero_based, self.multilabel or self.positive is not None,
             n_features=self.n_features, hash_bits=self.hash_bits,
@@ -67,13 +67,13 @@ class FitOptions:
 
     @property
     def balanced(self) -> bool:
-        """Whether the classes weigh by their rows, which are counted first."""
+        """True for balanced class weights, which need the number of rows of each class."""
         return self.params.get("class_weight") == "balanced"
 
 
 @dataclass
 class StreamOptions(FitOptions):
-    """The arguments of `fit_svmlight`."""
+    """Arguments of `fit_svmlight`."""
 
     cache: bool | str | os.PathLike[str] = False
     init_model: Any = None

@@ -1,4 +1,4 @@
-"""Passes over the rows of a source: from itself, from its row cache, or into one."""
+"""Passes over the rows of a source, read from the source itself or from its row cache."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sparsemargin.readers.rows import LabelledRows, RowSource
 
 
 def bounds_of(part: tuple[int, int], n_rows: int) -> tuple[int, int]:
-    """The first row of one of so many parts of the rows, and the one after its last."""
+    """Return the first row, and the row after the last, of part ``(i, n_parts)`` of the rows."""
     which, n_parts = part
     return n_rows * which // n_parts, n_rows * (which + 1) // n_parts
 
 
 @cache
 def _warn_of_no_version(name: str, path: Path) -> None:
-    """Say, once in a process, that a row cache can't be used again."""
+    """Warn, once in a process, that a row cache can't be reused."""
     warn_user(
         f"{name}: the server sends neither ETag nor Last-Modified, so that nothing shows whether "
         f"the file has changed. The row cache {path} is for this run only."
@@ -33,10 +33,13 @@ def _warn_of_no_version(name: str, path: Path) -> None:
 
 
 class Passes:
-    """Passes over a source; all but the first need a row cache, which is made at the path `cache`,
-    or, if that is True, in a file without a name. Larger indices than `max_index` are refused;
-    `table` has the labels met so far, `lowest` and `highest` the indices, as written. Shuffled
-    passes mix the rows of many blocks by the seed `mixing`, unless that is None."""
+    """Passes over a source. Every pass after the first reads a row cache.
+
+    `cache` is the path of the row cache; a temporary file is used if it is True. Indices larger
+    than `max_index` are refused. `table` holds the labels found so far; `lowest` and `highest` are
+    the extreme indices, as written in the source. `mixing` is the seed with which shuffled passes
+    mix the rows of many blocks; if it is None they shuffle the blocks and the rows of each block.
+    """
 
     mixing: int | None = None
 
@@ -46,16 +49,16 @@ class Passes:
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
-        # Of the source, in a pass.
+        # Bytes of the source that one pass reads; None if unknown.
         self.n_bytes = source.size
 
     @property
     def labels_may_come(self) -> bool:
-        """Whether rows not yet read, but readable again, may have labels not in the table."""
+        """True if unread rows may have new labels, and the source can be read again for them."""
         return self.cache is None and self.source.rereadable
 
     def first(self) -> Generator[LabelledRows]:
-        """All rows in their order; where a cache is wanted it is made, or read once it is there."""
+        """Yield all rows in order. If a row cache is wanted, write it, or read an existing one."""
         cached = self._cache or self.mixing is not None
         scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:
@@ -73,7 +76,7 @@ class Passes:
                 _warn_of_no_version(name, path)
         if self.cache is None:
             reading = self.source.reading
-            # An error's traceback would otherwise keep the scan, and its threads, alive.
+            # Without closing, the traceback of an error would keep the scan and its threads alive.
             with closing(self.source.scan(self.table, self.max_index)) as blocks:
                 self.cache = yield from write_cache(
                     path, identity, reading.dtype, reading.multilabel, blocks, self.table,
@@ -86,9 +89,9 @@ class Passes:
                 yield rows
 
     def keep(self) -> RowCache:
-        """The cache, which is made first where there is none."""
+        """Return the row cache, which is written first if there is none."""
         for _ in self.first():
-            # A cache that was found is not read now.
+            # An existing cache has been found and need not be read now.
             if self.cache is not None:
                 break
         assert self.cache is not None
@@ -97,8 +100,8 @@ class Passes:
     def again(
         self, seed: int | None, epoch: int, part: tuple[int, int] = (0, 1)
     ) -> Iterator[tuple[LabelledRows, np.ndarray | None]]:
-        """All rows from the cache, or one of so many parts of them, with the order in which to take
-        those of a block; seed None: as they come."""
+        """Yield blocks of the cache, or of one part of it, each with the order in which to visit
+        its rows. Without a `seed`, the order is None, and rows keep the order of the cache."""
         cache = self.cache
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
@@ -111,7 +114,8 @@ class Passes:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
-        """Bytes that the rows of a pass take in the source, block being the last of n_rows."""
+        """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
+        `block` is the last block."""
         if block.first_row is not None:  # from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
         consumed = block.consumed or 0
@@ -119,7 +123,7 @@ class Passes:
         return consumed
 
     def _check_columns(self, cache: RowCache) -> None:
-        """Refuse a cache whose columns go beyond its highest index, as in none that was written."""
+        """Refuse a damaged cache, whose columns exceed its highest index."""
         if cache.n_columns > self.source.reading.columns_up_to(cache.highest):
             raise ValueError(
                 f"{cache.path} is damaged: its columns go beyond its highest index. Delete it; it "

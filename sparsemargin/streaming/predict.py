@@ -1,4 +1,4 @@
-"""Predictions for files, block by block, in memory that does not depend on their length."""
+"""Prediction for files block by block, in memory that does not depend on their length."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.texts import DocumentCorpus
 
-# Outputs that are held at once.
+# Largest number of outputs (rows times vectors) in memory: 16 MB of float64.
 _OUTPUTS_PER_PART = 1 << 21
 
 
 class PredictedBlock(NamedTuple):
-    """Some rows of a file and what a model makes of them, in arrays that are good until the next
-    block is asked for.
+    """Rows of a file and their predictions. The arrays are valid until the next block is read.
 
-    `codes` are places in the learner's `classes_`, or of several for each row; `outputs`
-    are of shape (n_rows, n_labels), one label for two classes; `rows` lack the features that the
-    model does not know; `block` is as read, a part where all outputs would be too large.
+    `codes` are indices into the learner's `classes_`, one for each row, or several in multilabel
+    problems. `outputs` has shape (n_rows, n_vectors); two classes have one vector. `rows` are the
+    rows without the features that the model does not know. `block` is the block as it was read, or
+    a part of it if its outputs would take too much memory.
     """
 
     codes: Targets
@@ -50,7 +50,7 @@ class PredictedBlock(NamedTuple):
     block: LabelledRows
 
 
-#: Opens files, whose rows have any number of labels or not, to be predicted.
+#: Opens the files to be predicted. The argument says whether rows may have several labels.
 OpenCorpus = Callable[[bool], RowSource]
 
 
@@ -58,8 +58,11 @@ def svmlight_of(
     learner: Learner, sources: list[Source], *, zero_based: bool | Literal["auto"] = "auto",
     n_threads: int = 1,
 ) -> OpenCorpus:  # fmt: skip
-    """Files of svmlight text, read as a model reads its features. `zero_based` is for a learner of
-    matrices; those of files know how indices count. `n_threads` read ahead."""
+    """Return a function that opens files of svmlight text as the model's features.
+
+    `zero_based` applies to a learner that was trained on a matrix; one trained on files has stored
+    it. `n_threads` is the number of threads that read ahead.
+    """
     if zero_based != "auto" and learner.fitted.reading is not None:
         raise ValueError(
             f"zero_based={zero_based} is for models of matrices. This one has learned from "
@@ -77,7 +80,7 @@ def svmlight_of(
 def documents_of(
     learner: Learner, vectorizer: Any, sources: list[Source], how: DocumentForm, n_threads: int
 ) -> OpenCorpus:
-    """Files of texts, whose rows the steps of a pipeline before the learner make."""
+    """Return a function that opens files of texts, vectorized by the steps before the learner."""
 
     fitted = learner.fitted
     classes = frozenset(map(word_of, map(label_text, learner.classes_.tolist())))
@@ -91,9 +94,12 @@ def documents_of(
 
 
 class Predictor:
-    """Predicts the rows of files. `table` takes in the labels, which are left alone otherwise;
-    `threshold` and `top_k` are as for `predict_labels`, `max_error` as for a `Rejector`: rows left
-    without a class have the code after the last one's."""
+    """Predictor for the rows of files.
+
+    The labels of the files are added to `table`; if it is None they are ignored. `threshold` and
+    `top_k` are as for `predict_labels`, `max_error` as for `Rejector`. A rejected row has the code
+    ``len(classes_)``.
+    """
 
     def __init__(
         self,
@@ -126,10 +132,12 @@ class Predictor:
         self.corpus = opened(multilabel)
 
     def blocks(self) -> Iterator[PredictedBlock]:
-        """The rows, in their order; features that the model doesn't know count for nothing. A
-        ValueError where an output exceeds a float64, a warning where no row has a feature."""
+        """Yield the rows and their predictions in order. Unknown features are ignored.
+
+        Raises ValueError if an output exceeds float64, and warns if no row has a feature.
+        """
         n_rows = n_entries = 0
-        # A block of short rows has so many that their outputs would take far more than its text.
+        # A block can hold so many short rows that their outputs take far more memory than its text.
         step = max(1, _OUTPUTS_PER_PART // self.learner.space.n_labels)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
@@ -142,7 +150,7 @@ class Predictor:
             warnings.warn(f"{corpus.names} has rows but no features. {corpus.form}.", stacklevel=2)
 
     def _predict(self, block: LabelledRows, first: int, stop: int) -> PredictedBlock:
-        """Predict the rows of a block from the first to before another."""
+        """Predict the rows ``first`` to ``stop - 1`` of a block."""
         if stop - first < block.n_rows:
             block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
@@ -182,7 +190,7 @@ def check_form(block: LabelledRows, corpus: RowSource) -> None:
 
 
 class _NoTable(LabelTable):
-    """For labels that nobody asks for, of which every row may have another."""
+    """A table that ignores labels, so that memory does not grow if every row has another label."""
 
     takes_labels = False
 
@@ -191,7 +199,7 @@ class _NoTable(LabelTable):
 
 
 def known_features(rows: LabelledRows, n_features: int) -> Csr:
-    """The rows without the entries of features from n_features on."""
+    """Return the rows without entries of features whose index is `n_features` or more."""
     if len(rows.indices) and int(rows.indices.max()) >= n_features:
         known = rows.indices < n_features
         before = np.zeros(len(known) + 1, dtype=rows.indptr.dtype)

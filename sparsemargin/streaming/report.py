@@ -1,4 +1,4 @@
-"""How far learning from files has come, and lines that tell it."""
+"""Progress of training on files, and its display as lines of text."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-# Seconds between two lines.
+# Longest time between two lines, in seconds.
 _LONGEST_SILENCE = 5.0
 
-# A fit that has no end fills no disk: after these many epochs lines are that many seconds apart.
+# After this many epochs, lines are at least `_SHORTEST_SILENCE` seconds apart, so that the log of a
+# fit without an end stays small.
 _EVERY_EPOCH = 10
 _SHORTEST_SILENCE = 0.5
 
@@ -18,45 +19,45 @@ _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %"
 
 
 class Interruption(UserWarning):
-    """Ctrl-C has ended learning from files; what had been learned by then is kept."""
+    """Warning that Ctrl-C has ended training on files. The model keeps what it had learned."""
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far learning has come."""
+    """Progress of a training run."""
 
-    epoch: int  # the one under way, from 1
-    consumed: int  # bytes read in it
-    size: int | None  # bytes of all files, where known
-    rows: int  # of this epoch, by now
-    features: int
-    corrections: int  # of all epochs
-    mistakes: int | None  # rows of this epoch predicted wrongly just before they were learned from
-    seconds: float  # since learning began
+    epoch: int  # current epoch, starting from 1
+    consumed: int  # bytes read in this epoch
+    size: int | None  # bytes of all files; None if unknown
+    rows: int  # rows read in this epoch so far
+    features: int  # features found so far
+    corrections: int  # corrections in all epochs
+    mistakes: int | None  # progressive validation mistakes in this epoch; None if not counted
+    seconds: float  # seconds since training began
 
 
 def one_step_ahead(progress: Progress) -> str:
-    """Share of this epoch's rows, in %, that were predicted wrongly just before they were learned
-    from; "-" where that is not known."""
+    """Return the progressive validation error of this epoch in %, the share of rows that were
+    predicted wrongly just before the model was trained on them; "-" if it is not known."""
     if progress.mistakes is None or not progress.rows:
         return "-"
     return f"{100 * progress.mistakes / progress.rows:.3f}"
 
 
 def speed(progress: Progress) -> float:
-    """MB a second, of text, since learning began."""
+    """Return the training speed in MB of text per second since training began."""
     return bytes_read(progress) / 1e6 / max(progress.seconds, 1e-9)
 
 
 def bytes_read(progress: Progress) -> int:
-    """Bytes of the files that have been learned from, once for each epoch."""
+    """Return the number of bytes read in all epochs together."""
     return progress.consumed + (progress.epoch - 1) * (progress.size or 0)
 
 
 class Lines:
-    """A report that prints a line whenever the rows have doubled, at an epoch's first block, and at
-    the latest after some seconds; after ten epochs not more than twice a second. Once a line can't
-    be written there are no more: learning goes on."""
+    """A report that prints a line at the first block of an epoch, when the number of rows has
+    doubled, and after at most 5 seconds; after ten epochs, at most two lines per second. If a line
+    can't be written, training continues without further lines."""
 
     def __init__(self, out: TextIO | None = None) -> None:
         self.out: TextIO | None = sys.stderr if out is None else out

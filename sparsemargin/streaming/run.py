@@ -1,4 +1,4 @@
-"""A run over the rows of a source: epochs, features as they turn up, and where it has come to."""
+"""A training run over the rows of a source: epochs, growing weights, progress, checkpoints."""
 
 from __future__ import annotations
 
@@ -35,18 +35,18 @@ from sparsemargin.streaming.options import FitOptions
 from sparsemargin.streaming.report import Interruption, Progress
 from sparsemargin.streaming.stream_labels import StreamLabels
 
-# Mistakes that no loop could count: see `Loop.mistakes`.
+# Stands for an unknown number of mistakes (see `Loop.mistakes`). Sums with it stay negative.
 _UNKNOWN = -(1 << 62)
 
-# Seconds between two checkpoints.
+# Seconds between two checkpoints. A run that is killed loses about this much work.
 _CHECKPOINT_EVERY = 300.0
 
-# When features come that there is no room for, the weights get room for so many times as many.
+# Factor by which the weights grow when a row has a feature beyond them.
 _GROWTH = 1.5
 
 
 class SortedRowsError(Exception):
-    """The rows came sorted by their labels, and can be mixed by the seed."""
+    """Raised if the rows are sorted by their labels and should be mixed with `seed`."""
 
     def __init__(self, seed: int) -> None:
         super().__init__(seed)
@@ -54,12 +54,12 @@ class SortedRowsError(Exception):
 
 
 class Run:
-    """One run over a source; a `NewClassError` or a `SortedRowsError` tells that it was begun in a
-    wrong way."""
+    """A training run over a source. A `NewClassError` or a `SortedRowsError` means that it must be
+    restarted, with all classes or with mixed rows."""
 
     learner: Learner
     seed: int | None
-    # Number of the first row, for those that number rows; corrections before the epoch.
+    # Number of the run's first row, for learners that number rows; corrections before the epoch.
     first_row: int
     before: int
 
@@ -72,23 +72,23 @@ class Run:
         self.options, self.memory_limit = options, options.memory_limit
         self.label_order = LabelOrder()
         self.opened = False
-        # Blocks of the first rows that are not learned from yet.
+        # The first blocks, which wait until there are enough rows to measure.
         self.beginning: list[LabelledRows] = []
         self.started = time.perf_counter()
         self.epoch = self.rows = self.mistakes = 0
-        # `rows_by_class` of all rows, where class weights need it.
+        # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
         self.checkpoint, self.written = checkpoint, self.started
-        # What a checkpoint tells of where the run is; None: there is nothing to go on from.
+        # Position that a checkpoint stores; None if there is nothing to resume.
         self.position: dict[str, Any] | None = None
-        # Where the run goes on, until it is there: rows before have been learned from.
+        # Progress at the checkpoint while a resumed run skips the rows before it; otherwise None.
         self.resumed: Progress | None = None
-        # Some of the rows of the first block, and of those after it that have another class.
+        # Training rows for the check at the end that more than one class is predicted.
         self.samples: list[SampledRows] = []
 
     def learn(self, start: tuple[Learner, dict[str, Any]] | None = None) -> Learner:
-        """Learn from the beginning, or from what a checkpoint holds."""
+        """Train and return the learner. `start` is the learner and position of a checkpoint."""
         interrupted = False
         with uninterrupted() as held:
             try:
@@ -135,15 +135,15 @@ class Run:
             going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
 
     def _check_classes(self) -> None:
-        """Warn if there are hardly more rows than classes, and the rows have named the classes."""
+        """Warn if the classes were found in the rows and are almost as many as the rows."""
         labels, source = self.labels, self.source
         are_named = self.options.classes is not None or self.learner.fitted.trials_before > 0
         if not (are_named or labels.many or source.warns_of_labels):
             warn_of_many_classes(len(labels.classes), self.rows, source.names)
 
     def _check_order(self) -> None:
-        """Learn anew from rows that were sorted by their labels, in random order, or say that it
-        must be done."""
+        """Restart the run in random order if the rows were sorted by their labels; if they can't
+        or must not be shuffled, warn instead."""
         order, names = self.label_order, self.source.names
         if not order.is_sorted:
             return
@@ -157,7 +157,7 @@ class Run:
         raise SortedRowsError(self.seed)
 
     def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
-        """All blocks; the first ones wait until there are the rows that a model measures."""
+        """Yield all blocks, the first only once `beginning` has the rows that a model measures."""
         n_rows = 0
         for block in blocks:
             n_rows += block.n_rows
@@ -170,7 +170,7 @@ class Run:
         yield from blocks
 
     def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
-        """Learn from the blocks; whether another epoch is to follow."""
+        """Train on the blocks and return whether another epoch is to follow."""
         self.epoch += 1
         self.rows = self.mistakes = 0
         if self.resumed is None:
@@ -186,10 +186,10 @@ class Run:
         over = self.patience is not None and self.patience.is_over(made)
         if made:
             return not over and (max_iter is None or self.epoch < max_iter)
-        # The run is at its end: there is nothing to resume.
+        # The run has ended, so there is nothing to resume.
         self.position = None
         if max_iter is not None:
-            # The trials that would have followed without a correction count in the average.
+            # Trials of the remaining epochs would make no correction, but count in the average.
             space = self.learner.space
             made = space.trials - self.learner.fitted.trials_before
             left = count_trials(max_iter, made // self.epoch) - made
@@ -202,7 +202,7 @@ class Run:
     # ---------------------------------------------------------------------------------- blocks
 
     def _learn(self, block: LabelledRows, order: np.ndarray | None) -> None:
-        # A checkpoint is written between blocks.
+        # Ctrl-C waits for the end of the block, because checkpoints are written between blocks.
         with nullcontext() if self.checkpoint is None else uninterrupted():
             if not self.opened:
                 self._open(block)
@@ -227,7 +227,7 @@ class Run:
         rows = block.with_columns(learner.space.n_features)
         first_row = self.rows if block.first_row is None else block.first_row
         kept = learner.fitted.progress
-        if self.epoch > 1 and kept is not None:  # all rows have been learned before
+        if self.epoch > 1 and kept is not None:  # the model has been trained on all rows before
             kept.spoiled, kept = True, None
         task = learner.make_task(
             rows, targets, None, first_row=self.first_row + first_row, kept=kept, distinct=True
@@ -239,7 +239,7 @@ class Run:
         return rows
 
     def _open(self, block: LabelledRows) -> None:
-        """Begin to learn from a source whose first rows are these."""
+        """Create the learner, and its weights unless it continues a model, with the first block."""
         learner, labels = self.make_learner(), self.labels
         self.learner = learner
         goes_on = learner.state_ is not None
@@ -269,7 +269,7 @@ class Run:
         self.opened = True
 
     def measured_rows(self, block: LabelledRows, n_features: int) -> Rows:
-        """Return the rows of a first block, without those of classes of weight 0."""
+        """Return the rows of a block, without rows of classes whose weight is 0."""
         learner, labels = self.learner, self.labels
         rows, weight = block.with_columns(n_features), learner.class_weight
         if not isinstance(weight, dict) or 0 not in weight.values():
@@ -282,14 +282,14 @@ class Run:
         return self.learner.bytes_per_feature(block.data.dtype, n_labels, n_features)
 
     def _make_room(self, block: LabelledRows) -> None:
-        """Let the weights reach as far as the rows do."""
+        """Enlarge the weights if the block has features beyond them."""
         space = self.learner.space
         needed = self.reading.columns_up_to(block.highest)
         if needed <= space.n_features:
             return
         needs = partial(self.bytes_per_feature, block)
         most = self.memory_limit // needs(1)
-        # Each takes less where they are so many that labels are learned in blocks.
+        # Bytes per feature fall where so many features make the learner train vectors in blocks.
         while (more := self.memory_limit // needs(most + 1)) > most:
             most = more
         if needed > most:
@@ -298,7 +298,7 @@ class Run:
         self.learner.resize(needed if known is not None else min(int(needed * _GROWTH), most))
 
     def _check_memory(self) -> None:
-        """Refuse to let what corrections make take more memory than there is for it."""
+        """Raise a ValueError if corrections have made the model larger than `memory_limit`."""
         space = self.learner.space
         if space.growth is not None and space.nbytes > self.memory_limit:
             what, smaller = space.growth
@@ -308,8 +308,7 @@ class Run:
             )
 
     def _sample(self, rows: Rows, targets: Targets) -> None:
-        """Keep some rows by which the model is judged at the end, few of them of the most frequent
-        class."""
+        """Keep rows for the check at the end, only few of them of the most frequent class."""
         if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
             return
         frequent = most_frequent(self.samples[0][1]) if self.samples else None
@@ -317,7 +316,7 @@ class Run:
         if sample is not None:
             self.samples.append(sample)
 
-    # ------------------------------------------------------------------------ how far it has come
+    # ----------------------------------------------------------------------- progress and resuming
 
     def _progress(self, consumed: int) -> Progress:
         mistakes = None if self.mistakes < 0 else self.mistakes
@@ -327,7 +326,7 @@ class Run:
         )  # fmt: skip
 
     def _position(self, progress: Progress) -> dict[str, Any]:
-        """Where the run is; all of it plain, as it is then."""
+        """Return the position of the run as plain values that do not change later."""
         patience = None if self.patience is None else asdict(self.patience)
         return {
             "progress": asdict(progress), "before": self.before, "patience": patience,
@@ -345,7 +344,7 @@ class Run:
             self.written = time.perf_counter()
 
     def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
-        """Be where a checkpoint was written, but for the rows, which are to be passed over."""
+        """Restore the state at a checkpoint. The rows before it are skipped afterwards."""
         progress, patience = Progress(**position["progress"]), position["patience"]
         self.labels.keep(learner)
         self.labels.told = position["told_classes"]
@@ -364,7 +363,7 @@ class Run:
             self.options.report(progress)
 
     def _pass_over(self, block: LabelledRows, targets: Targets) -> None:
-        """Take rows as learned from, up to where the run goes on."""
+        """Skip a block on which the model was trained before the checkpoint."""
         assert self.resumed is not None
         self._sample(block.with_columns(self.learner.space.n_features), targets)
         self.rows += block.n_rows
@@ -378,12 +377,12 @@ class Run:
             self.mistakes = _UNKNOWN if mistakes is None else mistakes
 
     def _n_features(self) -> int:
-        """As many as there are known to be by now."""
+        """Return the number of features found so far."""
         reading, passes = self.reading, self.passes
         return reading.columns_up_to(passes.highest) - reading.drops_column_0(passes.lowest)
 
     def _finish(self) -> Learner:
-        """Let the features be those there turned out to be."""
+        """Check the learner, set its final number of features and return it."""
         learner, reading, passes = self.learner, self.reading, self.passes
         n_features = learner.space.n_features
         warn_of_one_class(learner, [
@@ -403,7 +402,7 @@ class Run:
             )
         learner.resize(n_features, int(reading.drops_column_0(passes.lowest)))
         if n_features > before and hasattr(learner, "feature_names_in_"):
-            # Features that come from a file have no names.
+            # The names do not cover the new features, because features in files have no names.
             del learner.feature_names_in_
         fitted, learner.n_features_in_ = learner.fitted, n_features
         fitted.n_iter = float(self.epoch)

@@ -1,4 +1,4 @@
-"""Learning from files row by row, in memory that does not depend on their length."""
+"""Training on files row by row, in memory that does not depend on their length."""
 
 from __future__ import annotations
 
@@ -41,18 +41,19 @@ MakeLearner = Callable[[], Learner]
 def learn_svmlight(
     path: File | Iterable[File], algo: Algorithm | None = None, **given: Any
 ) -> Learner:
-    """`sparsemargin.fit_svmlight` without scikit-learn: gives a learner. `StreamOptions` are what
-    it takes; all else is the estimator's.
+    """Train as `sparsemargin.fit_svmlight` does, without scikit-learn, and return the learner.
 
-    A checkpoint is written every few minutes, and when Ctrl-C ends learning, which then waits for
-    the block under way; with `resume` it is gone on from, to the bit. The files must be such as can
-    be read again.
+    Keyword arguments that are not fields of `StreamOptions` are parameters of the classifier.
+
+    A checkpoint is written every five minutes, and when Ctrl-C ends training, after the current
+    block. With `resume`, training continues from the checkpoint, and the model is bit-identical to
+    that of an uninterrupted run. The files must be readable more than once.
     """
     options, sources = StreamOptions.of({"algo": algo, **given}), open_sources(path)
     with _blaming_settings():
         if options.init_model is not None:
             options = going_on(options)
-        # The caller's thread reads and learns.
+        # One core is set aside for the calling thread, which trains.
         n_threads = threads_for(options.n_jobs, beside=1)
         corpus = Corpus(sources, options.reading(), n_threads, purpose="learning")
         options = with_cache_path(options, sources)
@@ -60,7 +61,7 @@ def learn_svmlight(
 
 
 def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOptions:
-    """The options, with the place of the row cache where it is to lie beside the first source."""
+    """Return the options, with ``cache=True`` replaced by a path next to the first source."""
     if options.cache is not True:
         return options
     once = [source.name for source in sources if not source.rereadable]
@@ -73,7 +74,7 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
 
 
 def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
-    """Learn from the rows of any source, as `fit_svmlight` does; `cache` is a path, or False."""
+    """Train on the rows of any source, as `fit_svmlight` does; `cache` is a path or False."""
     with _blaming_settings():
         _check_distinct(source, options)
         check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
@@ -85,7 +86,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
                 "can be read only once. Pass cache=PATH, which keeps the rows, or the weights "
                 "themselves."
             )
-    # Where no cache is asked for, one without a name is for further epochs.
+    # If the user asked for no cache, epochs after the first read a temporary one.
     cache: Path | bool = options.max_iter != 1
     if not isinstance(options.cache, bool):
         cache = Path(options.cache)
@@ -94,7 +95,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         one_class = told_encoder(options.classes, options.positive, False)
         make = _selected(source, one_class, options) or make
     checkpoint, start = None, None
-    # Until the number of labels is known, the weights of one bound the indices.
+    # The number of vectors is not known yet, so indices are limited by the memory of one vector.
     passes = Passes(source, options.max_index, cache)
     if options.checkpoint is not None:
         files = {**source.identity(), "reading": source.reading.settings()}
@@ -108,7 +109,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         try:
             return Run(StreamLabels(passes, encoder), make, options, checkpoint).learn(start)
         except NewClassError:
-            # What has been learned by then was for too few classes.
+            # The model was trained with too few classes. Start again with all of them.
             with interruptible():
                 labels = source.all_labels()
             encoder = encoder_of(labels, source.names, source.reading.multilabel)
@@ -126,7 +127,7 @@ def _check_distinct(source: RowSource, options: StreamOptions) -> None:
 
 @contextmanager
 def _blaming_settings() -> Iterator[None]:
-    """Let errors tell that it is the arguments that are wrong."""
+    """Turn a ValueError into a SettingsError, which says that an argument is wrong."""
     try:
         yield
     except ValueError as error:
@@ -134,7 +135,7 @@ def _blaming_settings() -> Iterator[None]:
 
 
 def going_on(options: StreamOptions) -> StreamOptions:
-    """The options, with those that the model has which learning goes on with."""
+    """Return the options, completed with the form of labels and features of `init_model`."""
     if options.algo is not None or options.params or options.n_features or options.hash_bits:
         raise ValueError(
             "init_model goes on with its own algorithm, parameters and features: pass none with it."
@@ -150,7 +151,7 @@ def going_on(options: StreamOptions) -> StreamOptions:
 
 
 def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
-    """What makes a learner. Wrong names and values are told of here, before a file is read."""
+    """Return a function that creates the learner. Refuse wrong parameters before files are read."""
     multilabel, positive = options.multilabel, options.positive
     if multilabel and positive is not None:
         raise ValueError(
@@ -169,7 +170,7 @@ def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
 
 
 def _copy(model: Any, max_iter: int | None) -> Learner:
-    """A learner that goes on where the model is, which stays as it is."""
+    """Return a copy of the model as a learner with which training can continue."""
     if isinstance(model, str | os.PathLike):
         raise ValueError(
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
@@ -187,8 +188,10 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
 def _selected(
     source: RowSource, encoder: LabelEncoder | None, options: StreamOptions
 ) -> MakeLearner | None:
-    """What the first rows of all are learned by best; None: the parameters or the rows don't leave
-    that open."""
+    """Select a learner by progressive validation on the first rows, and return its constructor.
+
+    Return None if the parameters settle the algorithm, or the rows do not allow a comparison.
+    """
     given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
     params = without_defaults(given)
     if settled(params) is not None:
@@ -203,14 +206,14 @@ def _selected(
     if encoder is None and len(passes.table.texts) > 1:
         encoder = encoder_of(passes.table.values(), source.names, False)
     if encoder is None or not n_rows:
-        return None  # of which learning tells
+        return None  # training raises the error
     first = joined(some)
     try:
         codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    # A class that comes later may have a weight.
+    # `class_weight` may name a class that does not occur in the first rows.
     of_race = dict(params)
     if isinstance(weight := params.get("class_weight"), Mapping):
         known = encoder.classes.tolist()

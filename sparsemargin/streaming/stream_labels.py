@@ -1,4 +1,4 @@
-"""The labels of a stream's rows: which classes there are, and those of each block."""
+"""Labels of streamed rows: the classes of the stream and the targets of each block."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from sparsemargin.streaming.passes import Passes
 
 
 class NewClassError(Exception):
-    """A label turned up that is none of those the rows before it had."""
+    """Raised if a row has a label that did not occur in the rows before it."""
 
 
 class StreamLabels:
-    """Tells the classes of rows as they come; encoder None: the classes are those that the first
-    rows have, until another one turns up. `told` is whether all classes are known by now."""
+    """Encoder for the labels of streamed rows.
+
+    If `encoder` is None, the classes are those of the first rows, until a row has another label.
+    `told` says whether all classes are known.
+    """
 
     def __init__(self, passes: Passes, encoder: LabelEncoder | None) -> None:
         self.passes, self.source = passes, passes.source
@@ -40,11 +43,11 @@ class StreamLabels:
 
     @property
     def many(self) -> bool:
-        """Whether rows have any number of labels."""
+        """True if the problem is multilabel."""
         return isinstance(self.encoder, MultilabelEncoder)
 
     def targets_of(self, block: LabelledRows) -> Targets:
-        """The classes of the rows."""
+        """Return the codes of the labels of the rows."""
         try:
             return self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
@@ -54,7 +57,7 @@ class StreamLabels:
             raise located_label(block, error.row, error.label, known) from None
 
     def keep(self, learner: Learner) -> None:
-        """Go on with the classes that a model has learned."""
+        """Use the classes of a trained model; refuse other classes."""
         classes = learner.classes_
         if not self.told:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
@@ -66,8 +69,11 @@ class StreamLabels:
             )
 
     def find(self, learner: Learner) -> None:
-        """Find the classes in the first rows, unless they are told; all that the learner's weights
-        name must be there."""
+        """Find the classes in the first rows, unless they are known.
+
+        All classes in the learner's `class_weight` must occur. Otherwise raise NewClassError if
+        the source can be read again, or ValueError if not.
+        """
         if self.told:
             return
         table, many = self.passes.table, self.source.reading.multilabel
@@ -86,8 +92,8 @@ class StreamLabels:
         self.encoder = encoder_of(table.values(), self.source.names, many)
 
     def count_rows(self) -> np.ndarray | None:
-        """Count the rows of each class, as of `rows_by_class`, in a pass of their own, by which all
-        classes are known; None: there are no rows, of which learning tells."""
+        """Count the rows of each class, as `rows_by_class` does, in a separate pass that also finds
+        all classes. Return None if there are no rows; training then raises the error."""
         table, n_rows, by_id = self.passes.table, 0, np.zeros(0, dtype=np.int64)
         with closing(self.passes.first()) as blocks:
             for block in blocks:
@@ -102,7 +108,7 @@ class StreamLabels:
             many = self.source.reading.multilabel
             self.encoder, self.told = encoder_of(table.values(), self.source.names, many), True
         self.check_positive()
-        # A class without rows finds its 0 at the end.
+        # `find` returns -1 for a class without rows, which refers to the 0 appended here.
         by_id, positive = np.append(by_id, 0), self.encoder.positive
         labels = self.classes.tolist() if positive is None else [positive]
         counts = by_id[[table.find(label) for label in labels]]
@@ -111,7 +117,7 @@ class StreamLabels:
         return np.vstack([n_rows - counts, counts])
 
     def check_positive(self) -> None:
-        """Refuse a label that no row has: it may be misspelt."""
+        """Raise a ValueError if no row has the label `positive`, which may be misspelt."""
         positive, table = self.encoder.positive, self.passes.table
         if positive is not None and table.find(positive) < 0:
             raise ValueError(

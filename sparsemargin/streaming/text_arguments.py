@@ -13,8 +13,8 @@ from sparsemargin.streaming.options import StreamOptions
 
 
 def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
-    """Raise a ValueError where texts in memory have no labels, or are no sequence of texts, or
-    where a parameter is one of a vectorizer. `y` is None for files."""
+    """Raise a ValueError if texts in memory have no labels or are not a sequence of texts, or if a
+    parameter belongs to a vectorizer. `y` is None for files."""
     kind, columns = type(texts).__name__, columns_of_table(texts)
     if y is None and columns is not None:
         names = columns if len(columns) == 2 else ["text", "label"]

@@ -1,4 +1,4 @@
-"""`annotate`: genes that are missing, cells without counts, tables, and remedies that work."""
+"""Tests of `annotate`: missing genes, cells without counts, output tables, advice in errors."""
 
 import csv
 import io
@@ -30,7 +30,7 @@ def model():
 
 
 def renamed(shares_of_genes, name):
-    """Cells of which only some genes keep their names."""
+    """Return cells in which only a share of the genes keep their names."""
     adata = cells()
     keep = np.arange(adata.n_vars) < shares_of_genes * adata.n_vars
     adata.var["symbol"] = adata.var_names.to_numpy()
@@ -113,7 +113,7 @@ def test_cells_without_counts_are_unassigned(model, tmp_path, threshold):
     X = COUNTS.toarray()
     X[[3, 250]] = 0
     other = hstack([csr_matrix(X), csr_matrix(np.ones((300, 1), np.float32))]).tocsr()
-    adata = cells(other)  # a gene that the model does not know has a count
+    adata = cells(other)  # all cells have a count of one gene that the model does not know
     adata.write_h5ad(tmp_path / "cells.h5ad")
     for what in adata, tmp_path / "cells.h5ad":
         with pytest.warns(UserWarning, match="2 of 300 cells have no counts of the genes of the"):
@@ -182,7 +182,7 @@ NAMES = ["plain", "a\tb", "c0\tT9\t1\nc1\tFORGED\t1", "x\ry", '"quoted', 'in "si
 
 
 def read_back(content):
-    """The fields of a table, by csv, with the escapes undone."""
+    """Return the fields of a table, read with `csv`, without escapes."""
 
     def restored(field):
         return re.sub(r"\\(\\|[tnr]|x..|u....)",
@@ -272,7 +272,7 @@ def test_dotplots_of_filtered_genes_and_of_ids(model):
 
 
 def remedied(message, adata, how):
-    """The calls that an error message advises: cells and arguments."""
+    """Yield the calls that an error message advises, as cells and arguments."""
     for name, value in re.findall(r"\b(layer|var|match|normalize)=('[^']*'|None)", message):
         given = None if value == "None" else value.strip("'")
         if f"eave out {name}={value}" in message:

@@ -1,4 +1,4 @@
-"""Labels of cells that stand in tables of barcodes."""
+"""Labels of cells from tables of barcodes."""
 
 import csv
 import gzip
@@ -30,7 +30,7 @@ def obs():
 
 
 def labels(path, label):
-    """The label of each cell, None for those without one."""
+    """Return the label of each cell, or None for a cell without a label."""
     with CellForm().open(path) as cells:
         (codes,), classes = labels_of(cells, label)
         return [None if code < 0 else classes[code] for code in codes]
@@ -92,7 +92,7 @@ def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
         assert error.startswith(str(table))
         assert words in error
     latin = f"{text}x,T\xe9\n"
-    table.write_bytes(latin.encode("latin1").decode("latin1").encode())  # as iconv makes it
+    table.write_bytes(latin.encode("latin1").decode("latin1").encode())  # UTF-8, as iconv writes
     labels(path, table)
 
 

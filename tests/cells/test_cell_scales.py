@@ -21,7 +21,7 @@ TOTALS = DENSE.sum(axis=1, keepdims=True)
 SHARES = DENSE / TOTALS
 FACTORS = np.random.RandomState(0).uniform(0.5, 2, TOTALS.shape)
 
-# Values that can be converted exactly, and what warnings call them.
+# Values that can be converted exactly, by their names in warnings.
 EXACT = {
     "log1p of counts normalised to a total of 5,000": np.log1p(SHARES * 5000),
     "log1p of counts normalised to a total of 1,000,000": np.log1p(SHARES * 1e6),
@@ -48,7 +48,7 @@ def cells(dense, dtype=np.float32):
 
 
 def warned(act, *args, **how):
-    """What a call returns, and the texts of its warnings."""
+    """Return the result of a call and the texts of its warnings."""
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         return act(*args, **how), [str(each.message) for each in found]

@@ -1,4 +1,4 @@
-"""`fit_anndata`: cells from memory and from files come to what `fit_csr` comes to."""
+"""`fit_anndata` gives the same model as `fit_csr`, for cells in memory and in files."""
 
 import gzip
 import os
@@ -21,7 +21,7 @@ IN_ORDER = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "shuffle": Fa
 
 
 def logs_of(X, target=1e4):
-    """By the textbook, dense."""
+    """Return log1p of normalised counts, computed directly on a dense array."""
     dense = np.asarray(X.todense(), dtype=np.float64)
     totals = dense.sum(axis=1, keepdims=True)
     return np.log1p(np.divide(dense * target, totals, out=np.zeros_like(dense), where=totals > 0))
@@ -174,7 +174,7 @@ def test_files_of_10x(adata, tmp_path):
     write_10x(tmp_path / "cells.h5", X, genes, barcodes)
     lines = [f"{name}\t{kind}\n" for name, kind in zip(barcodes[:200], types, strict=False)]
     (tmp_path / "types.tsv").write_text("barcode\ttype\n" + "".join(lines))
-    rows = X[:200, :-1]  # the last feature is no gene
+    rows = X[:200, :-1]  # the last feature is not a gene
     expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
     model = fit_anndata(tmp_path / "cells.h5", tmp_path / "types.tsv", **IN_ORDER)
     known = model.feature_names_in_.tolist()
@@ -197,7 +197,7 @@ def test_matrices_of_10x(adata, tmp_path, kinds):
     told = dict(zip(barcodes[:200], types, strict=False))
     for begin, what in ((f"{tmp_path}/", tmp_path), (f"{tmp_path}/run1_", None)):
         write_matrix(begin, X, genes, barcodes, kinds)
-        rows = X[:200, :-1] if kinds else X[:200]  # the last feature is no gene
+        rows = X[:200, :-1] if kinds else X[:200]  # the last feature is not a gene
         expected = fit_csr(CellNormalizer().fit_transform(rows), types[:200], **IN_ORDER)
         what = what or f"{begin}matrix.mtx{'.gz' if kinds else ''}"
         model = fit_anndata(what, told, **IN_ORDER)
@@ -268,7 +268,7 @@ def test_zarr_stores(adata, tmp_path, version):
 
 
 def test_batches_that_were_not_learned_tell_the_confidence(adata):
-    """Types are told by what differs between batches, so that none is sure in another one."""
+    """Features that distinguish the types differ between batches, so confidence must be low."""
     batch, types = np.arange(600) % 4, np.arange(600) // 4 % 2
     X = np.random.RandomState(0).poisson(1, (600, 12))
     X[np.arange(600), 4 + 2 * batch + types] += 60
@@ -391,7 +391,7 @@ def test_tables_of_types(adata, path, tmp_path, monkeypatch):
 
 
 def broken(adata, change):
-    """The error that a fit ends in, when something has been changed."""
+    """Return the message of the ValueError that `change` raises, which must be one line."""
     with pytest.raises(ValueError) as error:  # noqa: PT011
         change(adata)
     assert "\n" not in str(error.value)

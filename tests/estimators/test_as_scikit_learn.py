@@ -1,4 +1,4 @@
-"""Models as scikit-learn's own have the same weights, outputs and classes."""
+"""Models that are converted to scikit-learn's have the same weights, outputs and classes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The default: which learner it takes, and that it is the same however it is asked for."""
+"""The default classifier: the selected algorithm, and equal results from all entry points."""
 
 import re
 
@@ -38,7 +38,7 @@ TEXT = make_zipf_text(1500, 4000, random_state=0)
 
 
 def few_of_many(n_rows=1500, n_features=4000, random_state=0, share=0.3):
-    """Rows of 0, 1 and 2, where ten features of very many tell the label."""
+    """Return rows with values 0, 1 and 2, of which only ten features are informative."""
     random = np.random.RandomState(random_state)
     X = random.binomial(2, share, (n_rows, n_features)).astype(float)
     score = X[:, :10].sum(axis=1)
@@ -106,7 +106,8 @@ def test_rows_and_classes_count_for_their_weights():
     both, y = both.tocsr(), np.r_[y % 2, labels > 0]
     of_digits = np.arange(len(y)) < len(DIGITS[1])
     for counts, kind in (of_digits, SecondOrderPerceptron), (~of_digits, AROWClassifier):
-        # Weight 0 would leave rows out, and digits among so many features are sparse by themselves.
+        # The weight is not 0, because rows of weight 0 are left out. The remaining digits would
+        # then count as sparse among so many features.
         assert type(fit_csr(both, y, sample_weight=np.where(counts, 1.0, 1e-6))) is kind
 
 

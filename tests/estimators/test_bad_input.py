@@ -1,4 +1,4 @@
-"""Bad input is refused with a ValueError that says what and where, and nothing has changed."""
+"""Bad input raises a ValueError that names the problem and its place, and changes no model."""
 
 import copy
 import subprocess
@@ -33,7 +33,7 @@ def X():
 
 
 def assert_refused(call, *words):
-    """Call, which must raise a ValueError whose message holds all the words."""
+    """Check that the call raises a ValueError whose message contains all words."""
     with pytest.raises(ValueError) as refusal:  # noqa: PT011
         call()
     for word in words:
@@ -49,14 +49,14 @@ def assert_unfitted(model):
 
 
 def assert_first_refused(model, X, y, *words, classes=(0, 1), **given):
-    """Neither a first fit nor a first partial_fit takes X and y, or learns anything of them."""
+    """Check that a first `fit` or `partial_fit` refuses X and y, and leaves the model unfitted."""
     for call in model.fit, partial(model.partial_fit, classes=classes):
         assert_refused(partial(call, X, y, **given), *words)
         assert_unfitted(model)
 
 
 def assert_refused_by(model, calls, *words):
-    """Whatever of the calls is made at a model that has learned, it stays as it was."""
+    """Check that each of the calls is refused and leaves the fitted model unchanged."""
     before = copy.deepcopy(model)
     for call in calls:
         assert_refused(call, *words)
@@ -168,7 +168,7 @@ for n_classes, n_features in sizes:
 
 
 def test_more_weights_than_can_be_addressed_are_refused():
-    # In a process of its own: if the size wrapped around, the loop would write into the wild.
+    # A separate process is used because a size that wraps around could corrupt memory.
     subprocess.run([sys.executable, "-c", WIDE], check=True)
 
 

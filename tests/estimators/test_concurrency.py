@@ -1,4 +1,4 @@
-"""One model and many threads: asked by all of them it answers as one would be; it learns alone."""
+"""Many threads may predict with one model at once, but only one thread may use it for training."""
 
 import copy
 import os
@@ -33,7 +33,7 @@ ALL_MODELS = {
     "Second-order, dual": partial(SecondOrderPerceptron, solver="dual"),
     "in two threads": partial(ALMAClassifier, n_jobs=2),
 }
-# What is asked belongs to a space; the rules only differ in what they have learned.
+# Prediction depends only on the space of a model, so one model of each space is enough.
 A_MODEL_OF_EACH_SPACE = [
     "ALMA", "p-norm, p = 6", "ALMA, poly", "Higher-order", "Higher-order, p = 3",
     "Higher-order, n x n", "Higher-order, rbf", "Second-order, dual", "in two threads",
@@ -44,7 +44,7 @@ FITTED += [(model, each) for model in JOINT.values() for each in VECTORS]
 
 
 def at_once(calls):
-    """Results of calls that begin together, each in a thread of its own."""
+    """Start each call in a separate thread at the same time, and return the results."""
     barrier = threading.Barrier(len(calls))
 
     def begin(call):
@@ -56,7 +56,7 @@ def at_once(calls):
 
 
 def answers(model, X, y):
-    """All that reads what a model has learned, to the bit."""
+    """Return the bytes of all results that depend on the state of a model."""
     results = [model.decision_function(X), model.predict(X)]
     results += [np.asarray(model.n_corrections_), np.asarray(model.score(X, y))]
     if model.hypothesis in ("last", "average") and not model.space.has_support:
@@ -72,10 +72,10 @@ def answers(model, X, y):
 def test_many_threads_are_answered_as_one(make, hypothesis):
     X, y = make_problem(30, n_classes=3)
     model = fit(make(hypothesis=hypothesis, random_state=0), X, y)
-    # Each thread asks about rows of its own.
+    # Each thread predicts other rows.
     parts = [(X[i:], y[i:]) for i in range(N_THREADS)]
     expected = [answers(copy.deepcopy(model), *part) for part in parts]
-    # Nothing has been asked of this one: what it makes at the first question is made by all.
+    # This model has not predicted yet, so all threads compute its cached values at once.
     assert at_once([partial(answers, model, *part) for part in parts]) == expected
 
 
@@ -98,7 +98,7 @@ def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
 
 
 class Kernel:
-    """Dot products; calls other things on the way, once, and whenever it is copied."""
+    """A linear kernel that calls given functions: `calls` once, and `when_copied` in each copy."""
 
     def __init__(self):
         self.calls, self.when_copied = [], []
@@ -116,7 +116,7 @@ class Kernel:
 
 
 def during(model, call, then):
-    """Run `then` while another thread is in the midst of `call`, which computes the kernel."""
+    """Run `then` while another thread is inside `call`, which computes the kernel."""
     reached, let_go = threading.Event(), threading.Event()
     model.kernel.calls = [reached.set, partial(let_go.wait, 600)]
     with ThreadPoolExecutor(1) as pool:
@@ -137,7 +137,7 @@ def rows():
 
 @pytest.fixture(params=[ALMAClassifier, HigherOrderPerceptron])
 def model(request, rows):
-    """A model that has learned by a kernel which can be held."""
+    """Return a fitted model whose kernel can be paused."""
     return request.param(kernel=Kernel(), max_iter=2, random_state=0).fit(*rows)
 
 
@@ -152,8 +152,8 @@ def refused(does, *calls, who="Another"):
 def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
     model, rows, who, doing, tmp_path
 ):
-    """Another thread is at the model, or this one: its kernel calls. The outer call would go on
-    with what the inner one has left."""
+    """The model is used by another thread, or by this one in a call from its kernel. Such a call
+    would change the state that the outer call is using."""
     X, y = rows
     plain, other = copy.deepcopy(model), copy.deepcopy(model)
     given = [X] if doing == "decision_function" else rows
@@ -169,9 +169,9 @@ def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
         ]  # fmt: skip
         if doing == "decision_function":
             refused("asks", *learning, who=who)
-            assert model.n_corrections_ > 0  # to look at it is no learning
+            assert model.n_corrections_ > 0  # attributes can be read during prediction
         else:
-            # Those that learn once more, although others have been meanwhile.
+            # Training is still refused after other calls have been refused.
             refused("fits", *learning, *asking, *learning, who=who)
             if who == "Another":
                 names = "n_corrections_", "support_"
@@ -187,7 +187,7 @@ def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
         model.kernel.calls = [look]
         call()
     assert looked
-    # Refusals have left no trace.
+    # The refused calls have changed nothing.
     assert not list(tmp_path.iterdir())
     assert model.n_corrections_ == plain.n_corrections_
     assert_array_equal(model.decision_function(X), plain.decision_function(X))

@@ -1,4 +1,4 @@
-"""The scikit-learn contract: labels, formats and types in; models that travel; X left alone."""
+"""The contract of scikit-learn: labels, formats and dtypes, copies of models, unchanged input."""
 
 import pickle
 import tracemalloc
@@ -46,7 +46,7 @@ OTHERS = [
     *(kind(kernel="poly", gamma=1.0) for kind in FIRST_ORDER if kind is not MaxMarginClassifier),
     *(kind(kernel="rbf", gamma=1.0, max_updates=50) for kind in MATRIX),
     *(kind(solver="primal", fit_intercept=on) for kind in MATRIX for on in (False, True)),
-    # One check makes thousands of mistakes, which this form would go through at each.
+    # The time of an update grows with the number of updates, and one check makes thousands.
     *(kind(solver="implicit", max_updates=50) for kind in MATRIX),
     HigherOrderPerceptron(p=4.0),
 ]
@@ -78,7 +78,7 @@ def make_rows(n_classes=2, m=60):
 def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_classes, tmp_path):
     X, y = make_rows(n_classes)
     classes = np.arange(n_classes)
-    # Of fewer rows than the intercept's scale is that of.
+    # The first batch is too small to measure the scale of the intercept, so it is given.
     params = {"p": p, "hypothesis": hypothesis, "random_state": 0, "intercept_scaling": 1.0}
     model = ALMAClassifier(**params).partial_fit(X[:30], y[:30], classes=classes)
     copied = COPIES[travel](model, tmp_path)
@@ -89,7 +89,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
     assert_same(copied, model)
     whole = ALMAClassifier(**params).partial_fit(X, y, classes=classes)
     for each in model, whole:
-        # The rows of a call are compared with those of earlier calls, of which `whole` has none.
+        # `excess` counts repeated rows of earlier calls, and `whole` has no earlier call.
         if each.fitted.progress is not None:
             each.fitted.progress.fingerprints.excess = 0.0
     assert_same(model, whole)
@@ -184,7 +184,7 @@ def test_labels_of_any_type_are_only_names(names):
         assert_array_equal(model.coef_, plain.coef_)
         assert_array_equal(model.predict(X), names[plain.predict(X)])
         assert model.score(X, given_as(names[codes])) == plain.score(X, codes)
-        # Classes of text are of one type, str, in memory as in model files, which hold no objects.
+        # Text classes have a str dtype, in memory as in model files, which can't hold objects.
         kept = model.classes_.dtype
         assert (
             given_as is list or kept == (names.astype(str) if names.dtype == "O" else names).dtype
@@ -223,7 +223,7 @@ def parts_of(X):
 
 
 def with_zeros(X):
-    """Return X with every entry stored, zeros too."""
+    """Return X with every entry stored, including zeros."""
     m, n = X.shape
     columns, starts = np.tile(np.arange(n, dtype="i4"), m), n * np.arange(m + 1, dtype="i4")
     return with_arrays(X, X.toarray().ravel(), columns, starts)
@@ -284,12 +284,12 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
     hypothesis = hypothesis_of(make, hypothesis)
 
     def learned(method, rows, **classes):
-        # Where it turns out within a fit that columns are in any order, so much has been drawn.
+        # Unsorted columns are found during a fit, and must not change the numbers that are drawn.
         model = make(hypothesis=hypothesis, random_state=np.random.RandomState(0))
         return getattr(model, method)(rows, y, **classes).set_params(random_state=0)
 
     def assert_near(model, expected, rows=X):
-        """But for the rounding of sums taken in another order."""
+        """Compare up to rounding, as sums are computed in another order."""
         assert_array_equal(model.n_corrections_, expected.n_corrections_)
         outputs = expected.decision_function(X)
         assert_allclose(model.decision_function(rows), outputs, rtol=1e-11, atol=1e-11)
@@ -312,7 +312,7 @@ def test_dense_rows_become_what_scipy_makes_of_them(density, dtype, order):
     converted, expected = as_csr(X), sp.csr_matrix(X)
     for part, of_scipy in zip(parts_of(converted), parts_of(expected), strict=True):
         assert_array_equal(part, of_scipy, strict=True)
-    # The values of rows without zeros are used where they lie.
+    # The values of an array without zeros are not copied.
     assert np.shares_memory(converted.data, X) == (density == 1 and order == "C")
 
 
@@ -329,7 +329,7 @@ def test_a_model_of_one_value_type_predicts_rows_of_another(learned, rounding):
     X, y = make_rows()
     X = X.sign()
     model = PNormPerceptron(normalize=False, random_state=0).fit(X.astype(learned), y)
-    # Where rows and weights are float32, so are short sums of their products.
+    # If rows and weights are float32, short sums of their products are float32, too.
     narrow, wide = (model.decision_function(X.astype(dtype)) for dtype in ("f4", "f8"))
     assert_allclose(narrow, wide, rtol=rounding, atol=rounding)
 
@@ -362,5 +362,5 @@ def test_sparse_rows_are_never_made_dense(hypothesis):
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    # A handful of vectors as long as a row is wide, not one a row.
+    # Memory is enough for a few dense vectors, but not for one dense vector per row.
     assert peak < 10 * 8 * n_features

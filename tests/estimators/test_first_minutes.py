@@ -1,4 +1,4 @@
-"""What a newcomer meets first: names to complete, messages, reprs, and the shell's completion."""
+"""First steps of a new user: completion of names, messages, reprs, and shell completion."""
 
 import json
 import subprocess
@@ -94,7 +94,7 @@ def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
     several.write_text("a,b 1:1\na 2:1\n")
     bare.write_text("1:1\n")
     run("train", one, "-o", model)
-    assert load_model(model).intercept_[0] != 0  # no feature, which is not counted as one
+    assert load_model(model).intercept_[0] != 0  # the intercept does not count as a feature
     assert json.loads(run("inspect", model, "--json").stdout)["n_nonzero"] == 2
     told = run("evaluate", model, several, code=1).stderr
     assert "or pass --positive LABEL if the model tells that one from all others." in told
@@ -115,7 +115,7 @@ def test_texts_are_told_what_turns_them_into_numbers(texts):
 
 
 class AnnData:
-    """As anndata's: its shape is no matter of numpy's, which would go through all it holds."""
+    """A class like anndata's. numpy can't see its shape, and would iterate over all its items."""
 
     X, obs = np.eye(2), {"cell_type": ["T", "B"]}
 

@@ -1,4 +1,4 @@
-"""One call from a matrix to a model: what each name of an algorithm stands for."""
+"""Tests of `fit_csr`: the algorithm and settings that each name selects."""
 
 import re
 import warnings
@@ -153,7 +153,7 @@ def test_the_default_learns_from_a_column_of_labels(problem):
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(algo):
-    # The second row is met by a vector that points its way.
+    # The second row is already classified correctly, so it causes no correction.
     rows = [3.0, 1.0, 1.0, -2.0], [0, 0, 0, 1], [0, 1, 3, 4]
     model = fit_csr(sp.csr_matrix(rows, shape=(3, 2)), [1, 1, 0], algo, max_iter=1)
     assert model.intercept_scaling_ == pytest.approx(sqrt((3**2 + 2**2 + 2**2) / 3) / 3)
@@ -228,7 +228,7 @@ def test_the_default_refuses_what_are_no_labels_as_others_do(y, message):
 
 
 def noisy_problem(n_classes=2):
-    """Labels of which a tenth are drawn at random: no vector has a margin."""
+    """Return training and test sets with 10 % random labels, so that no vector has a margin."""
     random = np.random.RandomState(0)
     X = random.standard_normal((2000, 20))
     y = (X @ random.standard_normal((20, n_classes))).argmax(axis=1)
@@ -243,7 +243,7 @@ def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perc
     assert model.n_iter_ < (300 if algo == "cramma" else 200)
     least = fit_csr(X, y, "perceptron", random_state=0).score(X_test, y_test)
     assert model.score(X_test, y_test) > least - (0.1 if algo == "romma" else 0.05)
-    # Told to find a margin it goes on until it has, and keeps the last vector.
+    # With max_iter=None, training continues until there is a margin, and keeps the last vector.
     how = {"soft_margin": 10.0, "tol": 0.5 if algo == "maxmargin" else None}
     assert fit_csr(X, y, algo, max_iter=None, random_state=0, **how).margin_ > 0
 
@@ -263,7 +263,7 @@ def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes)
         made.append(np.sum(passes.n_corrections_))
     corrections = np.diff(made)
 
-    # Steps that turn a vector around take CRAMMA as many corrections, of each label.
+    # CRAMMA needs about this many corrections of each vector to reverse its direction.
     turning = 5 / 0.01 * len(model.coef_) if algo == "cramma" else 0
 
     def is_over(of_passes):
@@ -320,8 +320,8 @@ def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
         fit_csr(X, y, "arow", r=1e7, max_iter=1)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        fit_csr(X, y, "arow", r=1e-3, max_iter=3)  # knows them by heart
-        # Rows that weigh nothing are not told apart.
+        fit_csr(X, y, "arow", r=1e-3, max_iter=3)  # fits all rows
+        # There is no warning for a class whose rows have weight 0.
         fit_csr(X, y, "arow", r=1e7, sample_weight=1 - y)
         fit_csr(X, y, "arow", r=1e7, class_weight={True: 0, False: 1})
 

@@ -1,4 +1,4 @@
-"""Rows with any number of labels: each label is a problem of its own, learned in the same pass."""
+"""Multilabel problems: each label is a separate problem, and all are trained in the same pass."""
 
 import re
 import tracemalloc
@@ -36,7 +36,7 @@ N_ROWS, N_FEATURES = 120, 30
 
 
 def make_labels(n_labels, n_rows=N_ROWS, dtype="f8"):
-    """Rows, and an indicator of labels that in part follow from them, each of some rows only."""
+    """Return rows, and an indicator of labels that partly depend on them. No label is constant."""
     random = np.random.RandomState(n_labels)
     X = sp.random(n_rows, N_FEATURES, density=0.3, format="csr", random_state=random)
     X.data -= 0.5
@@ -47,7 +47,7 @@ def make_labels(n_labels, n_rows=N_ROWS, dtype="f8"):
 
 
 def assert_is_one_versus_rest(model, X, Y, labels=None, **more):
-    """Compare a fit of all labels with fits of each, to the bit."""
+    """Check that a fit of all labels equals separate fits of each label, bit for bit."""
     together = fit(clone(model), X, Y, **more)
     scores = together.decision_function(X)
     for label in range(Y.shape[1]) if labels is None else labels:
@@ -62,7 +62,7 @@ def assert_is_one_versus_rest(model, X, Y, labels=None, **more):
 )
 def test_all_labels_at_once_are_one_versus_rest_to_the_bit(p, hypothesis, n_labels):
     n_jobs, dtype = (2, "f4") if n_labels % 2 else (1, "f8")
-    # With fewer rows scores would be kept up to date by dot products, which rounds differently.
+    # With fewer rows, scores would be updated with dot products, whose rounding differs.
     X, Y = make_labels(n_labels, n_rows=3000, dtype=dtype)
     model = ALMAClassifier(p=p, hypothesis=hypothesis, max_iter=2, random_state=0, n_jobs=n_jobs)
     assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), {0, n_labels // 2, n_labels - 1})
@@ -91,10 +91,10 @@ def test_weights_are_those_of_each_label_also_where_no_row_or_every_row_has_anot
     model.set_params(class_weight="balanced")
     assert_is_one_versus_rest(model, X, sp.csr_matrix(Y))
     weighted = ALMAClassifier(class_weight={2: 3.0}, random_state=0).fit(X, Y)
-    # Divided by the harmonic mean of 1, 1, 3 and 1.
+    # The weight 3 is divided by the harmonic mean of the weights 1, 1, 3 and 1, which is 1.2.
     alone = ALMAClassifier(class_weight={1: 2.5}, random_state=0).fit(X, Y[:, 2])
     assert_allclose(weighted.decision_function(X)[:, 2], alone.decision_function(X), rtol=1e-12)
-    # Labels that no row or every row has.
+    # One label occurs in no row, and another in every row.
     Y[:, 1], Y[:, 2] = 0, 1
     for class_weight in None, "balanced":
         model = ALMAClassifier(class_weight=class_weight, random_state=0)
@@ -122,7 +122,7 @@ def test_nothing_of_the_size_of_rows_by_labels_is_made():
     X = sp.random(n_rows, 10, density=0.3, format="csr", random_state=0)
     Y = sp.random(n_rows, n_labels, density=0.001, format="csr", random_state=0).ceil()
     model = ALMAClassifier(random_state=0, max_iter=1).fit(X[:10], Y[:10])
-    # Of an array of doubles; one of booleans is 1/8.
+    # `most` is a share of a float64 array of shape (n_rows, n_labels). A bool array would be 1/8.
     for work, most in [(lambda: model.fit(X, Y), 0.1), (lambda: model.predict(X), 0.25)]:
         tracemalloc.start()
         work()
@@ -151,12 +151,12 @@ def test_predictions_and_scores_come_in_the_form_of_y(kind):
     assert lists.classes_.tolist() == NAMES.tolist()
     assert dense.classes_.tolist() == sparse.classes_.tolist() == [0, 1, 2, 3]
     assert_array_equal(lists.decision_function(X), dense.decision_function(X))
-    # The share of the rows with all labels right.
+    # The score is the share of rows whose labels are all predicted correctly.
     expected = accuracy_score(Y, predicted, sample_weight=weights)
     assert 0 < expected < 1
     for model, form in zip((dense, sparse, lists), forms, strict=True):
         assert model.score(X, form, weights) == pytest.approx(expected)
-    # A label that the model doesn't know is one it gets wrong.
+    # A row with a label that the model does not know counts as an error.
     assert lists.score(X, [(*row, "tin") for row in lists_of(Y)]) == 0
 
 
@@ -187,7 +187,7 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
     best = model.predict_labels(X, top_k=2)
     assert (best.sum(axis=1) == 2).all()
     assert_array_equal(model.predict_labels(X, top_k=2, threshold=0.0), best & (outputs >= 0))
-    # Lists are ranked, and an indicator in CSR is canonical.
+    # Lists are ordered by output, and a CSR indicator has sorted columns.
     lists = ALMAClassifier(random_state=0).fit(X, lists_of(Y, np.array(list("abcdef"))))
     ranks = lists.classes_[np.argsort(-outputs, axis=1, kind="stable")]
     assert lists.predict_labels(X, top_k=3) == list(map(tuple, ranks[:, :3].tolist()))
@@ -213,7 +213,7 @@ def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
 
 def test_an_indicator_is_left_as_it_is():
     X, Y = make_labels(4)
-    # Every entry stored, zeros too, and those of a row backwards.
+    # The indicator stores every entry, including zeros, with columns in reverse order.
     values, columns = Y[:, ::-1].astype("f4").ravel(), np.tile([3, 2, 1, 0], N_ROWS)
     indicator = csr_of(values, columns, 4 * np.arange(N_ROWS + 1), Y.shape, sp.csr_array)
     parts = indicator.data, indicator.indices, indicator.indptr
@@ -375,7 +375,7 @@ def test_models_of_one_class_a_row_point_to_one_versus_rest_and_figures_of_it_ar
 def test_the_best_classes_of_rows_of_one_each(make, classes):
     X = sp.random(90, 20, density=0.3, format="csr", random_state=0)
     X.data -= 0.5
-    X[::7] = 0  # equal outputs
+    X[::7] = 0  # all outputs of these rows are equal
     model = make(random_state=0).fit(X, np.random.RandomState(0).choice(classes, 90))
     best = model.predict_labels(X, top_k=9)
     assert_array_equal(np.sort(best, axis=1), np.tile(sorted(classes), (90, 1)))
@@ -389,8 +389,8 @@ def test_the_best_classes_of_rows_of_one_each(make, classes):
 
 @pytest.mark.parametrize("p", [2.0, 2.0001, 3.0])
 def test_weights_of_exactly_zero_predict_zero(p):
-    # Equal rows of both signs leave some averages at 0, which no rounding must undo, and which
-    # must leave the outputs of the others alone.
+    # Equal rows with both labels make some averages exactly 0. Rounding must not change them, and
+    # they must not affect the outputs of other labels.
     X, Y = np.ones((19, 27)), (np.random.RandomState(0).rand(19, 600) < 0.5).astype(int)
     model = PNormPerceptron(p=p, max_iter=1, random_state=0, fit_intercept=False).fit(X, Y)
     zero = ~model.coef_.any(axis=1)

@@ -81,7 +81,7 @@ def test_arrays_of_models_have_bases_that_end(classifier):
 
 
 def test_matrices_go_to_processes_through_memory_maps():
-    # The processes start once. Arrays above 100 bytes reach them in files.
+    # The processes are started only once. Arrays above 100 bytes are passed to them in files.
     with joblib.parallel_config(backend="loky", n_jobs=2, max_nbytes=100):
         for name in "CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "KmerVectorizer":
             scores = cross_val_score(AROWClassifier(), MATRICES[name](), Y, cv=2)

@@ -1,4 +1,4 @@
-"""Model files whose checksums are right and whose contents are not: refused, and never a crash."""
+"""Model files with valid checksums and invalid contents are refused and never cause a crash."""
 
 import copy
 import os
@@ -39,7 +39,8 @@ def path(tmp_path):
 X, Y = make_problem(n_classes=3)
 
 
-# What is changed: the model, the place in the document or the name of an array, and the new value.
+# Places in the document, and models. Each entry of `CHANGES` names a model, a place in the document
+# or an array, the new value, and the expected message.
 LINEAR = ("state", "space", "LinearSpace")
 TOGETHER = ("state", "space", "JointSpace")
 SPACE = ("state", "space", "LabelSpaces", "spaces", 0, "dict")
@@ -47,7 +48,7 @@ SETTINGS = (*SPACE, "settings", "dict")
 RANDOM = ("parameters", "random_state", "RandomState")
 POOL = ("state", "space", "KernelSpace")
 KERNEL = (*POOL, "kernel", "dict")
-# As many coordinates as features.
+# Without an intercept a model has as many coordinates as features.
 PLAIN = {"fit_intercept": False, "random_state": 0}
 average = ALMAClassifier(**PLAIN)
 vote = ALMAClassifier(hypothesis="vote", **PLAIN)
@@ -73,7 +74,7 @@ def learned(model):
 
 
 def put(place, value):
-    """An array with one entry changed."""
+    """Return a function that copies an array and changes the entry at `place`."""
 
     def change(array):
         array = array.copy()
@@ -121,7 +122,7 @@ CHANGES = [
     (vote, "space.log.columns", put(0, 25), "'columns' holds 25"),
     (vote, "space.log.start", put(0, -1), "'start' holds -1"),
     (vote, "space.log.values", cut, "'values' is not an array"),
-    # Only what is saved by coordinate may be: this would be copied with all its zeros.
+    # Only arrays that models save sparsely may be sparse. Here the zeros would take memory.
     (vote, (*LINEAR, "log", "dict", "values"), {"sparse": ["a", "b", 9]}, "no type 'sparse'"),
     (vote, "space.log.unit", cut, "'unit' is not an array"),
     (vote, "space.log.row_start", put(1, 2**40), "'row_start' falls"),
@@ -234,7 +235,7 @@ def sound(learned_by):
 
 
 def test_contents_that_are_rewritten_are_the_model(path):
-    """In the other order of bytes, too."""
+    """Arrays in the other byte order are also accepted."""
     save_model(learned(average), path)
     before = path.read_bytes()
     document, arrays = sound(average)
@@ -254,7 +255,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
     else:
         at(document, place[:-1])[place[-1]] = change
     rewritten(path, document, arrays)
-    # Arrays that nothing refers to any more are no harm.
+    # Arrays that are no longer used in the document are ignored.
     for load in load_model, read_summary:
         with pytest.raises(ValueError, match=f"^{path}.*({message})"):
             load(path)
@@ -306,7 +307,7 @@ for path in sys.argv[1:]:
 
 
 def far_apart(n_rows, n_features):
-    """Rows with a feature each."""
+    """Return rows with one feature each, spread over all columns."""
     columns = np.arange(n_rows) * (n_features // n_rows)
     return sp.csr_matrix((np.ones(n_rows), columns, np.arange(n_rows + 1)), (n_rows, n_features))
 
@@ -334,7 +335,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
         assert path.stat().st_size < 41_000
     run = subprocess.run([sys.executable, "-c", LOADING, *paths], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
-    # Pages may be as large as 2 MB, of which each feature takes one in each array.
+    # Each nonzero feature takes one page of memory in each array, and a page may have 2 MB.
     assert all(int(taken) < 100 << 20 for taken in run.stdout.split()), run.stdout
 
 
@@ -344,7 +345,8 @@ def test_a_wide_model_is_inspected_without_copies_of_its_weights(path):
     tracemalloc.start()
     try:
         run("inspect", path)
-        # The model's two vectors, the weights made of them, and which of these are finite.
+        # Memory is needed for the two vectors of the model, the weights computed from them, and a
+        # mask of finite weights.
         assert tracemalloc.get_traced_memory()[1] < 4 * 8 * n_features
     finally:
         tracemalloc.stop()
@@ -376,7 +378,7 @@ def test_what_rows_kept_is_checked_when_they_come_again(model, change, message, 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "maxmargin"])
 def test_whatever_a_state_holds_commands_tell_what_is_wrong(algo, path, tmp_path):
-    """Each attribute in turn is something else: it is refused, or does no harm."""
+    """Each attribute is replaced by other values, which are refused or harmless."""
     text = tmp_path / "few.svm"
     text.write_text("1 1:1 3:1\n-1 2:1\n1 1:1 4:1\n" * 5)
     run("train", text, "-o", path, "--algo", algo, "-q", "--n-features", 4)

@@ -1,4 +1,4 @@
-"""Models in files: all of a model comes back."""
+"""Saving a model and loading it restores its complete state."""
 
 import errno
 import os
@@ -137,7 +137,7 @@ def with_names():
 
 def drawing():
     random = np.random.RandomState(3)
-    random.standard_normal(7)  # An odd number: the next one is kept.
+    random.standard_normal(7)  # After an odd number of draws, the generator holds the next one.
     return with_parameters(random_state=random)
 
 

@@ -1,4 +1,4 @@
-"""Weights as text: what is written is what the model has, and dictionaries are read with care."""
+"""Weights written as text equal those of the model, and invalid dictionaries are refused."""
 
 import copy
 import io
@@ -67,7 +67,7 @@ def test_the_header_tells_of_the_model():
 
 
 def test_names_and_classes_that_look_like_other_lines_are_escaped(tmp_path):
-    """So are those that are not UTF-8."""
+    """Names and classes that are not valid UTF-8 are also escaped."""
     escaped = {
         "a\tb": "a\\tb", "line\nend": "line\\nend", "back\\slash": "back\\\\slash", "\r": "\\r",
         "# no header": "\\# no header", "(intercept)": "\\(intercept)", "(other)": "(other)",

@@ -1,4 +1,4 @@
-"""Pipelines in model files: they come back to the bit, and no file makes another step."""
+"""Pipelines in model files are restored bit for bit, and no file can create any other step."""
 
 import copy
 import json
@@ -321,7 +321,7 @@ STEPS = [
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("step", some([*STEPS[:1], *STEPS[2:3]], STEPS), ids=repr)
 def test_whatever_the_parameters_of_a_vectorizer_are_commands_tell_what_is_wrong(path, step):
-    """Each parameter in turn is something else: it is refused by the file's name, or no harm."""
+    """Each parameter is replaced by other values, which are harmless or refused with the path."""
     document, arrays = contents_of(piped(step))
     texts = path.with_suffix(".tsv")
     texts.write_text("spam\tfree money now\n")

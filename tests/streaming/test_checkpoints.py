@@ -1,5 +1,5 @@
-"""A run over files that was cut goes on from its checkpoint, and comes to the very bits of one that
-was not."""
+"""A run that is resumed from a checkpoint gives the same model, bit for bit, as an uninterrupted
+run."""
 
 import os
 from pathlib import Path
@@ -34,7 +34,7 @@ RUNS = [
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
-    """The working directory. A text of some KB is many blocks."""
+    """Use a temporary working directory, and blocks so small that a few KB are many blocks."""
     monkeypatch.setattr(run, "_CHECKPOINT_EVERY", NEVER)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 2048)
     monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
@@ -72,16 +72,19 @@ def files(tmp_path):
 
 
 class Killed(Exception):
-    """What nothing takes notice of."""
+    """An exception that no code handles, like the end of a process."""
 
 
 def learn(path, n_blocks=0, end=Killed, **settings):
-    """Learn until so many blocks have been learned from; the learner, or None where it ended."""
+    """Train, and raise `end` after `n_blocks` blocks. Return the learner and all progress reports.
+
+    The learner is None if the run was killed.
+    """
     told = []
 
     def report(moment):
         told.append(moment)
-        # One is written after this block.
+        # A checkpoint is written after the block before the last one.
         run._CHECKPOINT_EVERY = 0 if len(told) == n_blocks - 1 else NEVER
         if len(told) == n_blocks:
             raise end
@@ -94,7 +97,7 @@ def learn(path, n_blocks=0, end=Killed, **settings):
 
 
 def bits(learner):
-    """All that a model file has of it."""
+    """Return the bytes of the model file of a learner."""
     save_model(learner, "bits")
     return Path("bits").read_bytes()
 
@@ -103,7 +106,7 @@ def bits(learner):
 @pytest.mark.parametrize("end", [Killed, KeyboardInterrupt])
 @pytest.mark.parametrize(("name", "settings"), RUNS)
 def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, settings, end):
-    """Wherever it is cut: by Ctrl-C, or by what leaves no time, once a checkpoint has been made."""
+    """The run is interrupted in different places, by Ctrl-C or killed after a checkpoint."""
     path, settings = files[name], dict(settings)
     if "init_model" in settings:
         settings["init_model"], _ = learn(files["text"], algo="alma", random_state=0)

@@ -1,4 +1,4 @@
-"""Models with a kernel in files, made of files, and from the command line."""
+"""Models with a kernel: saved to files, trained on files, and used from the command line."""
 
 import copy
 import json
@@ -41,7 +41,7 @@ def path(tmp_path):
 
 
 def problem(kernel, *, wide=False, n_classes=2, dtype="f8"):
-    """Rows, or their products; wide ones are kept sparse."""
+    """Return rows (their products for a precomputed kernel) and labels; wide rows are sparse."""
     X, y = make_problem(n_classes=n_classes, dtype=dtype)
     if kernel == "precomputed":
         return (X @ X.T).toarray(), y
@@ -127,13 +127,13 @@ def test_precomputed_rows_do_not_go_on_in_a_stream(path):
 
 @pytest.fixture
 def text(tmp_path, monkeypatch):
-    """Three classes, in many blocks."""
+    """Return the path of a file with three classes, which is read in many blocks."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     return three_classes(tmp_path)[0]
 
 
 STREAM = {"kernel": "rbf", "gamma": 0.1, "max_support": 400}
-ALGO = "alma"  # Only `algo` selects an algorithm that has kernels.
+ALGO = "alma"  # An algorithm must be named, as the default one has no kernels.
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ ALGO = "alma"  # Only `algo` selects an algorithm that has kernels.
     pairwise([{}, {"n_features": 3000}, {"n_features": 3500}], [0.0, 1.0], [1, 3]),
 )
 def test_epochs_of_a_file_are_those_of_a_fit(text, features, coef0, epochs):
-    """Features may come as they like, and rows that have joined the pool join it once."""
+    """New features may occur in any row, and a row joins the pool only once."""
     params = {**STREAM, "kernel": "poly", "coef0": coef0, "max_iter": epochs, "shuffle": False}
     streamed = fit_svmlight(text, "perceptron", **params, **features)
     X, y = load_svmlight(text, **features)
@@ -163,7 +163,7 @@ def test_shuffled_epochs_let_no_row_join_twice(text):
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("coef0", [0.0, 1.0])
 def test_features_are_renumbered(wide, coef0):
-    """Those that come are 0 in all rows there are; one that turns out to be none goes."""
+    """Added features are 0 in the rows of the pool, and an unused column 0 is removed."""
     X, y = problem("poly", wide=wide)
     X = sp.hstack([sp.csr_matrix((80, 1)), X], format="csr")
     model = PNormPerceptron(kernel="poly", gamma=0.5, coef0=coef0).fit(X, y)
@@ -241,7 +241,7 @@ def test_commands_make_the_model_of_fit_svmlight_tell_of_it_and_use_it(text, pat
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
-    """They tell no lengths, by which outputs would become margins."""
+    """Precomputed rows have no norms, so that outputs can't be converted to margins."""
     X, y = problem("precomputed")
     model = PNormPerceptron(kernel="precomputed", hypothesis=hypothesis, random_state=0).fit(X, y)
     save_model(model, path)

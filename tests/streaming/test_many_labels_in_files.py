@@ -1,4 +1,4 @@
-"""Files whose rows have any number of labels: learned, predicted and evaluated as arrays are."""
+"""Multilabel files: training, prediction and evaluation give the same results as for arrays."""
 
 import io
 import re
@@ -33,7 +33,7 @@ N_LABELS = 6
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    """A text of some KB is then many blocks."""
+    """Use blocks so small that a few KB of text are many blocks."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 2048)
 
 
@@ -43,8 +43,8 @@ def text(tmp_path):
 
 
 def write_rows(path, n_rows, seed=0):
-    """Rows with labels that in part follow from them, every fourth without any; the last label
-    comes late."""
+    """Write rows with labels that partly depend on them. Every fourth row has no label, and the
+    last label first occurs in the last quarter."""
     random = np.random.RandomState(seed)
     X = sp.random(n_rows, 40, density=0.2, format="csr", random_state=random)
     scores = X @ np.random.RandomState(1).standard_normal((40, N_LABELS))
@@ -62,7 +62,7 @@ def test_a_stream_learns_what_a_fit_does(text, tmp_path, p, hypothesis):
     for max_iter in 1, 3:
         whole = PNormPerceptron(max_iter=max_iter, **params).fit(X, y)
         settings = {**params, "max_iter": max_iter, "cache": tmp_path / "rows"}
-        # Further epochs come from the cache.
+        # Epochs after the first read the cache.
         for _ in range(max_iter):
             model = fit_svmlight(text, "pnorm", multilabel=True, **settings)
             assert model.classes_.tolist() == whole.classes_.tolist() == list(range(N_LABELS))
@@ -81,7 +81,7 @@ def test_balanced_weights_are_those_of_a_fit(text, tmp_path):
         model = fit_svmlight(path, "pnorm", multilabel=True, **params)
         np.testing.assert_array_equal(model.coef_, whole.coef_)
     assert not np.array_equal(fit_svmlight(text, "pnorm", multilabel=True).coef_, whole.coef_)
-    # Of rows with several labels, one against the rest.
+    # With `positive`, one label is distinguished from all others.
     is_0 = np.array([0 in labels for labels in y])
     expected = fit_csr(X, np.where(is_0, 1.0, -1.0), "alma", **params)
     for path in text, repeated:
@@ -96,7 +96,7 @@ def test_classes_may_be_told(text):
     np.testing.assert_array_equal(model.coef_[:-1], plain.coef_)
     with pytest.raises(ValueError, match="label 5"):
         fit_svmlight(text, "alma", multilabel=True, classes=range(N_LABELS - 1))
-    # Of standard input, a label that comes late has to be told.
+    # Standard input can be read only once, so labels that occur late must be passed as classes.
     with standard_input(text.read_bytes()), pytest.raises(ValueError, match="classes="):
         fit_svmlight("-", "alma", multilabel=True)
 
@@ -115,7 +115,7 @@ def test_words_repeats_any_order_and_one_label(tmp_path):
         assert model.classes_.tolist() == classes
         assert model.predict(sp.eye(len(predicted), format="csr")) == predicted
         assert model.n_corrections_.shape == (len(classes),)
-    # A lone label is written out as a label.
+    # A single label is written with its name, and not as one of two classes.
     save_model(model, tmp_path / "a.model")
     told = read_summary(tmp_path / "a.model")
     assert told["many_labels"]
@@ -233,7 +233,7 @@ def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, 
     blocks = list(predictor(load_model(model), text).blocks())
     assert sum(each.block.n_rows for each in blocks) == 300
     assert all(len(each.outputs) == each.block.n_rows <= 3 for each in blocks)
-    # Rows are counted through all parts, where an output is beyond all floats.
+    # Line numbers in errors count the rows of all parts of a block. The output here is infinite.
     text.write_text("# huge\n\n" + "a,b 1:1\n" * 7 + "b 1:1e308 2:1e308 3:1e308\n")
     huge = PNormPerceptron(normalize=False).fit(sp.csr_matrix(9 * np.eye(3)), [["a"], ["b"], []])
     with pytest.raises(ValueError, match="line 10: the output for this row exceeds"):
@@ -242,7 +242,7 @@ def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, 
 
 def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text):
     known = evaluated(model, text)
-    # To whatever labels there are.
+    # Add an unknown label to every row that has labels.
     stranger, n_labelled = re.subn(r"(?m)^(\S+)", r"\1,99", text.read_text())
     text.write_text(stranger)
     figures = evaluated(model, text)

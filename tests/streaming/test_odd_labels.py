@@ -1,4 +1,4 @@
-"""Labels that look like something else, from files and back to them."""
+"""Labels that look like numbers, marks or other formats keep their text through files."""
 
 import json
 
@@ -16,7 +16,8 @@ from sparsemargin._shown import shown
 from sparsemargin.models.inputs.labels import number_of
 from sparsemargin.readers.row_cache import RowCache
 
-# What looks like a number, a mark, or another kind of file, and all that stands between tokens.
+# Labels that look like numbers, like marks of the format or like the start of another kind of file,
+# and labels that contain separators.
 TRICKY = [
     "", "01", "1", "1.0", "1e0", "+1", "-1", " 1", "1 ", "-", "+", ".", "nan", "NaN", "inf", "-Inf",
     "1_000", "1e400", "1e-400", "-0", "0", "0x1", "\uff11", "\u0661", "1\x1c", "9007199254740993",
@@ -47,7 +48,7 @@ def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
 
 
 def model_of(labels):
-    """A model that tells these labels apart, one a feature."""
+    """Return a model with one feature for each label."""
     return PNormPerceptron(max_iter=9).fit(sp.csr_matrix(np.eye(len(labels))), labels)
 
 
@@ -62,7 +63,7 @@ def test_classes_that_are_one_label_to_files_are_refused(tmp_path, classes):
 
 
 def test_words_and_figures_in_any_form_are_the_classes_of_a_model(tmp_path):
-    """Words that only Python takes for numbers, too; True and False are 1 and 0 as well."""
+    """Non-ASCII digits are words, although Python reads them as numbers. True and 1 are equal."""
     (tmp_path / "digits.svm").write_text("\uff11 1:1\n1 2:1\na 3:1\n", encoding="utf-8")
     (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n1 3:1\n")
     (tmp_path / "words.svm").write_text("True 1:1\nFalse 2:1\nTrue 3:1\n")

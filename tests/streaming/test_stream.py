@@ -1,4 +1,4 @@
-"""Learning from files as they are read gives the model of the loaded files, to the bit."""
+"""Training on files block by block gives the same model, bit for bit, as on the loaded files."""
 
 import inspect
 import io
@@ -47,8 +47,8 @@ ALGORITHMS = [
 
 @pytest.fixture(autouse=True)
 def folder(monkeypatch, tmp_path):
-    """The working directory. A text of some KB is many blocks; none of the epochs goes by a matrix
-    of dot products, which rounds differently."""
+    """Use a temporary working directory and small blocks. Disable the matrix of dot products, whose
+    results are rounded differently."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     monkeypatch.setattr(gram, "MEMORY", 0)
     monkeypatch.chdir(tmp_path)
@@ -56,7 +56,7 @@ def folder(monkeypatch, tmp_path):
 
 @pytest.fixture
 def text(tmp_path):
-    """A file of 400 rows of two classes; few features in the first ones."""
+    """Return a file of 400 rows and two classes whose first rows have few of the features."""
     return two_classes(tmp_path)[0]
 
 
@@ -67,7 +67,7 @@ def three_classes(tmp_path):
 
 
 def file(lines, path="few.svm"):
-    """Write a few lines, and give their path."""
+    """Write a few lines to a file, and return its path."""
     Path(path).write_text(lines)
     return path
 
@@ -82,13 +82,13 @@ def same(model, other):
 
 
 def of_loaded(path, algo="alma", max_iter=1, dtype=np.float64, **params):
-    """The model of a fit to the loaded file."""
+    """Return a model that is fitted to the loaded file."""
     X, y = load_svmlight(path, dtype=dtype)
     return fit_csr(X, y, algo, max_iter=max_iter, shuffle=False, **params)
 
 
 def of_stream(path, model):
-    """A model of these settings that has been given the loaded rows in one call."""
+    """Return a model with the same settings after one call of `partial_fit` with the file."""
     X, y = load_svmlight(path)
     return type(model)(**model.get_params()).partial_fit(X, y, classes=np.unique(y))
 
@@ -113,13 +113,13 @@ def test_matrix_perceptrons_equal_a_stream_of_the_loaded_rows(text, three_classe
         expected = of_stream(path, model)
         same(model, expected)
         np.testing.assert_array_equal(model.n_updates_, expected.n_updates_)
-        # They know what they predicted wrongly of two classes.
+        # These algorithms count mistakes for two classes only.
         learn_svmlight(path, algo, max_updates=20, report=moments.append, **params)
         assert moments[-1].mistakes == (count_mistakes(model, path) if path == text else None)
 
 
 def count_mistakes(model, path):
-    """Rows that a model like this one predicts wrongly, or not at all, just before it learns."""
+    """Count the mistakes of progressive validation. The first row and outputs of 0 are mistakes."""
     online = type(model)(**model.get_params())
     online.set_params(hypothesis="last", intercept_scaling=model.intercept_scaling_)
     X, y = load_svmlight(path)
@@ -148,7 +148,7 @@ def test_threads_and_blocks_change_nothing(text, n_jobs, n_bytes, monkeypatch):
 
 @pytest.mark.parametrize("line", [2, 40])
 def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypatch):
-    """They are learned from only when a hundred are there, other text then being in their place."""
+    """Training starts after 100 rows, when the buffer of the first rows holds other text."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
     lines = [f"{i % 2} 1:{i}\n" for i in range(150)]
     for wrong, told in ("7 2:1\n", "label 7"), ("1 900:1\n", ".*900"):
@@ -162,11 +162,11 @@ def test_the_default_is_arow(text):
     assert model.intercept_scaling_ == pytest.approx(1 / 3, rel=0.1)
     same(model, of_loaded(text, "arow"))
     same(fit_svmlight(text, "alma", p=3), of_loaded(text, "alma", p=3))
-    # Beside a kernel there is none.
+    # By default, models with a kernel have no intercept.
     kernel = {"kernel": "rbf", "gamma": 1.0, "max_support": 10_000}
     assert not fit_svmlight(text, "alma", **kernel).intercept_.any()
     assert fit_svmlight(text, "alma", intercept_scaling=1.0, **kernel).intercept_.all()
-    # A fit from scratch forgets how files were read.
+    # A fit from scratch discards the settings with which files were read.
     assert not model.fitted.reading["zero_based"]
     assert not hasattr(model.fit(*load_svmlight(text)), "_reading")
 
@@ -241,7 +241,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
     for classes in None, [0, 1, 2]:
         with pytest.warns(UserWarning, match="sorted by their labels"):
             same(fit_svmlight(path, "alma", classes=classes, shuffle=False), of_loaded(path))
-    # So does one that only has a weight yet.
+    # A class that is known only from `class_weight` has the same effect.
     path, weighted = file("1 1:1\n-1 2:1\n" * 1000 + "2 3:1\n"), {"class_weight": {2: 5.0}}
     same(fit_svmlight(path, "perceptron", **weighted), of_loaded(path, "perceptron", **weighted))
 
@@ -251,7 +251,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
 def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo):
     X, y = load_svmlight(three_classes)
     rare = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))
-    # The classes come one after the other.
+    # The rows are sorted by class.
     rare = rare[np.argsort(-y[rare], kind="stable")]
     path = write(tmp_path / "rare.svm", X[rare], y[rare])
     balanced = {"class_weight": "balanced"}
@@ -259,7 +259,8 @@ def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo
     for source in path, text:
         expected = of_loaded(source, algo, **balanced)
         same(fit_svmlight(source, algo, **settings), expected)
-        # By the cache, which the first run makes, too; what can be read once is counted in it.
+        # The first run writes the cache, and the second reads it. Rows of a source that can be read
+        # only once are counted in the cache.
         for _ in "made", "read":
             same(fit_svmlight(source, algo, cache=tmp_path / "rows", **settings), expected)
         with standard_input(source.read_bytes()):
@@ -295,8 +296,8 @@ def sorted_text(three_classes, tmp_path):
 def test_rows_sorted_by_label_are_learned_in_random_order(
     sorted_text, three_classes, settings, monkeypatch, tmp_path
 ):
-    """Whether their labels are known beforehand or not, and of more blocks than memory is for; by
-    way of a cache that is gone in the end, or one that is asked for."""
+    """The labels are known beforehand or not, there are more blocks than are mixed in memory, and
+    the cache is temporary or a file that the user has asked for."""
     monkeypatch.setattr(row_cache, "_MIXED_BYTES", 1 << 14)
     settings = {"random_state": 0, **settings}
     if "init_model" in settings:
@@ -325,7 +326,7 @@ def test_sorted_rows_that_are_not_to_be_mixed_or_cannot_be_are_told_of(sorted_te
         for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
             with pytest.warns(UserWarning, match=f"{SORTED}.*random order first.* shuf FILE"):
                 same(fit_svmlight(path, "alma", **settings), of_loaded(sorted_text))
-    # What can be read only once can be mixed from the cache of further epochs.
+    # A source that can be read only once is mixed if there is a cache for further epochs.
     twice = {"algo": "alma", "max_iter": 2, "random_state": 0, **known}
     models = []
     with standard_input(sorted_text.read_bytes()):
@@ -421,11 +422,11 @@ def test_epochs_in_order_equal_those_of_a_fit(text, three_classes):
         for _ in "makes the cache", "reads it":
             same(fit_svmlight(path, algo, max_iter=4, shuffle=False, cache=True), expected)
             assert path.with_name(path.name + ".smcache").exists()
-    # It is made anew when the file changes.
+    # The cache is written again after the file has changed.
     text.write_text("".join(text.read_text().splitlines(keepends=True)[:300]))
     model = fit_svmlight(text, "alma", max_iter=2, shuffle=False, cache=True)
     same(model, of_loaded(text, max_iter=2))
-    # The last epoch is that without a correction.
+    # Training ends after an epoch without a correction.
     path = file("1 1:1 2:0.5\n-1 2:1\n1 1:1 3:1\n")
     for settings in {"max_iter": None, "hypothesis": "last"}, {"max_iter": 50}:
         model = fit_svmlight(path, "perceptron", shuffle=False, **settings)
@@ -436,14 +437,14 @@ def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     expected, before = of_loaded(text, max_iter=3), sorted(tmp_path.iterdir())
-    # What can be read once, too.
+    # This also holds for a source that can be read only once.
     for source in text, text.open("rb"):
         found: set[Path] = set()
         report = Mock(side_effect=lambda moment, found=found: found.update(tmp_path.rglob("*")))
         learner = learn_svmlight(source, "alma", max_iter=3, shuffle=False, report=report)
         same(as_classifier(learner), expected)
         assert sorted(tmp_path.iterdir()) == before
-        # Nor would a process that is killed leave it.
+        # There is no named file during the run, so a killed process leaves none.
         assert sorted(found) == before
     monkeypatch.setattr(ArchiveWriter, "array", Mock(side_effect=OSError(28, "full")))
     with pytest.raises(OSError, match=r"full: .*temporary"):
@@ -451,7 +452,7 @@ def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
 
 
 def test_an_error_in_writing_the_cache_ends_the_scan(text, monkeypatch):
-    """At once, and not when the error goes, whose traceback has the scan."""
+    """The scan ends immediately, although the traceback of the error refers to it."""
     monkeypatch.setattr(ArchiveWriter, "array", Mock(side_effect=OSError(28, "full")))
     with pytest.raises(OSError, match="full") as kept:
         fit_svmlight(text, max_iter=2)
@@ -466,7 +467,7 @@ def test_shuffled_epochs_depend_on_the_seed_alone(text, tmp_path):
 
     first = fit(0, 1)
     same(fit(0, 2, cache=tmp_path / "other.cache"), first)
-    # A pattern leaves caches out.
+    # A glob pattern does not match cache files.
     same(fit(0, 2, str(tmp_path / "train*")), first)
     assert not np.array_equal(fit(1, 1).coef_, first.coef_)
 
@@ -478,7 +479,7 @@ def test_going_on_equals_one_file(text, tmp_path):
     before = earlier.coef_.copy()
     further = fit_svmlight(second, init_model=earlier)
     same(further, fit_svmlight(text, "alma", p=3))
-    # Those of the run alone.
+    # `t_` is 1 plus the number of trials of the last run only.
     assert further.t_ == 1 + len(load_svmlight(second)[1])
     np.testing.assert_array_equal(earlier.coef_, before)
     other = fit_csr(*load_svmlight(text), "alma", hypothesis="vote").set_params(
@@ -491,7 +492,7 @@ def test_going_on_equals_one_file(text, tmp_path):
     ]:
         with pytest.raises(ValueError, match=told):
             fit_svmlight(second, **settings)
-    # Names of features end where a file has more.
+    # Feature names are dropped if a file has more features.
     earlier.feature_names_in_ = np.array(["a"] * earlier.n_features_in_, dtype=object)
     further = fit_svmlight(file("1 1:1\n-1 9999:1\n"), init_model=earlier)
     assert not hasattr(further, "feature_names_in_")
@@ -502,7 +503,7 @@ def test_going_on_equals_one_file(text, tmp_path):
     ("algo", "params"), [("ho", {"p": 2, "solver": "primal"}), ("ho", {"p": 4}), ("so", {})]
 )
 def test_an_n_by_n_matrix_grows_with_the_features(algo, params):
-    """Index N where n_features=N: there is one column more until it is known that 0 never comes."""
+    """With n_features=N and index N there are N + 1 columns until it is known that 0 is unused."""
     draw = np.random.RandomState(0).randint
     path = file("".join(f"{draw(2)} {draw(1, 31)}:1 {draw(31, 61)}:0.5\n" for _ in range(2000)))
     X, y = load_svmlight(path)
@@ -562,7 +563,7 @@ def test_one_step_ahead_error(request, kind, algo, params):
     params = {"intercept_scaling": 1.0, "hypothesis": "last", **params}
     learn_svmlight([path, path], algo, report=moments.append, **params)
     model = type(fit_csr(X, y, algo, max_iter=1))(**params)
-    # Before any row, what is predicted is 1 of two classes, the first of three.
+    # Before the first row, the model predicts 1 for two classes, and the first of three classes.
     guess, wrong = [1.0, 0.0][kind == "three_classes"], 0
     for i in [*range(X.shape[0])] * 2:
         if hasattr(model, "classes_"):
@@ -571,7 +572,7 @@ def test_one_step_ahead_error(request, kind, algo, params):
         model.partial_fit(X[i], y[i : i + 1], classes=np.unique(y))
     last = moments[-1]
     assert (last.mistakes, last.rows, last.features) == (wrong, 2 * X.shape[0], X.shape[1])
-    # Bytes of a file named twice count twice.
+    # The bytes of a file that is passed twice count twice.
     assert last.consumed == last.size == 2 * os.path.getsize(path)
 
 
@@ -596,7 +597,7 @@ def test_open_files_are_learned_from(text):
 
 
 def test_a_run_keeps_its_cache_when_another_replaces_it(text, tmp_path, monkeypatch):
-    """One that reads the file otherwise, and is done at the same moment."""
+    """The other run reads the file with other settings and finishes at the same moment."""
     expected = fit_svmlight(text, "alma", max_iter=3, random_state=0, cache=tmp_path / "own")
     fit_svmlight(text, "alma", max_iter=2, hash_bits=9, cache=tmp_path / "other")
     replace = os.replace
@@ -672,7 +673,7 @@ def test_arguments_that_are_of_another_kind_are_told(tmp_path, how, words):
 
 
 class Matrix(RowSource):
-    """Rows in memory, as a source of its own."""
+    """A minimal source of rows in memory."""
 
     names, size, rereadable = "the matrix", None, True
 
