@@ -174,7 +174,7 @@ class HostileRowCaches:
 
     def _check_beside_text(self, given: Given) -> None:
         algo = ["alma", "pnorm", "margin", "romma"][given.random.randint(4)]
-        expected, sound = self.fitted(algo)
+        expected, sound = self._fitted(algo)
         self.path.write_bytes(sound)
         told_by_checksum = _change(self.path, given)
         with warnings.catch_warnings():

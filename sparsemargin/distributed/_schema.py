@@ -223,7 +223,7 @@ class Mixture:
     def blank(self) -> Learner:
         """The untrained learner, for any number of columns."""
         learner = copy.copy(self.learner)
-        learner.p, learner.state_ = learner.p_for(self.schema.n_columns), None
+        learner.restore(None).p = learner.p_for(self.schema.n_columns)
         return learner
 
     def places(self, n_each: int) -> np.ndarray:
@@ -240,8 +240,8 @@ class Mixture:
             space = copy.deepcopy(self.space)
         else:
             space = self.space.spread(schema.n_columns, self.columns)
-        learner.state_ = replace(
-            self.fitted, space=space, n_iter=float(epochs), reading=schema.reading
+        learner.restore(
+            replace(self.fitted, space=space, n_iter=float(epochs), reading=schema.reading)
         )
         learner.n_features_in_ = schema.n_features
         if schema.reading is not None:

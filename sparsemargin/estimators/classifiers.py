@@ -205,7 +205,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         self.check_parameters()
         # Ctrl-C is handled only where the model stays consistent, and delayed elsewhere.
         with uninterrupted(), self._all_or_nothing():
-            earlier = self.state_ if self.warm_start else None
+            earlier = self.state if self.warm_start else None
             sparse = issparse(X)
             with interruptible():
                 X, y = self._check_input(X, y, earlier)
@@ -228,7 +228,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             return self.fit_rows(X, targets, weights, seed, first, slice_seed)
 
     def check_probabilities(self) -> bool:
-        name, learned = type(self).__name__, self.state_
+        name, learned = type(self).__name__, self.state
         if learned is None:
             if not self.keeps_outputs:
                 raise AttributeError(NO_OUTPUTS.format(name))
@@ -336,14 +336,14 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        if self.state_ is not None:
+        if self.state is not None:
             return self._take(X, y, classes, sample_weight)
         with self._all_or_nothing():
             self.check_parameters()
             return self._take(X, y, classes, sample_weight)
 
     def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
-        before, sparse = self.state_, issparse(X)
+        before, sparse = self.state, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:
@@ -562,7 +562,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
-        return self.state_ is not None
+        return self.state is not None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -230,7 +230,7 @@ class Learner(SharedParameters, Attributes):
             progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
         if steps is None:
             steps = self._steps(first)
-        self.state_ = Fitted(
+        self._learned = Fitted(
             first.classes, first.form, space, self._structure, steps, slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
@@ -244,12 +244,12 @@ class Learner(SharedParameters, Attributes):
         return rows_at(rows, which[:ROWS_MEASURED] if self.is_linear else which)
 
     def fit_rows(
-        self, X: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
+        self, matrix: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
         slice_seed: int | None,
     ) -> Self:  # fmt: skip
         """Fit: anew where there is a slice_seed; else go on with what there is."""
         afresh = slice_seed is not None
-        rows, check = open_rows(X), afresh and self._checks_on_the_way
+        rows, check = open_rows(matrix), afresh and self._checks_on_the_way
         check = check and (weights is None or bool(weights.all()))
         # Rows that are no trials are not met on the way.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
@@ -269,7 +269,7 @@ class Learner(SharedParameters, Attributes):
                 # After an error there is what was there before, with the rows learned by then.
                 before = self.fitted
                 before.coef = None
-                self.state_ = replace(
+                self._learned = replace(
                     before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
                 )  # fmt: skip
@@ -390,7 +390,7 @@ class Learner(SharedParameters, Attributes):
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             yield _PRECOMPUTED
         # A model that goes on knows its gamma.
-        if self._takes_gamma and self.gamma == "scale" and self.state_ is None:
+        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
                 "gamma as a number, or 'auto'."

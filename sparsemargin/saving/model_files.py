@@ -43,7 +43,7 @@ _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
 # Attributes of a fitted model other than its parameters; `state_` is a `Fitted`.
-_KNOWN = {"state_", "n_features_in_", "feature_names_in_"}
+_KNOWN = {"_learned", "n_features_in_", "feature_names_in_"}
 
 
 def _is_ours(model: Any) -> bool:
@@ -101,7 +101,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
             "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
             "joblib.dump or skops."
         )
-    if not isinstance(model, Learner) or model.state_ is None:
+    if not isinstance(model, Learner) or model.state is None:
         raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
     _save(model, path, steps)
 
@@ -350,7 +350,7 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
             f"{os.fspath(path)} was written by sparsemargin {library}, whose {name} takes other "
             f"parameters: {error}"
         ) from None
-    learner.state_, learner.n_features_in_ = fitted, fitted.space.n_features
+    learner.restore(fitted).n_features_in_ = fitted.space.n_features
     if names is not None:
         learner.feature_names_in_ = names  # type: ignore[attr-defined]
     return SavedModel(learner, library, steps, run)

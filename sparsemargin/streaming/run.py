@@ -242,7 +242,7 @@ class Run:
         """Create the learner, and its weights unless it continues a model, with the first block."""
         learner, labels = self.make_learner(), self.labels
         self.learner = learner
-        goes_on = learner.state_ is not None
+        goes_on = learner.state is not None
         if goes_on:
             labels.keep(learner)
             learner.fitted.trials_before = learner.space.trials

@@ -175,7 +175,7 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
         raise ValueError(
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
         )
-    if model.state_ is None:
+    if model.state is None:
         raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
     earlier = deepcopy(model)
     learner = LEARNERS[model.classifier](**earlier.parameters()).take_over(earlier)

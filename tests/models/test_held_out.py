@@ -10,8 +10,8 @@ from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.models import learner as base
+from sparsemargin.models.fitted import held_out
 from sparsemargin.models.fitted.probabilities import Window
-from sparsemargin.models.fitted.state import held_out
 
 
 @pytest.fixture(scope="module")

@@ -101,7 +101,7 @@ class ALMA(FirstOrderLearner):
     def _stream_faults(self, grows: bool) -> Iterator[str]:
         yield from super()._stream_faults(grows)
         # A model that goes on knows it.
-        if self.normalize == "max" and self.state_ is None:
+        if self.normalize == "max" and self._learned is None:
             yield _LARGEST_NORM
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:

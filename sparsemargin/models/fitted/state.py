@@ -334,22 +334,32 @@ class Attributes:
     """What people read off a model that has learned; base of the learners."""
 
     #: All that has been learned; None: nothing.
-    state_: Fitted | None = None
+    _learned: Fitted | None = None
 
     n_features_in_: int
 
     @property
+    def state(self) -> Fitted | None:
+        """What training has left; None before the first call that trains."""
+        return self._learned
+
+    def restore(self, state: Fitted | None) -> Self:
+        """Set the state, such as that of a model file, and return the learner."""
+        self._learned = state
+        return self
+
+    @property
     def fitted(self) -> Fitted:
-        """All that has been learned."""
+        """The state. A NotFittedError before the first call that trains."""
         refuse_while_learning(self)
-        if self.state_ is None:
+        if self._learned is None:
             from sklearn.exceptions import NotFittedError
 
             raise NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )
-        return self.state_
+        return self._learned
 
     @property
     def space(self) -> Any:
@@ -358,7 +368,7 @@ class Attributes:
 
     def take_over(self, other: Attributes) -> Self:
         """Have learned what another model has."""
-        for name in ("state_", "n_features_in_", "feature_names_in_"):
+        for name in ("_learned", "n_features_in_", "feature_names_in_"):
             if name in vars(other):
                 setattr(self, name, vars(other)[name])
         return self
