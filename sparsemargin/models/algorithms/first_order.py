@@ -43,15 +43,8 @@ MultiClass = Literal["ovr", "joint"]
 
 @dataclass
 class Sample:
-    """Properties of the training data that a rule may use.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows with a weight above 0.
-    largest_norm : callable
-        Computes the largest p-norm of these rows.
-    """
+    """Properties of the training data that a rule may use: the number of rows with a weight above
+    0, and a function that computes their largest p-norm."""
 
     n_rows: int
     largest_norm: Callable[[], float]
@@ -229,15 +222,8 @@ class FirstOrderLearner(Learner):
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Resume with the rows of the last fit under `warm_start`, as in `Learner`.
 
-        Returns
-        -------
-        bool
-            Whether the margin can be certified: the model was trained on no other rows.
-
-        Raises
-        ------
-        ValueError
-            If it was trained on other rows and `tol` or `keep_history` is set.
+        Return whether the margin can be certified, which requires that the model was trained on no
+        other rows. If it was, and `tol` or `keep_history` is set, raise a ValueError.
         """
         same = super()._recall_rows(task, *others)
         if self.space.trials == 0:

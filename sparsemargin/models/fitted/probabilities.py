@@ -47,16 +47,8 @@ _CONVERGED = 1e-9
 
 @dataclass(frozen=True)
 class Window:
-    """Outputs for rows before a model was trained on them.
-
-    Attributes
-    ----------
-    outputs : ndarray of shape (n_rows, n_labels)
-    positive : ndarray of shape (n_rows, n_labels), bool
-        Whether each row has each label.
-    weights : ndarray of shape (n_rows,)
-        Weights of the rows.
-    """
+    """Outputs for rows before a model was trained on them, and whether each row has each label, both
+    of shape (n_rows, n_labels), and the weights of the rows, shape (n_rows,)."""
 
     outputs: np.ndarray
     positive: np.ndarray
