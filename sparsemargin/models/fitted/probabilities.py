@@ -47,8 +47,8 @@ _CONVERGED = 1e-9
 
 @dataclass(frozen=True)
 class Window:
-    """Outputs for rows before a model was trained on them, and whether each row has each label, both
-    of shape (n_rows, n_labels), and the weights of the rows, shape (n_rows,)."""
+    """Outputs for rows before a model was trained on them, shape (n_rows, n_labels); whether each
+    row has each label, same shape; and the weights of the rows, shape (n_rows,)."""
 
     outputs: np.ndarray
     positive: np.ndarray
