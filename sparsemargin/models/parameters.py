@@ -292,7 +292,7 @@ class SharedParameters:
         None,
         (integer(high=-1), integer(1), NONE),
         "Number of threads, which train the vectors of different classes and compute kernel rows; "
-        "the model does not depend on it.",
+        "None: 1, -1: all processors. The model does not depend on it.",
     )
     verbose: int = parameter(
         0,

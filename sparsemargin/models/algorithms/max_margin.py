@@ -36,8 +36,8 @@ class MaxMargin(MarginSeeker):
 
     For ``p = 2``, this is the exact maximum along the coordinate. For larger p,
     :math:`(p - 1) \|x\|_p^2` is an upper bound of the curvature of the squared norm, so each step
-    increases the dual objective. Unlike the online algorithms, it can reduce multipliers. It
-    therefore reaches 99 % of the largest margin in a few epochs, where those need thousands.
+    increases the dual objective. Unlike the online algorithms, it can reduce multipliers, and
+    therefore reaches 99 % of the largest margin in far fewer epochs.
 
     After the first computation of the margin, epochs skip rows whose multipliers are unlikely to
     change. The reported margin always covers all rows.

@@ -137,22 +137,12 @@ def confidence_of(outputs: np.ndarray) -> np.ndarray:
 
 
 def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
-    """Return the confidence threshold for a maximum share of wrong answers.
+    """Return the minimum confidence of an answer for a maximum share of wrong answers, from 0 to 1,
+    and the share of rows that are answered.
 
-    It is estimated from outputs of rows before the model was trained on them.
-
-    Parameters
-    ----------
-    max_error : float
-        Largest share of wrong answers, from 0 to 1.
-
-    Returns
-    -------
-    threshold : float
-        Minimum confidence of an answer. It is infinite, with a warning, if there are no 10 or more
-        most confident rows with a share of errors this low.
-    share : float
-        Share of the rows that are answered.
+    Both are estimated from outputs for rows before the model was trained on them. If no 10 or more
+    of the most confident rows have a share of errors this low, the function warns and returns
+    infinity and 0.
     """
     if fitted.many:
         raise ValueError(

@@ -315,20 +315,10 @@ class LabelEncoder:
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
         """Return the codes of rows of a text file, shape (n_rows,), int64.
 
-        Parameters
-        ----------
-        table : LabelTable
-            The table of the ids, the same in all calls.
-        ids : ndarray of shape (n_labels,)
-            The ids of the labels.
-        start : ndarray of shape (n_rows + 1,) or None
-            The labels of row r are ``ids[start[r]:start[r + 1]]``, and its code is 1 if any of them
-            has a code other than 0. None: one label per row.
-
-        Raises
-        ------
-        UnknownLabelError
-            If a label is not one of the classes.
+        `ids` are the ids of the labels in a table, which is the same in all calls. If `start` is
+        given, the labels of row r are ``ids[start[r]:start[r + 1]]``, and its code is 1 if any of
+        them has a code other than 0. An UnknownLabelError is raised for a label that is not a
+        class.
         """
         codes = self._codes_of_ids(table, ids, start)
         if start is None:
@@ -575,15 +565,9 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
 
 
 def agreement(actual: Positives, told: Positives, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """Compare the true labels with the predicted labels `told`.
-
-    Returns
-    -------
-    right : ndarray of shape (n_right,)
-        The label of each correct prediction. Labels outside the n_labels are never correct.
-    exact : ndarray of shape (n_rows,), bool
-        Whether all labels of each row are predicted correctly and no others are predicted.
-    """
+    """Return the label of each correct prediction, shape (n_right,), and whether the predicted
+    labels `told` of each row equal the actual ones, shape (n_rows,). Labels outside the n_labels
+    are never correct."""
     n_rows, cells = len(told.starts) - 1, []
     for each in (actual, told):
         rows, labels = np.repeat(np.arange(n_rows), np.diff(each.starts)), each.labels
