@@ -1,6 +1,6 @@
-"""What the classifiers, the file streams and the command line learn by.
+"""The learners of the classifiers, the file streams and the command line.
 
-`ALGORITHMS` is the one list of them.
+`ALGORITHMS` lists them.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ Algorithm = Literal[
     "maxmargin",
 ]
 
-#: Each name of an algorithm: its learner, and the parameters the name fixes.
+#: For each name of an algorithm: its learner, and the parameters that the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
     "pnorm": (PNorm, {}),
@@ -49,22 +49,22 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "maxmargin": (MaxMargin, {}),
 }
 
-#: The algorithm that parameters are those of where none is named.
+#: The algorithm if only parameters are given.
 DEFAULT: Algorithm = "arow"
 
-# What other libraries, and the command line, call `max_iter`.
+# Other names of `max_iter` in other libraries and on the command line.
 _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 
-#: The learners by the names of the classifiers over them.
+#: The learners by the names of their classifiers.
 LEARNERS = {learner.classifier: learner for learner, _ in ALGORITHMS.values()}
 
 
-# What AROW does unless it is told otherwise, some of it for good; but the number of its epochs.
+# The default and constant parameters of AROW, except the number of epochs.
 _IMPLIED = {each.name: each.default for each in fields(AROW) if each.name != "max_iter"}
 
 
 def without_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The parameters but for those that say what AROW, the default, does anyway."""
+    """Return the parameters without those that have AROW's default or constant value."""
     return {
         name: value for name, value in params.items()
         if name not in _IMPLIED or np.ndim(value) or value != _IMPLIED[name]
@@ -72,8 +72,9 @@ def without_defaults(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], dict[str, Any]]:
-    """The learner of that name, None: the default, AROW; and all parameters for it: those given and
-    those the name fixes. A ValueError names the algorithms that have a parameter that it lacks."""
+    """Return the learner of an algorithm, and its parameters: the given ones and those that the
+    name fixes. None is AROW, the default. For an unknown parameter, a ValueError names the
+    algorithms that have it."""
     given = f"algo={name!r}"
     if name is None:
         given = f"algo=None, which is {DEFAULT!r}"
@@ -95,7 +96,7 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
 
 
 def owners_of(parameter: str) -> list[Algorithm]:
-    """The algorithms that have a parameter."""
+    """Return the algorithms that have a parameter."""
     return [
         algo for algo, (learner, fixed) in ALGORITHMS.items()
         if parameter in declarations(learner) and parameter not in fixed
@@ -103,7 +104,7 @@ def owners_of(parameter: str) -> list[Algorithm]:
 
 
 def _nearest_algorithm(name: Any) -> str:
-    """A question after the algorithm of that classifier, class or name, or of the nearest name."""
+    """Return "Did you mean ...?" for the algorithm of a classifier or a similar name, or ""."""
     classifier = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
     for algo, (learner, fixed) in ALGORITHMS.items():
         if learner.classifier == classifier and not fixed:
@@ -112,7 +113,7 @@ def _nearest_algorithm(name: Any) -> str:
 
 
 def _nearest_parameter(name: str, known: list[str]) -> str:
-    """Whose parameter it is; or a question after the nearest of the known ones."""
+    """Return a hint: the algorithms that have the parameter, or "Did you mean ...?", or ""."""
     if name in _OTHER_WORDS:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
     owners = owners_of(name)

@@ -1,8 +1,8 @@
-"""What all learners share: parameters, the order of a fit, and what is read off its state.
+"""Base class of all learners: parameters, the steps of a fit, and training on streams.
 
-A learner does the work of a classifier without being one: it needs numpy and the engine alone,
-so that training from a file starts at once. The scikit-learn classes of
-`sparsemargin.estimators.classifiers` add what people expect of those.
+A learner trains a model and needs only NumPy and the engine, so that training from a file starts
+without delay. The classes in `sparsemargin.estimators.classifiers` add the interface of
+scikit-learn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from sparsemargin.models.inputs.rows import (
 )
 from sparsemargin.models.parameters import SharedParameters, declarations
 
-#: Seeds are drawn below it.
+#: Upper limit, exclusive, of random seeds.
 LARGEST_SEED = 2**31 - 1
 
 _PRECOMPUTED = (
@@ -52,32 +52,32 @@ _PRECOMPUTED = (
 
 
 class Learner(SharedParameters, Attributes):
-    """Base of the learners; not for use by itself."""
+    """Base class of the learners."""
 
-    #: Name of the scikit-learn class over it.
+    #: Name of its scikit-learn class.
     classifier: ClassVar[str]
 
-    #: What it learns in, and what its rule takes from the data.
+    #: The types of its spaces, and the names of the constants that its rule computes from the data.
     spaces: ClassVar[tuple[type, ...]]
     constants: ClassVar[tuple[str, ...]] = ()
 
-    # Whether a fit is meant to reach a margin, and says so where it did not.
+    # True if a fit should reach a margin, and warns if it does not.
     seeks_margin: ClassVar[bool] = False
 
     # ----------------------------------------------------------------------------- the parameters
 
     @classmethod
     def parameter_names(cls) -> list[str]:
-        """Those of the constructor, sorted."""
+        """Return the names of the constructor's parameters, sorted."""
         return sorted(declarations(cls))
 
     @classmethod
     def weighs_steps(cls) -> bool:
-        """Whether weights of classes and samples can multiply the steps."""
+        """Return whether the learner supports class weights and sample weights."""
         return "class_weight" in declarations(cls)
 
     def parameters(self) -> dict[str, Any]:
-        """Those of the constructor, and their values."""
+        """Return the constructor's parameters and their values."""
         return {name: getattr(self, name) for name in self.parameter_names()}
 
     def check_parameters(self) -> None:
@@ -99,13 +99,14 @@ class Learner(SharedParameters, Attributes):
 
     @property
     def _structure(self) -> dict[str, Any]:
-        """The parameters that what is learned is made for."""
+        """The parameters on which the layout of the trained state depends."""
         known = declarations(self)
         structure = {name: getattr(self, name) for name in known if known[name].structural}
         return {**structure, "hypothesis": self.hypothesis_name}
 
     def check_structure(self, how: str) -> None:
-        """Refuse to go on, as `how` asks for, with what was learned for other parameters."""
+        """Raise a ValueError if training can't resume because parameters differ from those of the
+        trained state. `how` is the way of resuming, for the message."""
         made_for, wanted = self.fitted.structure, self._structure
         changed = [name for name, value in wanted.items() if made_for.get(name) != value]
         if changed:
@@ -118,7 +119,8 @@ class Learner(SharedParameters, Attributes):
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
     def random_generator(self) -> np.random.RandomState:
-        """What scikit-learn's `check_random_state` gives: None is numpy's own generator."""
+        """Return the generator for `random_state`, like scikit-learn's `check_random_state`. None
+        is NumPy's global generator."""
         if self.random_state is None:
             return np.random.mtrand._rand
         if isinstance(self.random_state, np.random.RandomState):
@@ -127,12 +129,13 @@ class Learner(SharedParameters, Attributes):
 
     @property
     def has_intercept(self) -> bool:
-        """Whether the parameters ask for one."""
-        # In a feature space rows have other lengths: a Gaussian's, 1, would drown in 200.
+        """True if the model has an intercept."""
+        # "auto" uses the norms of rows in X, but the norms in feature space differ. For example,
+        # they are 1 for a Gaussian kernel, and an intercept of 200 would dominate.
         return self.fit_intercept and (self.intercept_scaling != "auto" or self.is_linear)
 
     def _bias(self, first: Beginning) -> float:
-        """Value of the intercept's coordinate for a model that begins so; 0: none."""
+        """Return the value of the intercept's coordinate for a new model; 0 without intercept."""
         if not self.has_intercept:
             return 0.0
         if self.intercept_scaling == "auto":
@@ -141,7 +144,7 @@ class Learner(SharedParameters, Attributes):
 
     @property
     def supports_multilabel(self) -> bool:
-        """Whether rows may have several labels with these parameters."""
+        """True if these parameters support multilabel problems."""
         return False
 
     def refuse_multilabel(self) -> NoReturn:
@@ -153,24 +156,24 @@ class Learner(SharedParameters, Attributes):
             "files with positive=LABEL."
         )
 
-    # Steps grow with that root of a row's weight.
+    # Steps are proportional to this root of a row's weight.
     _weight_root: ClassVar[int] = 3
 
     @classmethod
     def _influence(cls, weight: np.ndarray) -> np.ndarray:
-        """What multiplies the steps of rows of that weight."""
+        """Return the factors of the steps for weights of rows."""
         return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
 
-    # To so many rows at most, models are fitted that hold some of them out.
+    # Maximum number of rows for `held_out_outputs`, to limit its time.
     _most_rows_held_out: ClassVar[int] = 30_000
 
     @property
     def keeps_outputs(self) -> bool:
-        """Whether outputs are kept of rows just before they are learned, with these parameters."""
+        """True if outputs for rows before training on them are stored with these parameters."""
         return self.is_linear and self.hypothesis_name in ("last", "average")
 
     def _steps(self, first: Beginning) -> np.ndarray:
-        """What multiplies the steps of each label's negative and positive rows, shape (2,
+        """Return the weights of the steps of each vector's negative and positive rows, shape (2,
         n_labels)."""
         if self.class_weight is None:
             return np.ones((2, first.n_labels))
@@ -178,13 +181,12 @@ class Learner(SharedParameters, Attributes):
 
     @property
     def patience(self) -> Patience | None:
-        """How long a new fit waits for a pass with fewer corrections; None: they are not looked
-        at."""
+        """The state of early stopping for a new fit; None without early stopping."""
         return Patience(self.n_iter_no_change) if self.early_stopping else None
 
     @property
     def hypothesis_name(self) -> str:
-        """What predicts, with these parameters."""
+        """Name of the hypothesis used for prediction with these parameters."""
         return self.hypothesis
 
     def n_threads(self) -> int:
@@ -198,31 +200,31 @@ class Learner(SharedParameters, Attributes):
 
     @abstractmethod
     def new_space(self, first: Beginning) -> Space:
-        """An empty one, for a model that begins so."""
+        """Return an empty space for a new model."""
 
     @abstractmethod
     def loop(self, task: Task) -> AbstractContextManager:
-        """The loop over a task."""
+        """Return a context that opens the training loop over a task."""
 
     @abstractmethod
     def _begin(self, task: Task) -> StoppingRule:
-        """Get ready for a fit; when it is done."""
+        """Prepare a fit and return its stopping rule."""
 
     @abstractmethod
     def _conclude(self, result: FitResult) -> None:
-        """Take what came of a fit, and warn of what it did not come to."""
+        """Store the result of a fit, and warn if it did not reach its goal."""
 
-    # Whether a fit checks rows as they are first used, as all of them will be.
+    # True if a fit uses all rows, so that it can check each row when it is first used.
     _checks_on_the_way = False
-    # Whether rows may have repeated columns, which the loop then adds up where that matters.
+    # True if rows may have duplicate columns. The loop then sums them if necessary.
     takes_repeats = False
 
-    # Whether a fit has to know the products of rows better than float32 rows tell them.
+    # True if a fit needs products of rows with more precision than float32.
     _needs_exact_products = False
 
     def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
-        """Begin a model, which has learned nothing yet. `steps` are those of the classes; None
-        takes them from `class_weight`."""
+        """Create the state of a new model. `steps` are the weights of the steps, shape (2,
+        n_labels); None: they are computed from `class_weight`."""
         space, progress = self.new_space(first), None
         if self.keeps_outputs:
             averaged, joint = self.hypothesis_name == "average", isinstance(space, JointState)
@@ -236,8 +238,8 @@ class Learner(SharedParameters, Attributes):
         )  # fmt: skip
 
     def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
-        """Return the rows by which a model begins: those that are counted, None: all. A linear
-        model asks for the first ones only."""
+        """Return the rows with which a model is initialized. `counted` selects rows; None: all. A
+        linear model only needs the first rows."""
         if counted is None:
             return rows
         which = np.flatnonzero(counted)
@@ -247,11 +249,14 @@ class Learner(SharedParameters, Attributes):
         self, matrix: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
         slice_seed: int | None,
     ) -> Self:  # fmt: skip
-        """Fit: anew where there is a slice_seed; else go on with what there is."""
+        """Fit a new model if `slice_seed` is given, else resume from the current state.
+
+        `seed` is the seed of the shuffling; None: the order of the rows.
+        """
         afresh = slice_seed is not None
         rows, check = open_rows(matrix), afresh and self._checks_on_the_way
         check = check and (weights is None or bool(weights.all()))
-        # Rows that are no trials are not met on the way.
+        # Rows of weight 0 are not used in training, so they would not be checked.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
         check = check and 0 not in named.values()
         if self._needs_exact_products:
@@ -266,7 +271,8 @@ class Learner(SharedParameters, Attributes):
             if slice_seed is not None:
                 self._open(first, slice_seed)
             else:
-                # After an error there is what was there before, with the rows learned by then.
+                # After an error, the caller restores the old state. It shares the space, so it
+                # contains the rows used before the error, and its cached weights are outdated.
                 before = self.fitted
                 before.coef = None
                 self._learned = replace(
@@ -287,14 +293,14 @@ class Learner(SharedParameters, Attributes):
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
         self._conclude(result)
-        # Of an epoch that was cut short, some rows have not been checked.
+        # After an incomplete epoch, some rows are not checked.
         if not result.interrupted and result.n_iter >= 1:
             sample = sample_of(self, rows, targets, weights)
             warn_of_one_class(self, [] if sample is None else [sample])
         return self
 
     def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
-        """Learn the rows of a task until the fit ends."""
+        """Train on the rows of a task until the stopping rule ends the fit."""
         stopping = self._begin(task)
         with keeping(task, self.space):
             return learn(self.loop(task), stopping, seed=seed, verbose=verbose)
@@ -302,8 +308,12 @@ class Learner(SharedParameters, Attributes):
     def _note_outputs(
         self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
     ) -> None:
-        """See to it that outputs which are kept are valid for the model after a fit; `first` is
-        what it began with, None where it went on."""
+        """Replace the stored outputs by outputs for held-out rows if necessary.
+
+        Outputs from before training are too few in a short fit, and they do not have the scale of
+        the model after several epochs. `first` is the data that the model was initialized with;
+        None if the fit resumed, in which case outputs are only marked as invalid.
+        """
         kept = self.fitted.progress
         if kept is None:
             return
@@ -316,13 +326,13 @@ class Learner(SharedParameters, Attributes):
             self.fitted.progress = kept.held_out(*found)
 
     def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
-        """What is learned from next, with the class weights there are."""
+        """Return the task for training rows, with the class weights of the current state."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self.fitted
         if not fitted.class_weight.all() and not fitted.many:
-            # Rows of a class of weight 0 are no trials, as those of weight 0 are none.
+            # Rows of a class of weight 0 are skipped, like rows of weight 0.
             steps = fitted.class_weight
             of_classes = steps[:, 0] if self.space.n_labels == 1 else steps[1]
             counted = (of_classes[targets] > 0).astype(np.float64)
@@ -333,8 +343,10 @@ class Learner(SharedParameters, Attributes):
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
-        """Let rows that the last fit learned from, with all that was to be learned of them, go on
-        where they were, under warm_start; whether they are those."""
+        """Under `warm_start`, resume with the state of the rows if they are those of the last fit.
+
+        `others` are targets and weights, which must also be equal. Return whether all are equal.
+        """
         fitted, space = self.fitted, self.space
         earlier, hashed = fitted.last_rows, None
         if self.warm_start:
@@ -360,15 +372,16 @@ class Learner(SharedParameters, Attributes):
     # ------------------------------------------------------------------------------------ streams
 
     def check_streams(self, *, grows: bool) -> None:
-        """Refuse what can't learn from a file row by row, in memory that doesn't depend on the
-        file's length; grows: the number of features is not known beforehand."""
+        """Raise a ValueError if these parameters do not support training on a stream of rows, with
+        memory that does not grow with its length. `grows` is True if the number of features is not
+        known in advance."""
         self.check_parameters()
         faults = " ".join(self._stream_faults(grows))
         if faults:
             raise ValueError(faults)
 
     def _stream_faults(self, grows: bool) -> Iterator[str]:
-        """What is in the way of that, each with what to do instead."""
+        """Yield a message with a remedy for each parameter that does not support streams."""
         if self.hypothesis in ("vote", "random"):
             yield self._fault("hypothesis", "keeps a log of all corrections", "'average'")
         if self.max_corrections is not None:
@@ -380,16 +393,16 @@ class Learner(SharedParameters, Attributes):
         yield from self._kernel_faults(grows)
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
-        """Those of the kernel."""
+        """Yield such messages for the parameters of the kernel."""
         yield from self._needs_of_all_rows()
         if self._takes_gamma and self.gamma == "auto" and grows:
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
-        """What is wrong with a kernel that is known only when all rows are."""
+        """Yield such messages for a kernel that depends on all rows."""
         if isinstance(self.kernel, str) and self.kernel == "precomputed":
             yield _PRECOMPUTED
-        # A model that goes on knows its gamma.
+        # A model that resumes training has stored its gamma.
         if self._takes_gamma and self.gamma == "scale" and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
@@ -404,23 +417,22 @@ class Learner(SharedParameters, Attributes):
         )
 
     def open_stream(self, first: Beginning, slice_seed: int) -> None:
-        """Get ready for a stream that begins so."""
+        """Create the state of a new model for training on a stream."""
         for fault in self._needs_of_all_rows():
             raise ValueError(fault)
         self._open(first, slice_seed)
 
     def resize(self, n_features: int, first: int = 0) -> None:
-        """Let what is learned have so many features, those it has from `first` on."""
+        """Keep the features from `first` on and change their number to n_features."""
         self.space.resize(n_features, first)
 
     @abstractmethod
     def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        """What each of so many features takes of the state before the first correction, with rows
-        of that type."""
+        """Return the memory of the initial state per feature, in bytes, for rows of type dtype."""
 
     def learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:
-        """Take the checked rows as the next trials, in the given order; how many were predicted
-        wrongly before they were learned from, where known."""
+        """Train on checked rows for one epoch, in the given order (None: the order of the rows).
+        Return how many were predicted wrongly before training on them, or None if unknown."""
         fitted, space = self.fitted, self.space
         if not space.tells_lengths:
             raise ValueError(_PRECOMPUTED)
@@ -437,4 +449,4 @@ class Learner(SharedParameters, Attributes):
         return mistakes
 
     def _warn_of_full(self) -> None:
-        """Say in a stream what a bound on memory costs from now on."""
+        """Warn in a stream that a memory limit has been reached, and what this means."""

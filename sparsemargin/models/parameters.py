@@ -1,8 +1,8 @@
-"""How an algorithm declares its parameters: once, with default, limits and help; and those that
-all of them have.
+"""Declarations of parameters, with their defaults, limits and documentation.
 
-From a declaration come the constructor's signature, the checks, the sections of the docstrings
-and the options of the command line. Nothing here needs scikit-learn, which is slow to import.
+The constructors, the checks, sections of the docstrings and the options of the command line are
+generated from them. `SharedParameters` has the parameters of all algorithms. This module does not
+need scikit-learn, which is slow to import.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ _Class = TypeVar("_Class", bound=type)
 
 @dataclass(frozen=True)
 class Limit:
-    """One kind of values: what they are in words, and of which type, Real and Integral being
-    numbers but no bools; their range, which of its ends are allowed, the words there are, and what
-    is to be said of its upper end."""
+    """A set of allowed values.
+
+    `words` describes it. `kind` is the type of the values; Real and Integral exclude bools. `low`,
+    `high` and `closed` define an interval of numbers, `choices` the allowed strings. `remark` is
+    added to the error message for numbers above `high`.
+    """
 
     words: str
     kind: Any
@@ -42,7 +45,7 @@ class Limit:
     remark: str = ""
 
     def allows(self, value: Any) -> bool:
-        """Whether a value is one of them."""
+        """Return whether a value is in the set."""
         if isinstance(value, bool | np.bool_) or self.kind is bool:
             return self.kind is bool and isinstance(value, bool | np.bool_)
         if not isinstance(value, self.kind) or (self.choices and value not in self.choices):
@@ -54,14 +57,14 @@ class Limit:
         return above and below and (not isinstance(value, int) or abs(value) <= float_info.max)
 
     def remark_on(self, value: Any) -> str:
-        """The remark, where a value is beyond the upper end."""
-        number: Any = value  # which a float need not hold
+        """Return the remark if a value is above the upper limit, else ""."""
+        number: Any = value  # may be an int that is too large for a float
         return self.remark if isinstance(value, Real) and number > self.high else ""
 
 
 class _RandomStates(Limit):
     def allows(self, value: Any) -> bool:
-        # numpy imports this on first use, for a tenth of the time in which a command starts.
+        # NumPy imports `random` on first use, which takes a tenth of the start of a command.
         return isinstance(value, np.random.RandomState)
 
 
@@ -72,7 +75,7 @@ def real(
     *,
     remark: str = "",
 ) -> Limit:
-    """Real numbers of an interval."""
+    """Return the limit for real numbers in an interval."""
     left = "[" if closed in ("both", "left") else "("
     right = "]" if closed in ("both", "right") else ")"
     words = f"a float in the range {left}{low:g}, {high:g}{right}"
@@ -80,13 +83,13 @@ def real(
 
 
 def integer(low: float = -inf, high: float = inf) -> Limit:
-    """Integers from low to high."""
+    """Return the limit for integers from low to high."""
     left, right = "[" if low > -inf else "(", "]" if high < inf else ")"
     return Limit(f"an int in the range {left}{low}, {high}{right}", Integral, low, high)
 
 
 def one_of(options: Iterable[str]) -> Limit:
-    """Words."""
+    """Return the limit for a set of strings."""
     known = tuple(sorted(options))
     listed = ", ".join(map(repr, known))
     return Limit(f"a str among {{{listed}}}", str, choices=known)
@@ -101,10 +104,11 @@ RANDOM_STATE = _RandomStates("a numpy.random.RandomState", object)
 
 @dataclass(frozen=True)
 class Parameter:
-    """What is declared of a parameter; a value is one of the limits.
+    """The declaration of a parameter. A value must satisfy at least one of the limits.
 
-    `doc` is reStructuredText, whose first sentence is the help of the command line; structural: the
-    learned state is made for it.
+    `doc` is reStructuredText; its first sentence is the help text of the command line. `structural`
+    is True if the layout of the trained state depends on the parameter, so that training can't
+    resume with another value.
     """
 
     name: str
@@ -114,7 +118,7 @@ class Parameter:
     structural: bool = False
 
     def check(self, value: Any, owner: str) -> None:
-        """Refuse a value that none of the limits allows."""
+        """Raise a ValueError if no limit allows the value; `owner` is the name of the class."""
         if any(limit.allows(value) for limit in self.limits):
             return
         *others, last = [limit.words + limit.remark_on(value) for limit in self.limits]
@@ -124,7 +128,7 @@ class Parameter:
         )
 
     def described(self) -> str:
-        """Its entry in a numpydoc section."""
+        """Return the entry of the parameter in a numpydoc section."""
         words = re.sub(r"\ban? (str among )?|(?<=in )the range ", "", " or ".join(
             limit.words for limit in self.limits
         ))  # fmt: skip
@@ -134,7 +138,7 @@ class Parameter:
 
 
 def indented(text: str) -> str:
-    """A paragraph below an entry of a numpydoc section."""
+    """Return the text as the indented description of an entry in a numpydoc section."""
     margin = " " * 4
     return fill(
         " ".join(text.split()), 96, initial_indent=margin, subsequent_indent=margin,
@@ -150,8 +154,11 @@ def parameter(
     more: str = "",
     **flags: bool,
 ) -> Any:
-    """Declare a parameter in the body of a class that is `declared`. Limits and doc that are None
-    are those of a base, on whose doc `more` follows; `flags` may have ``structural``."""
+    """Declare a parameter in the body of a class that is decorated with `declared`.
+
+    If `limits` or `doc` is None, it is inherited from the base class. `more` is appended to `doc`.
+    `flags` may contain ``structural``.
+    """
     told: dict[str, Any] = {**flags}
     if limits is not None:
         told["limits"] = limits if isinstance(limits, tuple) else (limits,)
@@ -162,13 +169,13 @@ def parameter(
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))
 def declared(cls: _Class) -> _Class:
-    """Make the parameters that a class and its bases declare arguments of its constructor.
+    """Decorate a class so that its constructor has the parameters declared by it and its bases.
 
-    One that is declared anew keeps what is not said again; ``field(default=value, init=False)``
-    makes one that a base has declared a constant.
+    A repeated declaration inherits everything that it does not specify.
+    ``field(default=value, init=False)`` turns an inherited parameter into a constant.
     """
     dataclass(kw_only=True, eq=False, repr=False, match_args=False)(cls)
-    # The classifier inherits the constructor, and Python's errors name what users have called.
+    # The classifier inherits the constructor, so Python's errors should contain its name.
     cls.__init__.__qualname__ = f"{getattr(cls, 'classifier', cls.__name__)}.__init__"  # type: ignore[misc]
     known = dict(getattr(cls, "_declared", {}))
     mine = get_annotations(cls)
@@ -188,64 +195,64 @@ def declared(cls: _Class) -> _Class:
 
 
 def declarations(cls: Any) -> dict[str, Parameter]:
-    """The parameters of a class that is `declared`, by name, those of its bases first."""
+    """Return the parameters of a `declared` class by name, those of its base classes first."""
     return cls._declared
 
 
 @declared
 class SharedParameters:
-    """What every algorithm has, or makes a constant."""
+    """Parameters of all algorithms; some algorithms turn them into constants."""
 
     p: float | Literal["log"] = parameter(
         2.0,
         (real(2, MAX_P, "both", remark=" (p > 2 ln n_features gains nothing)"), one_of(["log"])),
-        'p of the norm of the instances; ``"log"`` is ``max(2, 2 ln n_features)``. Weights are '
-        "measured by the dual norm. Large p pays where few features are relevant.",
+        'p of the norm of the instances; ``"log"`` is ``max(2, 2 ln n_features)``. The norm of the '
+        "weights is the dual norm. Large p is better if few features are relevant.",
         structural=True,
     )
     hypothesis: Hypothesis = parameter(
         "average",
         one_of(get_args(Hypothesis)),
-        "What predicts: the average of all weight vectors, each counted for the trials it lasted; "
-        "the last one; their weighted majority vote; or the one of a random moment (Freund & "
-        "Schapire 1999, section 5).",
+        "The hypothesis used for prediction: the average of all weight vectors, each weighted by "
+        "the number of trials it survived; the last vector; the weighted majority vote of all "
+        "vectors; or the vector after a random trial (Freund & Schapire 1999, section 5).",
         structural=True,
     )
     normalize_hypotheses: bool = parameter(
         False,
         FLAG,
-        "Whether each weight vector is divided by its dual norm before it counts.",
+        "Whether each weight vector is divided by its dual norm before averaging or voting.",
         structural=True,
     )
     max_iter: float | None = parameter(
         5,
         (real(0), NONE),
-        "Epochs; None: until a pass makes no correction. Data that are not separable never come to "
-        "that; such a fit says every ten seconds where it is, and Ctrl-C ends it with the model as "
-        "it then is. A fraction ends within an epoch. Where they end a fit short of a margin that "
-        "it was to reach, a `ConvergenceWarning` says so.",
+        "Number of epochs; None: until an epoch makes no correction. A fraction ends within an "
+        "epoch. With None, a fit to data that are not separable does not end. It reports its "
+        "progress every ten seconds, and Ctrl-C stops it and keeps the current model. A "
+        "`ConvergenceWarning` is issued if a fit ends before it reaches the requested margin.",
     )
     max_corrections: int | None = parameter(
         None,
         (integer(1), NONE),
-        "Stop learning after that many corrections, those of earlier fits under `warm_start` "
-        "included; with many classes each label by itself, whose averages then count no further "
-        "trials.",
+        "Stop after this number of corrections, including those of earlier fits under "
+        "`warm_start`. With more than two classes, each vector stops separately, and its average "
+        "does not count later trials.",
     )
     early_stopping: bool = parameter(
         False,
         FLAG,
-        "Whether learning ends, before `max_iter` epochs, where the corrections of a pass, its "
-        "errors one step ahead, have not become fewer in `n_iter_no_change` passes. No rows are "
-        "held out; the model is that of the end.",
+        "Whether training stops before `max_iter` epochs if `n_iter_no_change` epochs in a row "
+        "did not have fewer corrections than the best epoch so far. No rows are held out, and the "
+        "model is that of the last epoch.",
     )
     n_iter_no_change: int = parameter(
-        5, integer(1), "How many passes `early_stopping` waits for one with fewer corrections."
+        5, integer(1), "Number of epochs without fewer corrections before `early_stopping` stops."
     )
     shuffle: bool = parameter(
         True,
         FLAG,
-        "Whether rows come in a new random order every epoch; False: in the given order.",
+        "Whether rows are shuffled before every epoch; False: the given order.",
     )
     random_state: Any = parameter(
         None,
@@ -262,62 +269,68 @@ class SharedParameters:
         "auto",
         (real(0), one_of(["auto"])),
         'Value of the coordinate for the intercept; ``"auto"``: a third of the root mean square '
-        "p-norm of the first 100 rows, of those of the first call to `partial_fit`, or 1/3 where "
-        "these are zero. With a kernel there is no intercept then.",
+        "p-norm of the first 100 rows (in `partial_fit`, of its first call), or 1/3 if they are "
+        'all zero. With a kernel, ``"auto"`` means no intercept.',
         structural=True,
     )
     class_weight: Any = parameter(
         None,
         (one_of(["balanced"]), MAPPING, NONE),
-        "What rows of each class count for; only ratios matter, as weights are divided by their "
-        "harmonic mean. The step of a correction is multiplied by the cube root of its row's "
-        "weight (AROW divides r by the square root): in proportion, rare classes would be "
-        "predicted far too often and what was learned of the others be lost. With more than two "
-        "classes, and where rows may have several, each label's positive rows are so weighted, "
-        "against a weight of 1 for the negative ones. "
-        '``"balanced"``: inversely proportional to the rows of each class, or, where rows may have '
-        "several, of both sides of each label that has two.",
+        "Weights of the classes; only ratios matter, because weights are divided by their harmonic "
+        "mean. The step of a correction is multiplied by the cube root of the row's weight (AROW "
+        "divides r by the square root). With steps proportional to the weights, rare classes would "
+        "be predicted far too often, and the error on the other classes would be much higher. With "
+        "more than two classes and in multilabel problems, the weights apply to the positive rows "
+        "of each class, and negative rows have weight 1. "
+        '``"balanced"``: inversely proportional to the number of rows of each class; in multilabel '
+        "problems, to the numbers of positive and negative rows of each label that has both.",
     )
     warm_start: bool = parameter(
-        False, FLAG, "Whether `fit` goes on from the model of the last one."
+        False, FLAG, "Whether `fit` resumes from the model of the last fit."
     )
     n_jobs: int | None = parameter(
         None,
         (integer(high=-1), integer(1), NONE),
-        "Threads that share the labels of a many-class problem, and the kernel's work; the model "
-        "is the same for any number.",
+        "Number of threads, which train the vectors of different classes and compute kernel rows; "
+        "None: 1, -1: all processors. The model does not depend on it.",
     )
     verbose: int = parameter(
         0,
         (FLAG, integer(0)),
-        "Whether a line is printed for every epoch of the first ten, and every half second after.",
+        "Whether progress is printed: a line for each of the first ten epochs, then a line every "
+        "half second.",
     )
     kernel: KernelName | Callable[[Any, Any], Any] = parameter(
         "linear",
         (one_of(get_args(KernelName)), CALLABLE),
-        'What takes the place of the dot products, for p = 2. ``"linear"``: nothing does; '
+        'The kernel, which replaces dot products; it requires p = 2. ``"linear"``: dot products; '
         '``"poly"``: ``(gamma x.z + coef0)**degree``; ``"rbf"``: ``exp(-gamma |x - z|^2)``; '
         '``"polyrbf"``: ``(1 + exp(-gamma |x - z|^2))**degree`` (Gentile 2001, section 4.3); '
-        '``"precomputed"``: X is the kernel of all pairs of rows in `fit`, and of the rows to '
-        "predict with those in `predict`; or a function of two matrices, ndarrays, or `csr_array` "
-        "where X was sparse, to the ndarray of shape (n_rows, n_other_rows). An intercept adds the "
-        "square of `intercept_scaling` to it, and norms of rows are those in feature space. All "
-        "labels share one pool of rows; a trial costs one kernel row, and the pool takes for each "
-        "row its entries (zeros too, where every fourth is not 0 or features are few) and, for "
-        "algorithms of first order, 16 bytes a label.",
+        '``"precomputed"``: X contains the kernel of all pairs of rows in `fit`, and of the test '
+        "rows with these rows in `predict`. A function gets two matrices, ndarrays or, if X is "
+        "sparse, `csr_array`, and returns an ndarray of shape (n_rows, n_other_rows). An intercept "
+        "adds the square of `intercept_scaling` to the kernel. Norms of rows are those in feature "
+        "space. All classes share one pool of rows. A trial costs one row of the kernel. For each "
+        "of its rows, the pool stores the entries (including zeros if at least every fourth entry "
+        "is not zero or if there are few features) and, except for the Higher- and Second-order "
+        "Perceptron, 16 bytes per class.",
         structural=True,
     )
     degree: int = parameter(
-        3, integer(1, 1000), 'Of ``"poly"`` and ``"polyrbf"``.', structural=True
+        3, integer(1, 1000), 'Degree of ``"poly"`` and ``"polyrbf"``.', structural=True
     )
     gamma: float | Literal["scale", "auto"] = parameter(
         "scale",
         (one_of(["scale", "auto"]), real(0)),
-        'Of ``"poly"``, ``"rbf"`` and ``"polyrbf"``; ``"scale"``: ``1 / (n_features * X.var())``, '
-        '``"auto"``: ``1 / n_features``. In the papers\' terms ``1 / (2 sigma**2)`` for a Gaussian '
-        "of width sigma, ``1 / s`` for greys divided by the scale s.",
+        'Coefficient of ``"poly"``, ``"rbf"`` and ``"polyrbf"``; ``"scale"``: '
+        '``1 / (n_features * X.var())``, ``"auto"``: ``1 / n_features``. In the notation of the '
+        "papers, it is ``1 / (2 sigma**2)`` for a Gaussian of width sigma, and ``1 / s`` for grey "
+        "values divided by the scale s.",
         structural=True,
     )
     coef0: float = parameter(
-        0.0, real(0, closed="left"), 'Added to ``gamma x.z``, of ``"poly"``.', structural=True
+        0.0,
+        real(0, closed="left"),
+        'Constant that ``"poly"`` adds to ``gamma x.z``.',
+        structural=True,
     )

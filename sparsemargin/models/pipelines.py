@@ -1,4 +1,4 @@
-"""Pipelines: the last step is the model that is looked at, the steps before make its rows.
+"""Access to the last step of a pipeline, the model, and to the rows that the other steps produce.
 
 scikit-learn is imported on first use.
 """
@@ -9,25 +9,26 @@ from typing import Any
 
 
 def taken(estimator: Any) -> Any:
-    """What a fitted `AutoClassifier`, or a search, has taken; anything else as it is."""
+    """Return the selected estimator of a fitted `AutoClassifier` or parameter search. Other
+    estimators are returned unchanged."""
     return getattr(estimator, "best_estimator_", estimator)
 
 
 def is_of_library(estimator: Any, name: str) -> bool:
-    """Return whether an estimator is of the class of this library with that name, and of no
-    subclass."""
+    """Return whether an estimator's class is the class `name` of this library, not a subclass."""
     kind = type(estimator)
     return kind.__name__ == name and kind.__module__.partition(".")[0] == "sparsemargin"
 
 
 def is_choosing(estimator: Any) -> bool:
-    """Return whether it is an `AutoClassifier`. If `taken` returns one, it is not fitted."""
+    """Return whether an estimator is an `AutoClassifier`. If `taken` returns one, it is not
+    fitted."""
     return is_of_library(estimator, "AutoClassifier")
 
 
 def parts_of(estimator: Any) -> tuple[Any, Any]:
-    """The steps before the last of a pipeline, None where there are none, and the last; what is no
-    pipeline is its own last step."""
+    """Return the steps before the last one of a pipeline, or None, and the last step. An estimator
+    that is not a pipeline is its own last step."""
     estimator = taken(estimator)
     if not hasattr(estimator, "steps"):
         return None, estimator
@@ -35,14 +36,14 @@ def parts_of(estimator: Any) -> tuple[Any, Any]:
 
 
 def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The last step of a fitted pipeline, and the rows that the steps before make of X."""
+    """Return the last step of a fitted pipeline, and X transformed by the other steps."""
     before, model = parts_of(estimator)
     return model, X if before is None else before.transform(X)
 
 
 def made_rows(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
-    """The last step of a pipeline, and the rows that clones of the steps before, fitted to X, make
-    of X and of others."""
+    """Return the last step of a pipeline, and X and `others`, transformed by clones of the other
+    steps that are fitted to X and y."""
     from sklearn.base import clone
 
     before, model = parts_of(estimator)
@@ -53,8 +54,8 @@ def made_rows(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
 
 
 def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:
-    """The last step of a fitted pipeline, and names of its columns: those given, or those that the
-    steps before make, or that it was fitted to; None: they have none."""
+    """Return the last step of a fitted pipeline, and the names of its features. These are the given
+    names, the output names of the other steps, or those seen in `fit`; None if there are none."""
     before, model = parts_of(estimator)
     if names is None and before is not None:
         names = names_out_of(before)
@@ -62,7 +63,7 @@ def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:
 
 
 def names_out_of(before: Any) -> Any:
-    """Names of the columns that fitted steps make; None where one of them can't tell."""
+    """Return the output feature names of fitted steps, or None if a step does not provide them."""
     try:
         return before.get_feature_names_out()
     except (AttributeError, NotImplementedError, ValueError):
@@ -70,12 +71,13 @@ def names_out_of(before: Any) -> Any:
 
 
 def names_at(columns: Any, names: Any) -> list[str]:
-    """The names of these columns; their numbers where features have none."""
+    """Return the names of columns, or their numbers if `names` is None."""
     return [str(j) if names is None else str(names[j]) for j in columns.tolist()]
 
 
 def check_names(names: Any, n_features: int) -> Any:
-    """Names of features as they are, or those of a fitted vectorizer's columns; None for none."""
+    """Return feature names, after checking their number; None if there are none. `names` may be a
+    fitted vectorizer."""
     if hasattr(names, "get_feature_names_out"):
         names = names.get_feature_names_out()
     if names is not None and len(names) != n_features:

@@ -1,4 +1,4 @@
-"""Which learner `fit_csr(X, y)` takes: the one that errs least one step ahead."""
+"""Selection of a learner by progressive validation, as in `fit_csr(X, y)`."""
 
 from __future__ import annotations
 
@@ -24,43 +24,44 @@ from sparsemargin.models.inputs.class_weights import (
 )
 from sparsemargin.models.inputs.rows import Rows, check_rows
 
-#: From fewer rows errors tell nothing; more are not tried.
+#: With fewer rows, errors are too noisy for a selection; with more, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
 
-#: What leaves the choice of the learner open.
+#: Parameters that all candidates have. Other parameters select AROW.
 OPEN_PARAMETERS = frozenset({
     "class_weight", "fit_intercept", "intercept_scaling", "max_iter", "n_jobs", "random_state",
     "shuffle", "verbose",
 })  # fmt: skip
 
-# How far ahead of the first candidate another has to be in the end, and how far behind the best it
-# may be in the beginning, in standard errors of the difference. In between what is asked for grows
-# with the square of the rows, as their weights add up.
+# Leads in standard errors of the difference. An alternative needs a lead of _AHEAD over AROW at the
+# end. Until then, it needs a lead over the best candidate that grows from _BEHIND to _AHEAD with
+# the squared number of rows, like the sum of the weights of the rows.
 _AHEAD, _BEHIND = 2.0, -2.0
 
-# If AROW errs on no larger share of the rows, no more labels are wrong, and its setting for these
-# is not for them.
+# If AROW's error rate is at most this value, label noise is low, so its setting for label noise is
+# not needed.
 _MANY_WRONG = 0.1
 
-# The sparse rows before the first look, and how many there are by the end of each further stretch
-# for one before it.
+# Number of rows before the first comparison if rows are sparse, and the factor by which the number
+# of rows grows from one comparison to the next.
 _FIRST, _GROWTH = 1000, 1.5
 
-# Sparse rows have a smaller share of entries that are not 0. Text: less than 0.003; logarithms of
-# cells, of which the Second-order Perceptron learns more: 0.1.
+# Rows are sparse if the share of non-zero entries is below this value. It is below 0.003 for text,
+# and 0.1 for log-transformed cells, on which the Second-order Perceptron is more accurate.
 _SPARSE = 0.02
 
-# Rows point one way if their mean, each divided by its length, is so long (squared; raw
-# microarrays: 0.02 to 0.88, their logarithms 0.97 to 1).
+# Rows are dense if the share of non-zero entries is at least _DENSE. They are parallel if the mean
+# of the normalized rows has a squared norm above _PARALLEL (raw microarrays: 0.02 to 0.88;
+# log-transformed: 0.97 to 1).
 _DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
 
-# Rows of the rarer class, each of which asks for an epoch more.
+# AROW runs one more epoch for each of these values that exceeds the size of the rarer class.
 _RARE = 500, 100
 
 
 class Candidate(NamedTuple):
-    """An algorithm, what is not its default, and how long it learns where that is left open: for
-    so many epochs, or as many as make so many trials."""
+    """An algorithm, its non-default parameters, and the minimum numbers of epochs and trials if
+    `max_iter` is not given."""
 
     algorithm: Algorithm
     settings: dict[str, Any]
@@ -68,14 +69,13 @@ class Candidate(NamedTuple):
     trials: int
 
     def learner(self, params: Mapping[str, Any]) -> Learner:
-        """One with these parameters too."""
+        """Return the candidate's learner with additional parameters."""
         kind, fixed = ALGORITHMS[self.algorithm]
         return kind(**{**fixed, **self.settings, **params})
 
     def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
-        """Return how many epochs pay for so many rows, these of each class; None: any number of
-        labels a row. For AROW they are more where there are more than two classes, or one is
-        rare."""
+        """Return a suitable number of epochs for the number of rows and the rows of each class
+        (None: multilabel). AROW gets more epochs for more than two classes or a rare class."""
         least = self.epochs
         many = counts is None or len(counts) > 2
         if self.algorithm == "arow" and many:
@@ -90,20 +90,20 @@ _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
 
 def others(n_features: int, sparse: bool) -> list[Candidate]:
-    """What may take the place of the default."""
+    """Return the candidates that may replace the default."""
     log_p = float(max(2.0, 2 * log(max(2, n_features))))
     return [
-        # Where many labels are wrong, or can't be told apart.
+        # For data with label noise or overlapping classes.
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
-        # Where few of very many features tell anything.
+        # For data with few informative features among very many.
         Candidate("pnorm", {"p": log_p}, 5, 3000),
-        # Where features are correlated, which it costs most to see.
+        # For data with correlated features; this is the slowest candidate.
         *([] if sparse else [_SECOND_ORDER]),
     ]
 
 
 def settled(params: Mapping[str, Any]) -> Candidate | None:
-    """AROW, if parameters are given that not every candidate has; None: they leave it open."""
+    """Return AROW if a parameter is given that not every candidate has, else None."""
     return None if OPEN_PARAMETERS.issuperset(params) else AROW
 
 
@@ -111,25 +111,28 @@ def select(
     rows: Rows, targets: Targets, classes: np.ndarray, params: Mapping[str, Any],
     weights: np.ndarray | None = None,
 ) -> Candidate:  # fmt: skip
-    """What rows like these are learned by.
+    """Return the best candidate for training data.
 
-    It is AROW unless another candidate errs less by two standard errors of the difference, by
-    progressive validation (Blum, Kalai and Langford, COLT 1999): each predicts every row with what
-    it has learned of those before, and then learns it. On sparse rows the Second-order Perceptron
-    is no candidate, and none is where AROW errs on no more than a tenth of the first 1,000, and on
-    fewer than the commonest class alone would. Fewer than 500 rows tell nothing: there it is the
-    Second-order Perceptron where rows are dense and have few features or almost one direction, else
-    AROW; which it is, too, where rows may have several labels.
+    AROW is selected unless another candidate has a lower error by progressive validation, with a
+    lead of two standard errors (Blum, Kalai and Langford, COLT 1999). Each candidate predicts a row
+    before it is trained on the row. On sparse rows, the Second-order Perceptron is not a candidate,
+    and there are no other candidates if AROW's error on the first 1,000 rows is at most 10 % and
+    lower than that of the most frequent class. With fewer than 500 rows, the Second-order
+    Perceptron is selected if rows are dense and have few features or are nearly parallel, else
+    AROW. In multilabel problems, AROW is selected.
 
     Parameters
     ----------
     rows : Rows
-        They need not be checked; at most 10,000 are tried, in random order.
+        They need not be checked. At most 10,000 are used, in random order.
+    targets : Targets
+    classes : ndarray of shape (n_classes,)
     params : Mapping
-        Of `OPEN_PARAMETERS`: every candidate gets them.
+        Parameters of all candidates, from `OPEN_PARAMETERS`.
     weights : ndarray of shape (n_rows,), default=None
-        Of the rows; those of weight 0 are not there. An error counts for the weight of the row and
-        of its class, and for the rows before it, as later ones tell more of the model to come.
+        Sample weights; rows of weight 0 are ignored. The weight of an error is the weight of the
+        row, times that of its class, times the number of rows before it, because later errors are
+        closer to those of the final model.
     """
     if isinstance(targets, Positives):
         return AROW
@@ -139,11 +142,11 @@ def select(
         numbers = np.flatnonzero(counted)
         rows, targets = rows_at(rows, numbers), targets[numbers]
         weights = None if weights is None else weights[numbers]
-    # Of one seed: which learner it is, is to depend on the rows alone.
+    # The seed is fixed, so that the selection depends only on the data.
     order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
     if len(order) < LEAST_ROWS:
         return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
-    # Of a class that comes later there are no rows yet, and its weight is not asked for.
+    # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
     sparse = len(rows.data) < _SPARSE * rows.n_rows * rows.n_features
@@ -158,7 +161,7 @@ def select(
             enter = partial(_Entrant, params=of_race, first=first, n_rows=len(order))
             running = [enter(AROW)]
         if not running[0].read(some, codes, weights, where):
-            return AROW  # of which the fit tells that it can't learn such rows
+            return AROW  # its fit raises an error that describes the invalid row
         if not where.start:
             if sparse and running[0].has_learned(codes[where]):
                 return AROW
@@ -173,7 +176,7 @@ def select(
 
 
 class _Entrant:
-    """A candidate in a race, and which rows it has predicted wrongly."""
+    """A candidate in training, and whether it has predicted each row wrongly."""
 
     def __init__(
         self, candidate: Candidate, params: dict[str, Any], first: Beginning, n_rows: int
@@ -183,8 +186,8 @@ class _Entrant:
         self.learner.open_stream(first, 0)
 
     def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
-        """Predict the rows of this stretch, and learn them; False: they are too large, or too
-        small, for it."""
+        """Predict the rows of a block, then train on them. Return False if a row is too large or
+        too small for the algorithm."""
         learner, fitted = self.learner, self.learner.fitted
         n_places = 1 << (rows.n_rows - 1).bit_length()
         kept = ProgressiveOutputs(fitted.space.n_labels, n_places, learner._weight_root)
@@ -197,18 +200,19 @@ class _Entrant:
         return True
 
     def errs_much(self, n_rows: int) -> bool:
-        """Whether it was wrong of many of the first rows."""
+        """Return whether the error on the first rows exceeds `_MANY_WRONG`."""
         return bool(self.wrong[:n_rows].mean() > _MANY_WRONG)
 
     def has_learned(self, codes: np.ndarray) -> bool:
-        """Whether it errs on few of the first rows, and on fewer than the commonest class alone."""
+        """Return whether the error on the first rows is low, and lower than that of predicting the
+        most frequent class."""
         n_rows = len(codes)
         of_others = n_rows - np.bincount(codes).max()
         return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)
 
     def lead(self, first: _Entrant, share: np.ndarray) -> float:
-        """By how many standard errors its errors are fewer than those of the first; of that itself
-        what another has to have."""
+        """Return the lead over `first`, AROW, in standard errors of the difference of the errors.
+        For AROW itself, it is the lead that another candidate needs."""
         if self is first:
             return _AHEAD
         n_rows = len(share)
@@ -220,9 +224,10 @@ class _Entrant:
 def _left_in(
     running: list[_Entrant], best: _Entrant, share: np.ndarray, part: float
 ) -> list[_Entrant]:
-    """The first, and those that may still turn out better, after this part of all rows."""
+    """Return AROW and the candidates that may still be better, after the share `part` of rows."""
     first, *rivals = running
-    # AROW's other setting comes from behind where many labels are wrong.
+    # With label noise, AROW's other setting can catch up late, so it always remains. Without label
+    # noise, it only remains if it is the best candidate.
     least = {"arow": -inf if first.errs_much(len(share)) else inf}
     of_others = _BEHIND + part**2 * (_AHEAD - _BEHIND)
     return [first] + [
@@ -232,7 +237,7 @@ def _left_in(
 
 
 def _stretches(first: int, n_rows: int) -> Iterator[slice]:
-    """All rows, in stretches that grow with those before them."""
+    """Yield consecutive slices of the rows. Each ends at `_GROWTH` times the end of the last."""
     where = slice(0, min(n_rows, first))
     while where.start < n_rows:
         yield where
@@ -242,7 +247,7 @@ def _stretches(first: int, n_rows: int) -> Iterator[slice]:
 def _class_weights(
     params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray
 ) -> Any:
-    """What the class of each row weighs."""
+    """Return the weight of each row's class, shape (n_rows,), or 1.0 without class weights."""
     weight = params.get("class_weight")
     if isinstance(weight, Mapping):
         return named_weights(weight, classes)[codes]
@@ -250,8 +255,8 @@ def _class_weights(
 
 
 def _are_dense(rows: Rows, numbers: np.ndarray) -> bool:
-    """Whether rows have few zeros, and few features or almost one direction, as logarithms' have:
-    by a hundred of them, spread evenly."""
+    """Return whether rows have few zeros, and few features or a common direction, as logarithms
+    have. At most 100 evenly spaced rows are checked."""
     n_rows, n_features = rows.n_rows, rows.n_features
     if len(rows.data) < _DENSE * n_rows * n_features:
         return False
@@ -265,7 +270,7 @@ def _are_dense(rows: Rows, numbers: np.ndarray) -> bool:
 
 
 def _are_parallel(rows: np.ndarray) -> bool:
-    """Whether rows point almost one way, but for those of zeros."""
+    """Return whether the rows that are not zero have nearly the same direction."""
     rows = rows[rows.any(axis=1)]
     rows = rows / np.abs(rows).max(axis=1, keepdims=True)
     unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)

@@ -42,7 +42,7 @@ _FORMAT, _VERSION = "sparsemargin model", 1
 _LONGEST_MESSAGE = 500
 _NO_MODEL = "This is not a model file. save_model and sparsemargin train write them."
 
-# Attributes of a fitted model other than its parameters; `state_` is a `Fitted`.
+# Attributes of a fitted model other than its parameters; `_learned` is a `Fitted`.
 _KNOWN = {"_learned", "n_features_in_", "feature_names_in_"}
 
 

@@ -1,1 +1,1 @@
-"""The algorithms, one file each, and what groups of them share."""
+"""The algorithms, one per file, and the base classes of groups of algorithms."""

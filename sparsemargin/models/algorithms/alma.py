@@ -21,7 +21,7 @@ _LARGEST_NORM = (
 class ALMA(FirstOrderLearner):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
 
-    With k the corrections so far plus one, a trial corrects where
+    Let k be the number of corrections so far plus one. A trial corrects if
 
     .. math::
 
@@ -37,11 +37,11 @@ class ALMA(FirstOrderLearner):
 
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
-    On separable data whose largest p-norm margin is :math:`\gamma^*` it comes to a margin of at
+    On separable data whose largest p-norm margin is :math:`\gamma^*`, it reaches a margin of at
     least :math:`(1 - \alpha) \gamma^*` after at most
     :math:`2 (p-1) / \gamma^{*2} \, (2/\alpha - 1)^2 + 8/\alpha - 4` corrections (Theorem 3).
 
-    A trial costs O(nnz(x)), for any p, with the last or the averaged hypothesis.
+    A trial costs O(nnz(x)) for any p with the last or averaged hypothesis.
 
     {parameters}
 
@@ -49,7 +49,7 @@ class ALMA(FirstOrderLearner):
 
     See Also
     --------
-    PNormPerceptron : Corrects on mistakes only, with a constant step.
+    PNormPerceptron : Corrects only on mistakes, with a constant step.
 
     References
     ----------
@@ -75,32 +75,32 @@ class ALMA(FirstOrderLearner):
     alpha: float = parameter(
         0.9,
         real(0, 1, "right"),
-        "The margin reached is at least ``1 - alpha`` of the largest. Smaller means more "
-        "corrections and a larger margin; 1 corrects on mistakes only. 0.9 is best after a single "
-        "epoch on RCV1 topics; after five, 0.7 to 0.8 err 0.2 points less "
-        "(``benchmarks/defaults.py``).",
+        "The margin reached is at least ``1 - alpha`` of the largest margin. Smaller values lead "
+        "to more corrections and a larger margin; 1 corrects only on mistakes. On RCV1 topics, 0.9 "
+        "is best after one epoch; after five epochs, the error of 0.7 to 0.8 is 0.2 percentage "
+        "points lower (``benchmarks/defaults.py``).",
     )
     B: float | None = parameter(
         None,
         (real(0), NONE),
-        "Scale of the thresholds; None: ``sqrt(8) / alpha``, as Theorem 3, part 1, needs.",
+        "Scale of the thresholds; None: ``sqrt(8) / alpha``, as in Theorem 3, part 1.",
     )
     C: float = parameter(sqrt(2.0), real(0), "Scale of the steps.")
     normalize: bool | Literal["running", "max"] = parameter(  # type: ignore[assignment]
         True,
         (FLAG, one_of(["running", "max"])),
-        "What instances are divided by; True: their own p-norm, False: nothing, "
-        '``"running"``: the largest norm among the corrections so far (Remark 7), ``"max"``: the '
-        "largest norm in the data, rows of weight 0 apart, which only `fit` can know. Intercept "
-        "and soft-margin coordinates are included.",
+        "The norm by which instances are divided; True: their own p-norm, False: none, "
+        '``"running"``: the largest norm among the rows corrected so far (Remark 7), ``"max"``: '
+        "the largest norm in the data except rows of weight 0, which requires `fit`. Norms include "
+        "the intercept and soft-margin coordinates.",
     )
     max_iter: float | None = parameter(
-        5, more="Chosen by cross-validation on text, microarrays and other data."
+        5, more="The default was selected by cross-validation on text, microarrays and other data."
     )
 
     def _stream_faults(self, grows: bool) -> Iterator[str]:
         yield from super()._stream_faults(grows)
-        # A model that goes on knows it.
+        # A model that resumes training has stored the largest norm.
         if self.normalize == "max" and self._learned is None:
             yield _LARGEST_NORM
 

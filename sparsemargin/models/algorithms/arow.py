@@ -16,8 +16,9 @@ from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, p
 class AROW(FirstOrderLearner):
     r"""Adaptive regularization of weights [1]_, with a variance for each weight.
 
-    Beside the mean :math:`w_i` of each weight its variance :math:`v_i` is kept, 1 to begin with. A
-    trial corrects where :math:`y\, w \cdot \hat{x} < 1`, with what is rarely met moving furthest:
+    Each weight has a mean :math:`w_i` and a variance :math:`v_i`, which is 1 initially. A trial
+    corrects if :math:`y\, w \cdot \hat{x} < 1`. Weights of rare features have larger variances and
+    therefore larger steps:
 
     .. math::
 
@@ -25,9 +26,8 @@ class AROW(FirstOrderLearner):
         w_i \leftarrow w_i + \beta (1 - y\, w \cdot \hat{x})\, y\, v_i \hat{x}_i, \qquad
         v_i \leftarrow v_i - \beta (v_i \hat{x}_i)^2.
 
-    That is Figure 1 of [1]_, of whose covariance matrix the diagonal is kept. One epoch is mostly
-    enough. A trial costs O(nnz(x)). A row of weight c counts as one with
-    r / sqrt(c) would.
+    This is Figure 1 of [1]_ with only the diagonal of the covariance matrix. One epoch is usually
+    enough. A trial costs O(nnz(x)). For a row of weight c, r is replaced by r / sqrt(c).
 
     {parameters}
 
@@ -35,12 +35,12 @@ class AROW(FirstOrderLearner):
 
     Notes
     -----
-    In [1]_ the mistakes on any data are bounded for the full matrix; of its diagonal, and of losses
-    that are cut, nothing is proven. No margin is proven either: `margin_upper_bound_` is infinite.
+    The mistake bound in [1]_ requires the full matrix. There is no bound for the diagonal, or with
+    `max_loss`. There is no bound on the margin either: `margin_upper_bound_` is infinite.
 
     See Also
     --------
-    SecondOrderPerceptron : Keeps the full matrix of its mistakes.
+    SecondOrderPerceptron : Uses the full correlation matrix of its mistakes.
 
     References
     ----------
@@ -78,28 +78,29 @@ class AROW(FirstOrderLearner):
     r: float = parameter(
         0.5,
         real(0),
-        "How little a row is trusted: the larger, the more labels are wrong. The paper's is 1.",
+        "Regularization strength. Larger values make smaller steps, which suits data with more "
+        "label noise. The paper uses 1.",
         structural=True,
     )
     max_loss: float | None = parameter(
         1.0,
         (real(0), NONE),
-        "The most that the loss of a row, ``1 - y w.x``, counts for: 1 and less keep rows whose "
-        "labels are wrong from moving the weights far. None: as much as it is, as in the paper.",
+        "Upper limit of the loss ``1 - y w.x`` in a step. Values of 1 or less limit the effect of "
+        "rows with wrong labels on the weights. None: no limit, as in the paper.",
     )
     hypothesis: Hypothesis = parameter(
         "last",
         one_of(["average", "last"]),
-        "What predicts: the last weights, or the average of all, each counted for the trials it "
-        "lasted.",
+        "The hypothesis used for prediction: the last weights, or the average of all weights, each "
+        "weighted by the number of trials it survived.",
     )
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
     _steps_by_output = True
 
-    # Of r. By the weight itself rare topics are found more often, and dense rows of the others
-    # taken for rare ones.
+    # A row of weight c divides r by the square root of c. If c itself divided r, the recall of rare
+    # topics would be higher, but dense rows of other classes would be predicted as rare ones.
     _weight_root = 2
 
     def _ends_by_itself(self) -> bool:

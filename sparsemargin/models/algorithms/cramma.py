@@ -11,13 +11,14 @@ from sparsemargin._engine.fitting.epochs import Patience
 from sparsemargin.models.algorithms.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
-#: The rate at ``beta=1`` where nothing is known of the margin.
+#: Rate at ``beta=1`` if no lower bound on the margin is known, as in Table 1 of the paper.
 HARD_RATE = 0.001
 
-# The multiple that Table 4 of the paper takes.
+# Factor in eq. 27 of the paper, as in its Table 4.
 _TABLE_4_FACTOR = 1.7
 
-# Steps along a circle, in radians, that turn any vector around and more.
+# Total angle, in radians, of the corrections that early stopping waits for. It is larger than pi,
+# so these corrections can reverse any vector.
 _TURN = 5.0
 
 
@@ -25,8 +26,8 @@ _TURN = 5.0
 class CRAMMA(EuclideanMarginSeeker):
     r"""Constant rate approximate maximum margin algorithm CRAMMA^epsilon [1]_.
 
-    The weights u have norm 1 and start as the first row's direction. With t the corrections so
-    far plus one and R the largest norm of a row, a trial corrects where
+    The weights u have norm 1 and start in the direction of the first row. Let t be the number of
+    corrections so far plus one, and R the largest norm of a row. A trial corrects if
 
     .. math::
 
@@ -36,11 +37,11 @@ class CRAMMA(EuclideanMarginSeeker):
         u' = u + \frac{\eta_{\mathrm{eff}}}{R} y x, \qquad
         u \leftarrow u' / \|u'\|_2.
 
-    On separable data it ends after finitely many corrections, provided that
-    :math:`\eta_{\mathrm{eff}} < (\sqrt{1 + 8 \gamma^* / R} - 1) / 2` (Theorem 1), and as
-    `beta` grows and the rate falls the margin tends to the largest one.
+    On separable data, the algorithm converges after finitely many corrections if
+    :math:`\eta_{\mathrm{eff}} < (\sqrt{1 + 8 \gamma^* / R} - 1) / 2` (Theorem 1). The margin tends
+    to the largest one as `beta` increases and the rate decreases.
 
-    For p = 2. Steps can't be weighted: neither `fit` nor the constructor takes weights.
+    Only p = 2 is supported. Sample weights and class weights are not supported.
 
     {parameters}
 
@@ -48,12 +49,12 @@ class CRAMMA(EuclideanMarginSeeker):
 
     See Also
     --------
-    ROMMAClassifier : Without parameters, and without a guarantee.
-    ALMAClassifier : A guaranteed share of the largest margin, in any p-norm.
+    ROMMAClassifier : Has no rate or threshold to set, and no guarantee.
+    ALMAClassifier : Guarantees a share of the largest margin, in any p-norm.
 
     Notes
     -----
-    The counts of updates that the paper prints are `n_corrections_` plus one, the start.
+    The numbers of updates in the paper equal `n_corrections_` plus one, for the initial vector.
 
     References
     ----------
@@ -76,33 +77,40 @@ class CRAMMA(EuclideanMarginSeeker):
     beta: float = parameter(
         1.0,
         real(0),
-        "The paper's beta/R: the larger, the more corrections and the larger the margin.",
+        "The paper's beta/R. Larger values lead to more corrections and a larger margin.",
     )
     eta0: float | None = parameter(
         None,
         (real(0), NONE),
-        "The rate at ``beta=1``. None: by the margin that `soft_margin` guarantees, eq. 27 of the "
-        "paper with the factor 1.7 of its Table 4; without `soft_margin` 0.001, as in its Table 1.",
+        "The rate at ``beta=1``. None: with `soft_margin`, it follows from the margin that "
+        "`soft_margin` guarantees (eq. 27 of the paper, with the factor 1.7 of its Table 4); "
+        "otherwise 0.001, as in its Table 1.",
     )
-    delta: float = parameter(1.0, real(0, closed="left"), "How fast the rate falls with `beta`.")
-    epsilon: float = parameter(0.5, real(0), "How fast the threshold falls with the corrections.")
+    delta: float = parameter(
+        1.0, real(0, closed="left"), "Exponent with which the rate decreases in `beta`."
+    )
+    epsilon: float = parameter(
+        0.5, real(0), "Exponent with which the threshold decreases in the number of corrections."
+    )
     radius: float | None = parameter(
         None,
         (real(0), NONE),
-        "R, the largest 2-norm of a row with its intercept and soft-margin coordinates; Theorem 1 "
-        "holds for no smaller one. None: that of the data; a stream, and `partial_fit` where no "
-        "`fit` came before, take the largest among the start and the corrections so far.",
+        "R, the largest 2-norm of a row with its intercept and soft-margin coordinates. Theorem 1 "
+        "does not hold for smaller values. None: the largest norm in the data; in a stream, and in "
+        "`partial_fit` without an earlier `fit`, the largest norm among the first row and the rows "
+        "corrected so far.",
     )
 
     n_iter_no_change: int = parameter(
         20,
-        more="CRAMMA's steps are small, and its corrections often rise for some passes: it waits "
-        "for as many corrections as could turn its vector around, too.",
+        more="CRAMMA's steps are small, and the number of its corrections often increases for "
+        "several epochs. It therefore also waits until enough corrections were made to reverse "
+        "its vector.",
     )
 
     @property
     def hypothesis_name(self) -> str:
-        # Its steps are so small that the last vector is itself a mean of many.
+        # The steps are so small that the last vector already averages over many corrections.
         return "last" if self.hypothesis == "auto" else self.hypothesis
 
     @property
@@ -126,12 +134,12 @@ class CRAMMA(EuclideanMarginSeeker):
         return FirstOrderRule.cramma(float(self.beta), rate, float(self.epsilon), radius)
 
     def _find_radius(self, sample: Sample | None) -> float | None:
-        """None: the running one, of a stream."""
+        """Return R, or None for the running maximum in a stream."""
         if self.radius is not None:
             return float(self.radius)
         if sample is None:
             return None
-        # Any length will do for rows that are all zero, which never correct.
+        # Rows that are all zero never correct, so any positive value can be used for them.
         return sample.largest_norm() or 1.0
 
     def _find_rate(self, sample: Sample | None, radius: float | None) -> float:

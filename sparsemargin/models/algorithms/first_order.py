@@ -1,4 +1,4 @@
-"""What all first-order learners share: a rule over the linear space."""
+"""Base classes of the first-order learners, which apply an update rule to weight vectors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from sparsemargin.models.parameters import (
     real,
 )
 
-#: What a feature takes while products of sparse rows are worked out, by label, at least.
+#: Lower bound of the memory, in bytes per feature and vector, for dot products of sparse rows.
 _BYTES_PER_PRODUCT = 4
 
 MultiClass = Literal["ovr", "joint"]
@@ -43,8 +43,8 @@ MultiClass = Literal["ovr", "joint"]
 
 @dataclass
 class Sample:
-    """What a rule may ask about the data of a fit: how many rows are trials, and what gives their
-    largest p-norm."""
+    """Properties of the training data that a rule may use: the number of rows with a weight above
+    0, and a function that computes their largest p-norm."""
 
     n_rows: int
     largest_norm: Callable[[], float]
@@ -52,69 +52,75 @@ class Sample:
 
 @declared
 class FirstOrderLearner(Learner):
-    """Base of the learners whose trials test ``y w.x <= threshold``; not for use by itself."""
+    """Base class of the learners that correct a row if ``y w.x <= threshold``."""
 
     spaces: ClassVar[tuple[type, ...]] = (LinearSpace, LabelBlocks, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",
-        more="The last two log the corrections (56 bytes each and, without a kernel, 16 bytes a "
-        "nonzero of every row that made one) and replay them to predict.",
+        more="The last two log the corrections (56 bytes per correction and, without a kernel, 16 "
+        "bytes per nonzero of every corrected row) and replay the log to predict.",
     )
     warm_start: bool = parameter(
         False,
-        more="With other rows than the last one had it knows no margin, and `tol` is refused: "
-        "there would be no proof.",
+        more="If the rows differ from those of the last `fit`, the margin is unknown, and `tol` "
+        "raises an error because the margin can't be proven.",
     )
     normalize: bool = parameter(
         False,
         FLAG,
-        "Whether instances are divided by their p-norm, intercept and soft-margin coordinates "
-        "included.",
+        "Whether instances are divided by their p-norm, including the intercept and soft-margin "
+        "coordinates.",
         structural=True,
     )
     soft_margin: float = parameter(
         0.0,
         real(0, closed="left"),
-        "Delta: every example gets a coordinate of its own of that value while learning, which "
-        "makes any data separable (Freund & Schapire 1999, section 3.2).",
+        "Delta, the value of an additional coordinate for each row in training. The coordinates "
+        "make any data separable (Freund & Schapire 1999, section 3.2).",
         structural=True,
     )
     tol: float | None = parameter(
         None,
         (real(0, 1), NONE),
-        "Stop where `margin_` is at least ``(1 - tol) * margin_upper_bound_``: a proven share of "
-        'the largest margin there is. Needs ``hypothesis="last"``, whose vector the proof is for.',
+        "Stop when `margin_` is at least ``(1 - tol) * margin_upper_bound_``, which proves that "
+        'the margin is at least ``1 - tol`` of the largest margin. Requires ``hypothesis="last"``, '
+        "because the proof holds for the last vector.",
     )
     max_support: int | None = parameter(
-        None, (integer(1), NONE), "Rows that the pool of a kernel may hold.", structural=True
+        None,
+        (integer(1), NONE),
+        "Maximum number of rows in the pool of a kernel. None: no limit.",
+        structural=True,
     )
     when_full: Literal["error", "skip"] = parameter(
         "error",
         one_of(["error", "skip"]),
-        "What is done where a row would join a full pool: the fit ends in an error; or the trial "
-        "is passed over, and a warning at the end says how many were.",
+        'Behaviour if a row would join a full pool: ``"error"`` ends the fit with an error, '
+        '``"skip"`` skips the trial and reports the number of skipped trials in a warning at the '
+        "end.",
     )
     keep_history: bool = parameter(
         False,
         FLAG,
-        "Whether `history_` tells the margin after every epoch, at the cost of a pass over the "
-        'rows each; needs ``hypothesis="last"``.',
+        "Whether `history_` records the margin after every epoch, which costs one more pass over "
+        'the rows per epoch; requires ``hypothesis="last"``.',
     )
 
     multi_class: MultiClass = parameter(
         "ovr",
         one_of(get_args(MultiClass)),
-        'How more than two classes are learned; ``"ovr"``: a vector for each, that tells its rows '
-        'from the rest, ``"joint"``: one vector made of one for each class. There a correction '
-        "moves those of the true class and of its strongest rival alone (Gentile 2001, section 5, "
-        "item 4): the instance is x at the place of the one and -x at that of the other, its "
-        "p-norm ``2**(1/p)`` times that of x, its output the difference of theirs, and "
-        "`n_corrections_`, `margin_` and `margin_upper_bound_` are single numbers; `class_weight` "
-        "weighs the true class. For the average and the last vector, without kernel and soft "
-        "margin; `n_jobs` has no effect. Two classes are learned by the lone vector either way: w "
-        "at one place and -w at the other is the joint one, up to a factor, and for rows divided "
-        "by their norms they make the same corrections.",
+        'How more than two classes are learned; ``"ovr"``: one vector per class against the rest, '
+        '``"joint"``: one vector, the concatenation of the vectors of all classes. With '
+        '``"joint"``, a correction changes only the vectors of the true class and of the other '
+        "class with the largest output (Gentile 2001, section 5, item 4). The instance has x in "
+        "the block of the former and -x in the block of the latter. Its p-norm is ``2**(1/p)`` "
+        "times that of x, and its output is the difference of the two outputs. `n_corrections_`, "
+        "`margin_` and `margin_upper_bound_` are single numbers, and `class_weight` applies to the "
+        'true class. ``"joint"`` supports the average and last hypotheses without a kernel or a '
+        "soft margin; `n_jobs` has no effect. With two classes, both settings train a single "
+        "vector w, which is equivalent to the joint vector (w, -w) up to a factor. If rows are "
+        "divided by their norms, both make the same corrections.",
         structural=True,
     )
 
@@ -130,12 +136,12 @@ class FirstOrderLearner(Learner):
             )
         super().refuse_multilabel()
 
-    # Whether coordinates have variances.
+    # True if each weight has a variance.
     _adaptive: ClassVar[bool] = False
 
     @abstractmethod
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        """The engine's rule; `sample` is None in a stream."""
+        """Return the engine's rule; `sample` is None in a stream."""
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -184,11 +190,12 @@ class FirstOrderLearner(Learner):
 
     @property
     def _needs_exact_products(self) -> bool:  # type: ignore[override]
-        # A kernel's norms, and with them the bound on the margin, are made of products.
+        # With a kernel, norms are computed from products of rows. The bound on the margin depends
+        # on these norms.
         return not self.is_linear and self._is_certified()
 
-    # Whether the length of a step depends on the output for the row. An output is rounded in
-    # another way where repeated columns are not added up before.
+    # True if the length of a step depends on the output for the row. Duplicate columns must then be
+    # summed first, because they change the rounding errors of the output.
     _steps_by_output: ClassVar[bool] = False
 
     @property
@@ -213,8 +220,11 @@ class FirstOrderLearner(Learner):
         )  # fmt: skip
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
-        """As that of `Learner`; whether the model has learned from no other rows, as a certificate
-        needs."""
+        """Resume with the rows of the last fit under `warm_start`, as in `Learner`.
+
+        Return whether the margin can be certified, which requires that the model was trained on no
+        other rows. If it was, and `tol` or `keep_history` is set, raise a ValueError.
+        """
         same = super()._recall_rows(task, *others)
         if self.space.trials == 0:
             return True
@@ -232,7 +242,7 @@ class FirstOrderLearner(Learner):
         return False
 
     def _ends_by_itself(self) -> bool:
-        """Whether a fit is to end by itself, not only by `max_iter`."""
+        """Return whether a fit should end before `max_iter` epochs."""
         seeks = self.seeks_margin and self.hypothesis_name == "last"
         return seeks or self.max_iter is None or self.tol is not None
 
@@ -240,12 +250,12 @@ class FirstOrderLearner(Learner):
         return self.hypothesis_name == "last" and (self._ends_by_itself() or self.keep_history)
 
     def _warn_of_shortfall(self, result: FitResult) -> None:
-        """Say so where the fit did not come to its goal."""
+        """Warn if the fit stopped before it reached its goal."""
         if result.proven or not self._ends_by_itself() or (self.tol is None and result.converged):
             return
         over = self.n_iter_ >= (self.max_iter or inf) or self.space.exhausted().any()
         if self.tol is None and self.patience and not over:
-            return  # it stopped early, as asked for
+            return  # early stopping ended the fit
         done = f"{self.n_iter_:g} epochs and {np.sum(self.n_corrections_)} corrections"
         if result.converged and self.tol is not None:
             share = np.min(np.divide(self.margin_, self.margin_upper_bound_))
@@ -300,10 +310,10 @@ class FirstOrderLearner(Learner):
         how: dict[str, Any] = {
             "averaged": self.hypothesis_name == "average", "normalized": self.normalize_hypotheses
         }  # fmt: skip
-        # A proof takes theta for the very sum of what was added to it.
+        # A certificate assumes that theta is the sum of all steps, so float32 is not exact enough.
         dtype = np.float64 if self._is_certified() else rows.data.dtype
         vectors = n_features, n_labels, self.p_for(n_features), dtype
-        if self.multi_class == "joint" and n_labels > 1:  # for two classes there is no need
+        if self.multi_class == "joint" and n_labels > 1:  # two classes have a single vector
             return JointSpace(*vectors, bias=self._bias(first), **how)
         how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
         if not self.is_linear:
@@ -313,7 +323,7 @@ class FirstOrderLearner(Learner):
             )
         how["adaptive"] = self._adaptive
         at_once = self._labels_at_once(dtype, n_labels, n_features)
-        kind = LinearSpace if at_once == n_labels else LabelBlocks  # what fits into memory
+        kind = LinearSpace if at_once == n_labels else LabelBlocks  # depending on the memory
         if logs and kind is LabelBlocks:
             self._refuse_log_of_blocks(n_labels, n_features)
         return kind(*vectors, bias=self._bias(first), **how)
@@ -330,8 +340,8 @@ class FirstOrderLearner(Learner):
         self.fitted.space = resized(self.space, n_features, first)
 
     def _bytes_per_number(self, dtype: DTypeLike) -> int:
-        """What a label's coordinate takes: theta, its link where that is another vector, the
-        variance; the sum and its state."""
+        """Bytes per coordinate of a vector: theta, the weight if p > 2, the variance, and for the
+        averaged hypothesis the sum and 2 bytes of state."""
         linked = self.p != 2
         kind = np.dtype(np.float64 if linked or self._is_certified() else dtype)
         size = kind.itemsize * (1 + linked + self._adaptive)
@@ -340,7 +350,7 @@ class FirstOrderLearner(Learner):
         return size
 
     def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        """How many labels are learned together: all, or those of a block."""
+        """Return the number of vectors trained together: all, or those of one block."""
         size = self._bytes_per_number(dtype)
         return labels_at_once(n_features + self.fit_intercept, n_labels, size)
 
@@ -353,36 +363,37 @@ class FirstOrderLearner(Learner):
 
     @property
     def n_passed_over_(self) -> int | np.ndarray:
-        """Trials that would have corrected, had the pool had room, in the epochs swept: an int for
-        two classes, else an array of shape (n_classes,)."""
+        """Number of trials that were skipped because the pool was full, in the epochs that were
+        run: an int for two classes, else an array of shape (n_classes,)."""
         self.fitted.check_kernel("n_passed_over_")
         return self.fitted.by_label(self.space.passed_over)
 
     @property
     def theta_(self) -> Any:
-        """Dual vector of each label, shape (n_labels, n_features), the intercept's coordinate last
-        if there is one: ``w = link_p(theta)`` for the last hypothesis, all labels as one vector
-        under ``multi_class="joint"``. An array, or CSR where labels are learned in blocks."""
+        """Dual vectors, an array of shape (n_labels, n_features), or CSR if they are trained in
+        blocks. If there is an intercept, its coordinate is an additional last column. The weights
+        of the last hypothesis are ``link_p(theta)``; with ``multi_class="joint"``, the link applies
+        to the concatenation of all vectors."""
         self.fitted.check_linear("theta_")
         return self.space.theta()
 
     @property
     def theta_norm_(self) -> np.ndarray:
-        """``||theta||_p`` of each label, shape (n_labels,), as the engine keeps it; soft-margin
-        coordinates included. Of all labels as one vector, shape (1,), under
-        ``multi_class="joint"``."""
+        """``||theta||_p`` of each vector, shape (n_labels,), including soft-margin coordinates.
+        With ``multi_class="joint"``, the norm of the concatenation of all vectors, shape (1,)."""
         return self.space.theta_norm()
 
     @property
     def margin_upper_bound_(self) -> float | np.ndarray:
-        """What no vector's margin can exceed on the rows learned from: a float for two classes,
-        and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+        """Upper bound of the margin of any vector on the training rows: a float for two classes and
+        with ``multi_class="joint"``, else an array of shape (n_classes,).
 
-        The least ``||theta||_p / L`` so far, L being the sum of the multipliers of which theta is
-        made; but for rounding, some 1e-14 of the longest row. With a kernel norms are made of
-        products: lest rounding make a bound too small, none is below 1e-8 of the longest row. With
-        the last hypothesis only. Units are those of `margin_`. After `partial_fit`, and under
-        `warm_start`, for the rows of all calls together.
+        This is the smallest ``||theta||_p / L`` so far, where L is the sum of the multipliers of
+        the rows in theta. Its rounding error is about 1e-14 of the largest row norm. With a kernel,
+        norms are computed from products, and the bound is at least 1e-8 of the largest row norm so
+        that rounding errors can't make it too small. It exists only for the last hypothesis, in the
+        unit of `margin_`. After `partial_fit` and with `warm_start`, it holds for the rows of all
+        calls together.
         """
         if self.fitted.hypothesis != "last" or self.space.t.dtype != np.float64:
             raise AttributeError(
@@ -404,23 +415,23 @@ class FirstOrderLearner(Learner):
 
     @property
     def margin_(self) -> float | np.ndarray:
-        """The least ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
-        classes, and for many under ``multi_class="joint"``; else an array of shape (n_classes,).
+        """Smallest ``y w.x / ||w||_q`` of the last vector on the rows of `fit`: a float for two
+        classes and with ``multi_class="joint"``, else an array of shape (n_classes,).
 
-        Rows are divided by their own p-norm where the algorithm does so; otherwise the margin is
-        in the units of X. Under ``multi_class="joint"`` it is the least output of a row's class
-        less the largest other one, over the norm of all vectors as one; where rows are divided by
-        their norm, by ``2**(1/p) ||x||_p``, that of x in one place and -x in another. With
-        `soft_margin`, rows have their own coordinates. Rows that are zero
-        or of weight 0 are left out.
+        Rows are divided by their p-norm if the algorithm does so. Otherwise the margin is in the
+        units of X. With ``multi_class="joint"``, it is the smallest difference between the output
+        of a row's class and the largest other output, divided by the norm of the concatenation of
+        all vectors. Rows that the algorithm normalizes are then divided by ``2**(1/p) ||x||_p``,
+        the norm of an instance with x in one block and -x in another. With `soft_margin`, rows
+        include their additional coordinates. Zero rows and rows of weight 0 are ignored.
         """
         return self.fitted.by_label(self._certified().margin)
 
     @property
     def relative_deviation_(self) -> float | np.ndarray:
-        """``(D' - D) / D``, an estimate of how far, relatively, the extended margin is from the
-        largest: Tsampouka & Shawe-Taylor (2006), sections 4 and 5. Zero at the optimum. For p = 2
-        with a `soft_margin`."""
+        """``(D' - D) / D``, an estimate of the relative deviation of the extended margin from the
+        largest one (Tsampouka & Shawe-Taylor 2006, sections 4 and 5). It is 0 at the optimum and
+        exists for p = 2 with a `soft_margin`."""
         soft_margin = self._certified().soft_margin
         if soft_margin is None:
             raise AttributeError("Defined for p = 2 with a soft_margin.")
@@ -428,7 +439,7 @@ class FirstOrderLearner(Learner):
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
-        """What every epoch came to: arrays ``n_iter`` of shape (n_epochs,), ``n_corrections``,
+        """Results after every epoch: arrays ``n_iter`` of shape (n_epochs,), and ``n_corrections``,
         ``margin`` and ``margin_upper_bound`` of shape (n_epochs,) or (n_epochs, n_classes)."""
         history = self._certified().history
         if not history:
@@ -444,8 +455,7 @@ class FirstOrderLearner(Learner):
 
 @declared
 class MarginSeeker(FirstOrderLearner):
-    """Base of the learners whose last vector tends to the largest margin, one class against the
-    rest; not for use by itself."""
+    """Base class of the learners whose last vector tends to the largest margin, one-vs-rest."""
 
     seeks_margin = True
 
@@ -453,13 +463,14 @@ class MarginSeeker(FirstOrderLearner):
     hypothesis: Hypothesis | Literal["auto"] = parameter(  # type: ignore[assignment]
         "auto",
         one_of([*get_args(Hypothesis), "auto"]),
-        more='``"auto"``: the last, whose margin is known, where `tol`, `keep_history` or '
-        "``max_iter=None`` asks for one; else the average, which serves data that have none.",
+        more='``"auto"``: the last vector if `tol`, `keep_history` or ``max_iter=None`` requests a '
+        "margin, because only its margin is known; else the average, which also suits data that "
+        "are not separable.",
     )
     max_iter: float | None = 1000
     early_stopping: bool = parameter(
         True,
-        more="Not where `tol`, `keep_history` or ``max_iter=None`` asks for a margin.",
+        more="It has no effect if `tol`, `keep_history` or ``max_iter=None`` requests a margin.",
     )
 
     @property
@@ -474,14 +485,13 @@ class MarginSeeker(FirstOrderLearner):
 
     @property
     def _asks_for_margin(self) -> bool:
-        """Whether the margin is to be known, or sought until no row is left to correct."""
+        """True if the parameters request the margin, or training until no row is corrected."""
         return self.tol is not None or self.max_iter is None or self.keep_history
 
 
 @declared
 class EuclideanMarginSeeker(MarginSeeker):
-    """Base of those for p = 2 and rows as they are, whose steps can't be weighted; not for use by
-    itself."""
+    """Base class of the margin seekers for p = 2 without normalization and without weights."""
 
     p: float = field(default=2.0, init=False)
     normalize: bool = field(default=False, init=False)

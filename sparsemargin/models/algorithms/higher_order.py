@@ -14,7 +14,7 @@ from sparsemargin.models.parameters import FLAG, declared, parameter, real
 class HigherOrder(MatrixLearner):
     r"""Higher-order Perceptron, HO_p(c) [1]_.
 
-    A p-norm Perceptron that also learns how its mistakes lie to each other. On the k-th of them,
+    A p-norm Perceptron that also uses the correlations between its mistakes. On the k-th mistake,
     :math:`y\, w_{k-1} \cdot \hat{x} \le 0` with :math:`\hat{x} = x / \|x\|_p`,
 
     .. math::
@@ -28,27 +28,27 @@ class HigherOrder(MatrixLearner):
     where :math:`g = \nabla \|\cdot\|_p^2 / 2` is the link and :math:`\rho_k = c / k`. ``c = 0`` is
     the p-norm Perceptron. Larger p favours targets with few relevant features.
 
-    `alpha` and `margin`, which are not in the paper, correct trials of a small margin too, and v, B
-    and k then move at each correction: where :math:`y\, w_{k-1} \cdot \hat{x}` is at most
-    `margin`, or at most
+    With `alpha` and `margin`, which are not in the paper, trials with a small margin are corrected,
+    too. Each correction then updates v, B and k. A trial corrects if
+    :math:`y\, w_{k-1} \cdot \hat{x}` is at most `margin`, or at most
 
     .. math::
 
         (1 - \alpha) \gamma_k \|B_{k-1} v_{k-1}\|_p, \qquad
         \gamma_k = \sqrt{8} / (\alpha \sqrt{k}),
 
-    the threshold of ALMA_2 [2]_ against the norm of what learns, in the space that B takes
-    instances to: for p = 2, :math:`w \cdot \hat{x}` is the product of
-    :math:`B v` with :math:`B \hat{x}` there. The gain is an empirical one: on microarrays
-    (leukaemia and lymphoma, 80 splits) the mean error falls from 6.9 to 4.6 % with alpha = 0.9.
+    This is the threshold of ALMA_2 [2]_, relative to the norm of :math:`B v`, in the space to which
+    B maps the instances. For p = 2, :math:`w \cdot \hat{x}` is the dot product of :math:`B v` and
+    :math:`B \hat{x}` in that space. The gain is empirical: on microarrays (leukaemia and lymphoma,
+    80 splits), alpha = 0.9 reduces the mean error from 6.9 to 4.6 %.
 
-    A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. A
-    mistake costs O(stored nonzeros of the mistakes that changed B), plus some passes over the
-    features seen in mistakes so far; or O(n^2) where B itself is kept. So a fit grows with the
-    square of its mistakes, until `max_updates` of them have changed B. From then on a mistake costs
-    O(nnz(x)) beside those, whatever features have been seen: with p = 7, five epochs of 100,000
-    documents with 5 % of labels wrong take about as long as `LinearSVC`. Unbounded and without a
-    margin, one takes 36 times as long; one that will take minutes warns.
+    A trial without a mistake and a prediction cost O(nnz(x)), as for a Perceptron. A mistake costs
+    O(stored nonzeros of the mistakes that changed B) and some passes over the features seen in
+    mistakes so far, or O(n^2) if B itself is stored. The time of a fit therefore grows with the
+    squared number of mistakes, until `max_updates` of them have changed B. Later mistakes cost
+    O(nnz(x)) and a part that no longer grows. With p = 7, five epochs of 100,000 documents with 5 %
+    label noise take about as long as `LinearSVC`. Without a limit or a margin, one epoch takes 36
+    times as long. A fit warns if it will take minutes.
 
     {parameters}
 
@@ -56,25 +56,25 @@ class HigherOrder(MatrixLearner):
 
     Notes
     -----
-    With `alpha`, for p = 2 and weights of 1, the bound of Theorem 1 holds for the number of all
-    corrections where margins are divided by :math:`\theta + \sqrt{1 + \theta^2}`,
-    :math:`\theta = (1 - \alpha) \sqrt{8} / \alpha`: the norm of B v then grows by that factor
-    faster. So on rows whose transforms a vector of length 1 separates by gamma, learning ends after
-    at most :math:`((1 + c) / (1 - c))^2 (\theta + \sqrt{1 + \theta^2})^2 / \gamma^2` corrections.
-    Nothing is proved of the margin reached, nor for p > 2 or `margin`.
+    With `alpha`, p = 2 and weights of 1, the bound of Theorem 1 holds for the number of all
+    corrections if margins are divided by :math:`\theta + \sqrt{1 + \theta^2}`, where
+    :math:`\theta = (1 - \alpha) \sqrt{8} / \alpha`, because the norm of B v grows faster by this
+    factor. If a vector of length 1 separates the transformed rows by gamma, training therefore ends
+    after at most :math:`((1 + c) / (1 - c))^2 (\theta + \sqrt{1 + \theta^2})^2 / \gamma^2`
+    corrections. There is no proof for p > 2, for `margin`, or for the margin reached.
 
-    Weights of samples and classes multiply the step of v, not rho.
+    Sample weights and class weights multiply the step of v, not rho.
 
-    Beside the matrix a label takes 4 bytes a feature of X, 8 a mistake, and up to 48 a feature that
-    mistakes have brought so far.
+    In addition to the matrix, each vector takes 4 bytes per feature of X, 8 bytes per mistake, and
+    up to 48 bytes per feature seen in mistakes.
 
-    Where a row lies exactly on the hyperplane, rounding may tell on which side, and differently for
-    each solver, as for any two ways to work out the same sum.
+    If a row lies exactly on the hyperplane, rounding errors decide on its side. They differ between
+    solvers.
 
     See Also
     --------
-    SecondOrderPerceptron : Inverts the mistakes' correlation matrix instead.
-    PNormPerceptron : The same with c = 0, in O(nnz(x)) a mistake.
+    SecondOrderPerceptron : Inverts the correlation matrix of the mistakes.
+    PNormPerceptron : The algorithm with c = 0, at a cost of O(nnz(x)) per mistake.
 
     References
     ----------
@@ -98,26 +98,27 @@ class HigherOrder(MatrixLearner):
     c: float = parameter(
         0.4,
         real(0, 1, "left"),
-        "How much of an instance's direction a mistake takes out of the matrix. 1 - c is the c of "
-        "the paper's Theorem 1.",
+        "Strength with which a mistake removes the direction of its instance from the matrix. "
+        "1 - c is the c of the paper's Theorem 1.",
         structural=True,
     )
     sparse_updates: bool = parameter(
         False,
         FLAG,
-        r"Whether only some mistakes change the matrix. It stays where "
-        r":math:`y\, g(\hat{x}) \cdot v_{k-1} < 0`. Half of the mistakes then change it in the "
-        "paper's kernel experiments, a tenth on text. "
-        r"The paper has it for p = 2 (section 4), with :math:`\hat{x} \cdot v`.",
+        r"Whether only some mistakes change the matrix. If so, mistakes with "
+        r":math:`y\, g(\hat{x}) \cdot v_{k-1} < 0` leave it unchanged. Half of the mistakes "
+        "change it in the paper's kernel experiments, and a tenth on text. "
+        r"The paper defines this for p = 2 (section 4), with :math:`\hat{x} \cdot v`.",
         structural=True,
     )
     max_updates: int | None = parameter(
         100,
-        more=r"Theorem 1, for p = 2 and steps of weight 1, allows any :math:`\rho_k` from 0 up to "
-        r":math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`, so it still holds.",
+        more=r"Theorem 1 still holds with a limit: for p = 2 and steps of weight 1, it allows any "
+        r":math:`\rho_k` from 0 to :math:`(1 - c_T) / (1 + |v_{k-1} \cdot x_k|)`.",
     )
     solver: Solver = parameter(
-        "auto", more="The rows take 12 bytes a nonzero (20 for p > 2; 8 and 12 for float32)."
+        "auto",
+        more="The rows take 12 bytes per nonzero (20 for p > 2; 8 and 12 if X is float32).",
     )
 
     def _make_space(self, **settings: Any) -> MatrixSpace:

@@ -1,4 +1,4 @@
-"""The kernel that parameters ask for."""
+"""Creation of the kernel that a learner's parameters specify."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def kernel_for(learner: Learner, first: Beginning) -> Kernel:
-    """The kernel of a model that begins so."""
+    """Return the kernel for a new model."""
     bias, dense = learner._bias(first), not first.grows and keeps_zeros(first.rows)
     if callable(learner.kernel):
         return CallableKernel(bias, dense=not first.sparse, function=learner.kernel)
@@ -48,7 +48,7 @@ def _gamma(gamma: Any, rows: Any) -> float:
 
 
 def _variance(rows: Any) -> float:
-    """Of all entries, zeros included, as scikit-learn's SVC has it."""
+    """Variance of all entries, including zeros, as in scikit-learn's SVC."""
     n = (len(rows.indptr) - 1) * rows.n_features
     mean = float(np.sum(rows.data, dtype=np.float64)) / n
     rest = rows.data - np.float64(mean)

@@ -11,7 +11,7 @@ from sparsemargin.models.parameters import declared, parameter, real
 class Margin(MarginSeeker):
     r"""Perceptron with margin [1]_, [2]_.
 
-    A trial corrects where
+    A trial corrects if
 
     .. math::
 
@@ -20,9 +20,10 @@ class Margin(MarginSeeker):
 
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
-    On separable data the margin reached is at least :math:`\gamma^* / (2 + \eta R^2 / b)` for
-    ``p = 2`` and R the largest norm, so nearly half of the largest one for a large b. How near
-    it came in truth, `margin_upper_bound_` tells.
+    On separable data, the margin reached with ``p = 2`` is at least
+    :math:`\gamma^* / (2 + \eta R^2 / b)`, where R is the largest norm of a row. This is nearly half
+    of the largest margin if b is large. Compare `margin_` with `margin_upper_bound_` for a bound
+    computed from the data.
 
     {parameters}
 
@@ -30,8 +31,8 @@ class Margin(MarginSeeker):
 
     See Also
     --------
-    CRAMMAClassifier : Comes as near to the largest margin as one likes.
-    ALMAClassifier : The same in any p-norm.
+    CRAMMAClassifier : Approximates the largest margin to any accuracy, for p = 2.
+    ALMAClassifier : Approximates the largest margin to any accuracy, in any p-norm.
 
     References
     ----------
@@ -54,10 +55,10 @@ class Margin(MarginSeeker):
     margin: float = parameter(
         1.0,
         real(0, closed="left"),
-        "b, in units of ``w.x``: the larger against ``eta R^2``, the more corrections and the "
-        "larger the margin.",
+        "The threshold b, in units of ``w.x``. Larger values, relative to ``eta R^2``, lead to "
+        "more corrections and a larger margin.",
     )
-    eta: float = parameter(1.0, real(0), "The step.")
+    eta: float = parameter(1.0, real(0), "Length of the steps, in units of the rows.")
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
         return FirstOrderRule.perceptron(

@@ -1,4 +1,4 @@
-"""What the Higher-order and the Second-order Perceptron share: a matrix beside the vector."""
+"""Base class of the Higher-order and Second-order Perceptron, which train a matrix and a vector."""
 
 from __future__ import annotations
 
@@ -32,15 +32,16 @@ from sparsemargin.models.parameters import (
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
-#: Bytes the n x n form may take where it is chosen automatically.
+#: Largest total size, in bytes, of the n x n matrices of all labels if ``solver="auto"`` selects
+#: the primal form.
 PRIMAL_MEMORY = 1 << 26
 
-# Steps beyond these might leave the range of a double once they are added up.
+# Range of the allowed steps. Sums of other steps could overflow or underflow a double.
 _SMALLEST_STEP, _LARGEST_STEP = 1e-150, 1e150
 
 
 def _check_steps(task: Task) -> None:
-    """Refuse weights that lead to steps too large or too small to be added up."""
+    """Raise a ValueError if weights make steps that are too large or too small to be summed."""
     shares = task.class_weight[task.class_weight > 0]
     weights = np.ones(1) if task.weights is None else task.weights
     least = np.where(weights > 0, weights, 1.0) * shares.min(initial=1.0)
@@ -57,67 +58,68 @@ def _check_steps(task: Task) -> None:
 
 @declared
 class MatrixLearner(Learner):
-    """Base of the learners that keep a matrix of their mistakes; not for use by itself."""
+    """Base class of the learners that train a matrix from their mistakes."""
 
     spaces = (LabelSpaces, DualSpaces)
 
     alpha: float | None = parameter(
         0.9,
         (real(1e-9, 1, "both"), NONE),
-        "ALMA's: where it is given, a trial corrects too whose margin is at most ``(1 - alpha) "
-        "sqrt(8) / (alpha sqrt(k))``, k - 1 corrections having been made. The smaller, the more of "
-        "them; 1 and None, which the paper has: on mistakes only. 0.9 is best on microarrays, and "
-        "better than None on text, where 0.6 is better still for p = 2.",
+        "ALMA's alpha. A trial also corrects if its margin is at most ``(1 - alpha) sqrt(8) / "
+        "(alpha sqrt(k))``, where k is the number of corrections so far plus one. Smaller values "
+        "lead to more corrections; 1 and None (as in the paper) correct only on mistakes. 0.9 is "
+        "best on microarrays and better than None on text, where 0.6 is even better for p = 2.",
         structural=True,
     )
     margin: float = parameter(
         0.0,
         real(0, closed="left"),
-        "A trial corrects as well where ``y w.x``, x being of norm 1, is at most that; 0, which "
-        "the paper has: on mistakes only.",
+        "A trial also corrects if ``y w.x`` is at most this value, where x has norm 1; 0 (as in "
+        "the paper): only on mistakes.",
         structural=True,
     )
     hypothesis: Hypothesis = parameter(
         "average",
         one_of(["average", "last"]),
-        "What predicts: the average of all weight vectors, each counted for the trials it lasted, "
-        "which costs one addition a feature met and correction; or the last one.",
+        "The hypothesis used for prediction: the average of all weight vectors, each weighted by "
+        "the number of trials it survived, or the last vector. The average costs one addition per "
+        "correction and feature seen so far.",
     )
     normalize_hypotheses: bool = field(default=False, init=False)
     max_iter: float | None = parameter(
         5,
-        more="The paper's experiments make one on text, five on microarrays, without an intercept "
-        "and with ``max_updates=None, alpha=None``.",
+        more="The paper uses one epoch on text and five on microarrays, without an intercept and "
+        "with ``max_updates=None, alpha=None``.",
     )
     max_updates: int | None = parameter(
         100,
         (integer(1), NONE),
-        "Corrections that change the matrix. After so many it stays as it is, and only v moves: a "
-        "stream of any length then costs a bounded time a correction. More than 100 gained nothing "
-        "on text with or without noise, targets of few features, and kernels. None, which the "
-        "paper has: any number.",
+        "Number of corrections that change the matrix. Later corrections change only v, so their "
+        "cost does not grow with the length of a stream. More than 100 did not reduce the error on "
+        "text with or without noise, on targets with few features, or with kernels. None (as in "
+        "the paper): no limit.",
         structural=True,
     )
     solver: Solver = parameter(
         "auto",
         one_of(get_args(Solver)),
-        'How the matrix is kept. ``"implicit"``: by the rows it is made of; ``"primal"``: as n x n '
-        'numbers, 8 n^2 bytes. ``"auto"`` begins with the first and goes over to the second where '
-        "n^2 numbers take at most 64 MB, all classes together, and the first has come to cost "
-        'more. ``"dual"``: by the k x k numbers of the k mistakes that changed the matrix, 4 k^2 '
-        "bytes a label, over a pool of rows that all labels share; for p = 2, with any kernel, "
-        'and what ``"auto"`` is with one that is not linear. Each takes at most 1 GiB, all classes '
-        "together: there the matrix stops growing, and a warning says so.",
+        'How the matrix is stored. ``"implicit"``: as the rows it is made of; ``"primal"``: as '
+        'n x n numbers of 8 bytes; ``"dual"``: as k x k numbers for the k mistakes that changed '
+        "the matrix, 4 k^2 bytes per vector, with one pool of rows for all vectors; it needs "
+        'p = 2 and supports any kernel. ``"auto"``: "dual" if the kernel is not linear; otherwise '
+        '"implicit" at first, then "primal" when this costs less and the matrices of all classes '
+        "take at most 64 MB. Each form takes at most 1 GiB for all classes together. The matrix "
+        "stops growing at this limit, with a warning.",
         structural=True,
     )
 
     @abstractmethod
     def _make_space(self, **settings: Any) -> MatrixSpace:
-        """One label's space."""
+        """Return the space of one vector."""
 
     @abstractmethod
     def _make_dual(self, **settings: Any) -> MatrixSpace:
-        """One label's space in dual variables."""
+        """Return the space of one vector in dual variables."""
 
     @property
     def _is_dual(self) -> bool:
@@ -125,7 +127,8 @@ class MatrixLearner(Learner):
 
     @property
     def _most_rows_held_out(self) -> int:  # type: ignore[override]
-        # Where every mistake changes the matrix, the time grows at least with their square.
+        # If every mistake changes the matrix, the time grows at least with the squared number of
+        # mistakes.
         return super()._most_rows_held_out if self.max_updates is not None else 2000
 
     @property
@@ -188,7 +191,7 @@ class MatrixLearner(Learner):
             "bias": self._bias(first),
             "single": rows.data.dtype == np.float32,
             "solver": self.solver,
-            # Of features yet to come none are counted.
+            # The primal form requires a fixed number of features.
             "primal_room": 0 if first.grows else PRIMAL_MEMORY // n_labels,
         }
         return LabelSpaces([self._make_space(**settings) for _ in range(n_labels)])
@@ -224,8 +227,8 @@ class MatrixLearner(Learner):
 
     @property
     def n_updates_(self) -> int | np.ndarray:
-        """Corrections that changed the matrix: an int for two classes, else an array of shape
-        (n_classes,)."""
+        """Number of corrections that changed the matrix: an int for two classes, else an array of
+        shape (n_classes,)."""
         return self._counts("updates")
 
     def _listed(self, values: list) -> Any:
@@ -233,13 +236,13 @@ class MatrixLearner(Learner):
 
     @property
     def mistakes_(self) -> np.ndarray | list[np.ndarray]:
-        """The row of each correction, in order, or of the first `max_updates`: an int64 array for
-        two classes, else a list of them. In `fit`, rows of its X; in `partial_fit`, counted on from
-        call to call."""
+        """Row of each correction, in order, for at most the first `max_updates`: an int64 array for
+        two classes, else a list of such arrays. After `fit`, these are rows of X. In `partial_fit`,
+        row numbers continue from call to call."""
         return self._listed([space.mistaken_rows for space in self.space.spaces])
 
     @property
     def solver_(self) -> str | list[str]:
-        """The form the matrix has come to: "implicit", "primal" or "dual" for two classes, else a
-        list."""
+        """Current form of the matrix: "implicit", "primal" or "dual" for two classes, else a list
+        of these for all classes."""
         return self._listed(self.space.solvers)

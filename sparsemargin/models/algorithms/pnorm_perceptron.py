@@ -1,4 +1,4 @@
-"""The p-norm Perceptron, and with p = 2 the Perceptron: last, averaged, voted and random."""
+"""The p-norm Perceptron, with last, averaged, voted and random hypotheses."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from sparsemargin.models.parameters import declared, parameter
 class PNorm(FirstOrderLearner):
     r"""p-norm Perceptron.
 
-    On a mistake, ``y w.x <= 0``, the dual vector moves by the instance, and the weights follow
-    through the link:
+    On a mistake, ``y w.x <= 0``, the signed instance is added to the dual vector. The link function
+    maps the dual vector to the weights:
 
     .. math::
 
         \theta \leftarrow \theta + y \hat{x}, \qquad
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
-    ``p = 2`` is Rosenblatt's Perceptron; the larger p, the faster a target with few relevant
-    features is learned, up to ``p = 2 ln n``, which behaves like Winnow [1]_.
+    ``p = 2`` is Rosenblatt's Perceptron. Targets with few relevant features are learned faster with
+    larger p, up to ``p = 2 ln n``, which behaves like Winnow [1]_.
 
-    A trial costs O(nnz(x)), for any p, with the last or the averaged hypothesis.
+    A trial costs O(nnz(x)) for any p with the last or averaged hypothesis.
 
     {parameters}
 
@@ -31,7 +31,7 @@ class PNorm(FirstOrderLearner):
 
     See Also
     --------
-    ALMAClassifier : Also corrects where the margin is small.
+    ALMAClassifier : Also corrects rows with a small margin.
 
     References
     ----------
@@ -56,10 +56,10 @@ class PNorm(FirstOrderLearner):
     spaces = (*FirstOrderLearner.spaces, JointSpace)
 
     normalize: bool = parameter(
-        True, more="False takes them as they are: with ``p=2`` the Perceptron of [2]_."
+        True, more="False uses them unchanged; with ``p=2`` this is the Perceptron of [2]_."
     )
     max_iter: float | None = parameter(
-        10, more="Chosen by cross-validation on text, microarrays and other data."
+        10, more="The default was selected by cross-validation on text, microarrays and other data."
     )
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:

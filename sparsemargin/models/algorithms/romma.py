@@ -11,9 +11,10 @@ from sparsemargin.models.parameters import FLAG, declared, parameter
 class ROMMA(EuclideanMarginSeeker):
     r"""Relaxed online maximum margin algorithm [1]_.
 
-    On a mistake the weights become the shortest vector that gives the row a margin of 1,
+    On a mistake, the weights become the shortest vector that gives the row a margin of 1,
     :math:`y\, w' \cdot x \ge 1`, and lies in the half-space
-    :math:`\{v : v \cdot w \ge \|w\|^2\}`, which holds all that was asked for before:
+    :math:`\{v : v \cdot w \ge \|w\|^2\}`, which contains all vectors that meet the earlier
+    constraints:
 
     .. math::
 
@@ -21,11 +22,11 @@ class ROMMA(EuclideanMarginSeeker):
         \frac{\|x\|^2 \|w\|^2 - y\, w \cdot x}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, w +
         \frac{\|w\|^2 (y - w \cdot x)}{\|x\|^2 \|w\|^2 - (w \cdot x)^2}\, x,
 
-    and :math:`y x / \|x\|^2` from :math:`w = 0`. The aggressive variant also moves where
-    :math:`0 < y\, w \cdot x < 1`, and then starts again from :math:`y x / \|x\|^2` where that
-    alone does.
+    The first correction sets them to :math:`y x / \|x\|^2`. The aggressive variant also corrects if
+    :math:`0 < y\, w \cdot x < 1`. It restarts from :math:`y x / \|x\|^2` if that vector lies in the
+    half-space.
 
-    For p = 2. Steps can't be weighted: neither `fit` nor the constructor takes weights.
+    Only p = 2 is supported. Sample weights and class weights are not supported.
 
     {parameters}
 
@@ -33,13 +34,12 @@ class ROMMA(EuclideanMarginSeeker):
 
     Notes
     -----
-    On data that are not separable the weights grow without end: a margin of 1 then asks for ever
-    longer vectors. Once their norm exceeds ``2**40 / ||x||`` they start again from the row at
-    hand. Such data need `soft_margin`.
+    On data that are not separable, the norm of the weights grows without bound. Once it exceeds
+    ``2**40 / ||x||``, the weights restart from the current row. Use `soft_margin` for such data.
 
     See Also
     --------
-    CRAMMAClassifier : Comes as near to the largest margin as one likes.
+    CRAMMAClassifier : Approximates the largest margin to any accuracy.
 
     References
     ----------
@@ -60,8 +60,8 @@ class ROMMA(EuclideanMarginSeeker):
     aggressive: bool = parameter(
         False,
         FLAG,
-        "Whether margins below 1 are mistakes too. It then tends to the largest margin, which a "
-        "fit seldom reaches exactly: pass `tol`.",
+        "Whether rows with a margin below 1 are corrected, too. The margin then tends to the "
+        "largest one but seldom reaches it exactly, so also pass `tol`.",
     )
 
     _steps_by_output = True

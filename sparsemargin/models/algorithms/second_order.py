@@ -15,29 +15,31 @@ from sparsemargin.models.parameters import declared, parameter, real
 class SecondOrder(MatrixLearner):
     r"""Second-order Perceptron, SO(a) [1]_.
 
-    A Perceptron in the metric of its own mistakes: with S the matrix whose columns are the
-    mistaken instances, divided by their 2-norms, and v their sum with the signs of their labels,
+    A Perceptron that uses the correlation matrix of its mistakes. The columns of S are the mistaken
+    instances, divided by their 2-norms. v is the sum of these columns, multiplied by the signs of
+    their labels. The weights are
 
     .. math:: w = (a I + S S^\top)^{-1} v,
 
-    and a trial is a mistake where :math:`y\, w \cdot \hat{x} \le 0`. The paper's prediction adds
-    the instance at hand to S, which divides the output by a positive number: with two classes
-    nothing changes. With more, outputs of the classes are compared without these divisors; the
-    largest of them is another one in less than one case in a hundred.
+    and a trial is a mistake if :math:`y\, w \cdot \hat{x} \le 0`. For prediction, the paper adds
+    the current instance to S, which divides the output by a positive number. With two classes, this
+    makes no difference. With more classes, the outputs are compared without these divisors. The
+    predicted class then differs in less than 1 % of the cases.
 
-    `alpha` and `margin`, which are not in the paper, correct trials of a small margin too, and v
-    and S take these in: where :math:`y\, w \cdot \hat{x}` is at most `margin`, or at most
-    :math:`(1 - \alpha) \gamma_k \sqrt{w \cdot v}`, k - 1 corrections having been made, with ALMA's
-    :math:`\gamma_k = \sqrt{8} / (\alpha \sqrt{k})`. The root is the norm of
-    :math:`(a I + S S^\top)^{-1/2} v`, which learns in the metric of the mistakes. The gain is an
-    empirical one: on microarrays (leukaemia and lymphoma, 80 splits) the mean error falls from 6.5
-    to 4.7 % with alpha = 0.9.
+    With `alpha` and `margin`, which are not in the paper, trials with a small margin are corrected
+    and added to v and S, too. A trial corrects if :math:`y\, w \cdot \hat{x}` is at most `margin`,
+    or at most :math:`(1 - \alpha) \gamma_k \sqrt{w \cdot v}` with ALMA's
+    :math:`\gamma_k = \sqrt{8} / (\alpha \sqrt{k})`, where k is the number of corrections so far
+    plus one. The square root is the norm of :math:`(a I + S S^\top)^{-1/2} v`, the Perceptron's
+    vector after the change of metric. The gain is empirical: on microarrays (leukaemia and
+    lymphoma, 80 splits), alpha = 0.9 reduces the mean error from 6.5 to 4.7 %.
 
-    A trial without a mistake costs O(nnz(x)), and so does a prediction, as for a Perceptron. The
-    k-th mistake costs O(k^2 + nonzeros of S); or O(n^2) where an n x n matrix is kept. So a fit on
-    many features grows with the cube of its mistakes, until S has `max_updates` of them; from then
-    on a mistake costs O(nnz(x)) beside these. Unbounded, an epoch of 50,000 documents with 5 % of
-    labels wrong takes 330 times as long as `LinearSVC`; one that will take minutes warns.
+    A trial without a mistake and a prediction cost O(nnz(x)), as for a Perceptron. The k-th mistake
+    costs O(k^2 + nonzeros of S), or O(n^2) if an n x n matrix is stored. On many features, the time
+    of a fit therefore grows with the cube of the number of mistakes, until S has `max_updates`
+    columns. Later mistakes cost O(nnz(x)) and a part that no longer grows. Without a limit, an
+    epoch of 50,000 documents with 5 % label noise takes 330 times as long as `LinearSVC`. A fit
+    warns if it will take minutes.
 
     {parameters}
 
@@ -45,14 +47,14 @@ class SecondOrder(MatrixLearner):
 
     Notes
     -----
-    Weights of samples and classes multiply the step of v; S takes in the instance as it is.
+    Sample weights and class weights multiply the step of v. They do not change the columns of S.
 
-    Beside the matrices a label takes 4 bytes a feature of X, 8 a mistake, and up to 32 a feature
-    that mistakes have brought so far.
+    In addition to the matrices, each vector takes 4 bytes per feature of X, 8 bytes per mistake,
+    and up to 32 bytes per feature seen in mistakes.
 
     See Also
     --------
-    HigherOrderPerceptron : For any p, at a cost that does not grow with k^2.
+    HigherOrderPerceptron : Supports any p, at a cost that does not grow with k^2.
 
     References
     ----------
@@ -76,20 +78,22 @@ class SecondOrder(MatrixLearner):
     a: float = parameter(
         1.0,
         real(1e-12, 1e12, "both"),
-        "Weight of the identity, in units of the instances, whose norm is 1. The larger, the more "
-        "like a Perceptron. Weights are exact to about 1e-15 / a.",
+        "Weight of the identity matrix, relative to instances of norm 1. Larger values are closer "
+        "to a Perceptron. Weights are accurate to about 1e-15 / a.",
         structural=True,
     )
     max_updates: int | None = parameter(
         100,
-        more="With a much below 1 they do gain on targets that few features decide without noise: "
-        "what S has not then weighs 1 / a, and what it has less.",
+        more="If a is much smaller than 1, more corrections do reduce the error on noise-free "
+        "targets with few relevant features. Directions outside the span of S then have weight "
+        "1 / a, and directions in S a lower weight.",
     )
     solver: Solver = parameter(
         "auto",
-        more=r"The rows are those of S, with the Cholesky factor of :math:`a I + S^\top S`: 4 k^2 "
-        r"bytes for k mistakes and 12 a nonzero (8 for float32); the numbers are the factor of "
-        r":math:`a I + S S^\top`. The bound is met at 16,000 mistakes of two classes.",
+        more=r'"implicit" stores S and the Cholesky factor of :math:`a I + S^\top S`: 4 k^2 bytes '
+        r'for k mistakes and 12 bytes per nonzero (8 if X is float32). "primal" stores the '
+        r"Cholesky factor of :math:`a I + S S^\top`. With two classes, the memory limit is reached "
+        "after 16,000 mistakes.",
     )
 
     def _make_space(self, **settings: Any) -> MatrixSpace:

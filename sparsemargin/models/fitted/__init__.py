@@ -1,1 +1,1 @@
-"""What a learner keeps after training: its state, outputs and probabilities."""
+"""Trained models: state, outputs and probabilities."""

@@ -1,8 +1,8 @@
-"""Outputs for rows that are held out of models like the one that was fitted.
+"""Outputs for held-out rows, from models with the same settings as the fitted model.
 
-A model that makes several epochs has learned every row by the end of the first one, so that no
-output of it tells how good it is on new rows. Models with the same settings that learn a part of
-the rows give such outputs for the rest, as in `sklearn.calibration.CalibratedClassifierCV`.
+After the first of several epochs, a model has been trained on every row, so its outputs do not
+show how accurate it is on new rows. Models with the same settings that are trained on some of the
+rows provide such outputs for the other rows, as in `sklearn.calibration.CalibratedClassifierCV`.
 """
 
 from __future__ import annotations
@@ -25,45 +25,52 @@ from sparsemargin.models.inputs.rows import check_rows
 if TYPE_CHECKING:
     from sparsemargin.models.learner import Learner
 
-#: In a fit to fewer rows, outputs kept in the first epoch would be too few.
+#: With fewer rows than this, the outputs stored in the first epoch are too few for probabilities.
 FEW_ROWS = 500
 
-# Each of the models leaves out one of so many parts of the rows.
+# Number of folds; each model is trained on all folds except one.
 _FOLDS = 3
 
-# Rows held out that are enough: of 6,000 rows or more, only one model is fitted.
+# Sufficient number of held-out rows. With 6,000 rows or more, the first of the three folds has as
+# many, so only one model is fitted.
 _ENOUGH = 2000
 
-#: Outputs, whether each row has each label, and what multiplies the steps of the rows.
+#: Outputs and boolean indicators of shape (n_rows, n_labels), and step weights of shape (n_rows,).
 HeldOut = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def held_out_outputs(
     learner: Learner, task: Task, first: Beginning, seed: int | None, groups: Any = None
 ) -> HeldOut | None:
-    """Return outputs for rows of a task that a learner has learned, each of a model like it that
-    has not learned the row; None where there are too few rows.
+    """Return outputs for training rows of a learner from models that were not trained on them.
 
-    The models are fitted one after the other, over the columns of their rows alone, in no more
-    epochs than the learner, and to at most `learner._most_rows_held_out` rows. A fit takes up to
-    three times as long by it, and 1.7 times from 6,000 rows on.
+    The models have the settings of the learner and run at most as many epochs. They are fitted one
+    after the other, to at most `learner._most_rows_held_out` rows. A fit takes up to 3 times as
+    long with these models, and 1.7 times with 6,000 rows or more.
 
     Parameters
     ----------
     learner : Learner
-        Its outputs have to be on the scale of those returned: these are multiplied by the ratio of
-        the outputs for rows that both have learned.
+        The fitted learner. The outputs are multiplied by a ratio that gives them its scale. The
+        ratio is measured on rows that both models were trained on.
+    task : Task
+        The rows that it was trained on.
     first : Beginning
-        What the learner began with.
+        The data that the learner was initialized with.
     seed : int or None
-        Of the shuffling.
+        Seed of the shuffling.
     groups : ndarray of shape (n_rows,), default=None
-        Groups of rows that are held out together.
+        Group of each row; the rows of a group are held out together.
+
+    Returns
+    -------
+    HeldOut or None
+        None if there are too few rows, or if a model can't be fitted.
     """
     n_labels, weights = learner.space.n_labels, task.weights
     trials = np.arange(len(task.codes)) if weights is None else np.flatnonzero(weights)
-    random = np.random.RandomState(0)  # of its own: it must not change the model
-    # As many outputs are kept; those of all rows would not fit the memory where labels are many.
+    random = np.random.RandomState(0)  # a separate generator, so that the model does not change
+    # With many labels, the outputs of all rows would not fit into memory.
     n_places = count_places(n_labels, averaged=False)
     if len(trials) > learner._most_rows_held_out:
         trials = np.sort(random.choice(trials, learner._most_rows_held_out, replace=False))
@@ -81,12 +88,12 @@ def held_out_outputs(
         ratio = _ratio(size, _mean_size(_outputs(like, drawn, learned)))
         outputs.append(_outputs(like, drawn, rest) * ratio)
         held.append(rest)
-        del like  # The weights of two such models never take memory at the same time.
+        del like  # Only one such model is in memory at a time.
         if groups is None and sum(map(len, held)) >= min(_ENOUGH, n_places):
             break
     if not held:
         return None
-    # In random order, for as many as there are places to be drawn from all of them.
+    # Random order, so that the outputs that are kept are a random sample.
     order = random.permutation(sum(map(len, held)))
     which = np.concatenate(held)[order]
     targets = _part(drawn, which, with_rows=False)
@@ -98,8 +105,10 @@ def held_out_outputs(
 def _folds(
     task: Task, random: np.random.RandomState, groups: Any
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the rows that a model learns and those that are held out, both in their order: as many
-    of each class in every fold, or whole groups."""
+    """Yield the training rows and the held-out rows of each fold, both sorted.
+
+    Folds are stratified by class, or contain whole groups if `groups` is given.
+    """
     n_rows = len(task.codes)
     if groups is not None:
         names, of_rows = np.unique(groups, return_inverse=True)
@@ -120,7 +129,7 @@ def _folds(
 
 
 def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
-    """Return a task of some of the rows, or of their targets alone."""
+    """Return a task with some of the rows, or with only their targets."""
     positives = task.positives
     if positives is not None:
         starts, at = gathered(positives.starts, which)
@@ -133,9 +142,11 @@ def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
 
 
 def _narrowed(task: Task) -> Task:
-    """Return the task with checked rows, over the columns that occur in them if there are more
-    columns than entries. A model that learns the rows has no weights for the other columns, of
-    which there may be millions."""
+    """Return the task with checked rows.
+
+    If there are more columns than entries, only the columns that occur are kept, so that a model
+    has no weights for the others, of which there may be millions.
+    """
     rows = check_rows(task.rows)
     if rows.n_features > len(rows.data):
         rows = Chosen(rows.n_features, rows).of_rows(rows)
@@ -145,8 +156,10 @@ def _narrowed(task: Task) -> Task:
 def _like(
     learner: Learner, task: Task, part: Task, first: Beginning, seed: int | None
 ) -> Learner | None:
-    """Return a learner of the same settings that has learned a part of the task, over fewer
-    columns; None if it can't. It warns of nothing."""
+    """Return a learner with the same settings, fitted to a part of the task with fewer columns.
+
+    The fit emits no warnings. The result is None if the fit fails or is interrupted.
+    """
     like: Learner = object.__new__(type(learner))
     vars(like).update(vars(learner), _learned=None, warm_start=False)
     like.p = learner.p_for(task.rows.n_features)  # 'log' depends on the number of features
@@ -159,7 +172,7 @@ def _like(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             result = like._train(part, seed, 0)
-    except (BadRow, ValueError):  # of steps that are too large or too small for these rows
+    except (BadRow, ValueError):  # the steps for these rows are too large or too small
         return None
     return None if result.interrupted else like
 
@@ -178,7 +191,10 @@ def _mean_size(outputs: np.ndarray) -> float:
 
 
 def _ratio(size: float, like: float) -> float:
-    """Return how much larger the outputs of a learner are than those of one like it, for rows that
-    both have learned: they may grow with the rows, and with the epochs."""
+    """Return the ratio of the mean absolute outputs of a learner and of a similar one.
+
+    It corrects for outputs that grow with the number of rows or epochs. It is 1 if it would not be
+    finite and positive.
+    """
     ratio = size / like if like > 0 else 1.0
     return ratio if 0 < ratio < np.inf else 1.0

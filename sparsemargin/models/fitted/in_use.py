@@ -1,8 +1,9 @@
-"""Who is at a model: one thread that learns, or any number that ask it.
+"""Locks for models: one thread may train a model, or any number of threads may read it.
 
-Compiled loops run without Python's lock, and learning moves the arrays they read. So to learn
-while others ask, or the other way round, is refused at once. So is a call from within one that
-learns, by a callable kernel, say: the outer one would go on with what the inner has left.
+Compiled loops run without the GIL, and training reallocates the arrays they read. Training a model
+while another thread reads it, or reading it during training, therefore raises an error immediately.
+This includes calls from inside a training call, for example from a callable kernel, because the
+outer call would resume with a state that the inner call has changed.
 """
 
 from __future__ import annotations
@@ -21,19 +22,20 @@ _Method = Callable[Concatenate[_Model, _Given], _Result]
 
 
 class _Use:
-    """The calls under way at one model."""
+    """The running calls of one model."""
 
     __slots__ = ("asking", "learner", "lock")
 
     def __init__(self) -> None:
         self.lock = Lock()
-        # Threads, as `get_ident` tells them; one that asks may do so from within.
+        # Thread identifiers from `get_ident`. Reading calls may be nested, so `asking` may contain
+        # a thread several times.
         self.learner: int | None = None
         self.asking: list[int] = []
 
 
-# Beside the models: no copy, pickle or file of one has any part in it. A WeakKeyDictionary would do
-# the same, and make each call half a microsecond slower.
+# Stored outside the models, so that copies, pickles and files do not contain it. With a
+# WeakKeyDictionary, each call would take 0.5 microseconds longer.
 _uses: dict[ref[Any], _Use] = {}
 
 
@@ -43,7 +45,7 @@ def _use_of(model: Any) -> _Use:
 
 
 def _forget_other_threads() -> None:
-    """In a forked process there are none that would ever end their calls."""
+    """Remove the calls of other threads after a fork, because these threads do not exist there."""
     me = get_ident()
     for use in _uses.values():
         use.lock, use.asking = Lock(), [me] * use.asking.count(me)
@@ -54,14 +56,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def learns(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _Result]:
-    """Let a method that changes what a model has learned have the model for itself; a RuntimeError
-    where another thread is at the model, or this one already."""
+    """Decorate a method that trains a model. It raises a RuntimeError if another call is running,
+    in another thread or in this one."""
     return _using(method, alone=True)
 
 
 def asks(method: _Method[_Model, _Given, _Result]) -> _Method[_Model, _Given, _Result]:
-    """Let a method read what a model has learned, beside others that do so; a RuntimeError where
-    another thread learns, or this one already."""
+    """Decorate a method that reads a trained model. Several may run at the same time. It raises a
+    RuntimeError if the model is being trained, by another thread or by this one."""
     return _using(method, alone=False)
 
 
@@ -93,7 +95,7 @@ def _using(
 
 
 def refuse_while_learning(model: Any) -> None:
-    """Refuse to look at a model that another thread changes."""
+    """Raise a RuntimeError if another thread is training the model."""
     use = _uses.get(ref(model))
     if use is not None and use.learner not in (None, get_ident()):
         _refuse(model, "fits", False)

@@ -1,5 +1,5 @@
-"""What a fitted model says of rows: outputs, the classes and labels they decide for, and whether
-these are more than one."""
+"""Outputs of a fitted model, the predictions that follow from them, and a check for models that
+predict a single class."""
 
 from __future__ import annotations
 
@@ -24,25 +24,26 @@ from sparsemargin.models.inputs.rows import Rows, check_rows, refusing
 if TYPE_CHECKING:
     from sparsemargin.models.learner import Learner
 
-#: A model is tried on so many rows, unless it has more labels than that is cheap for; that it
-#: predicts one class only is told where it is wrong for at least so many of them.
+#: The check for models that predict a single class: number of sampled rows, smallest number of
+#: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
 ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
 
-# By how much a class must be less likely than the predicted one, and the least probability.
+# Minimum relative gap between the probabilities of the predicted class and of any other class, and
+# the minimum probability.
 _TRACE, _NONE = 1e-5, 1e-300
 
-# Of fewer rows that are answered, no share of wrong answers is known.
+# Minimum number of answered rows for an estimate of the share of wrong answers.
 _LEAST_ANSWERED = 10
 
-# What is worth another value where a model tells no classes apart.
+# Parameters whose values the warning about a single predicted class suggests to change.
 _TUNED = ("alpha", "r", "eta0", "a")
 
-#: Some of the rows, and their classes' codes.
+#: Sampled rows and the codes of their classes.
 SampledRows = tuple[Rows, np.ndarray]
 
 
 def first_infinite(outputs: np.ndarray) -> int | None:
-    """The first row that has an output which no float64 holds; None: there is none."""
+    """Return the first row with an output that is not finite, or None."""
     finite = np.isfinite(outputs)
     return None if finite.all() else int(finite.all(axis=1).argmin())
 
@@ -54,12 +55,12 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
 
 
 def outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
-    """Outputs of checked rows, shape (n_rows, n_labels)."""
+    """Return the outputs of checked rows, shape (n_rows, n_labels)."""
     return fitted.space.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
 
 
 def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
-    """As `outputs_of`; a ValueError where one exceeds a float64."""
+    """Return the outputs of checked rows, or raise a ValueError if one is not finite."""
     with refusing(rows):
         result = outputs_of(fitted, rows, n_threads)
     _require_finite(result, 0)
@@ -69,7 +70,11 @@ def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
 def predicted(
     fitted: Fitted, rows: Rows, n_threads: int, told_by: Callable[[np.ndarray], Any]
 ) -> list[Any]:
-    """What the outputs of checked rows tell, part by part: there are never many of them."""
+    """Apply `told_by` to the outputs of checked rows and return the results.
+
+    The outputs are computed and converted in parts to limit the memory. A ValueError is raised if
+    an output is not finite.
+    """
     n_rows = len(rows.indptr) - 1
     with refusing(rows):
         of_part, step = fitted.space.outputs_in_parts(
@@ -86,8 +91,11 @@ def predicted(
 
 
 def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
-    """Number of the predicted class: the sign of the output, or the largest one; of 0 the more
-    frequent class; shape (n_rows,)."""
+    """Return the codes of the predicted classes, shape (n_rows,).
+
+    With two classes, the sign of the output decides; with more, the largest output. If it is 0, the
+    most frequent class with this output is predicted.
+    """
     if outputs.shape[1] == 1:
         least = 0.0 if fitted.at_zero[1] else np.nextafter(0.0, 1.0)
         return (outputs[:, 0] >= least).astype(np.intp)
@@ -100,11 +108,14 @@ def codes_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
 
 def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
-    """Return those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
-    n_classes).
+    """Return the probabilities of the classes, shape (n_rows, n_classes).
 
-    Where rows have one class, none is more likely than the predicted one: those that would be are
-    as likely, but for a trace.
+    If rows have one class each, no class is more likely than the predicted one. Larger
+    probabilities are reduced to slightly less than that of the predicted class.
+
+    Parameters
+    ----------
+    outputs : ndarray of shape (n_rows, n_labels)
     """
     told = fitted.probabilities(outputs)
     if fitted.many:
@@ -119,15 +130,20 @@ def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
 
 def confidence_of(outputs: np.ndarray) -> np.ndarray:
-    """How sure the predicted classes are: their outputs, shape (n_rows,)."""
+    """Return the confidence of the predictions, the output of the predicted class, shape
+    (n_rows,)."""
     lone = outputs.shape[1] == 1
     return np.abs(outputs[:, 0]) if lone else outputs.max(axis=1, initial=-np.inf)
 
 
 def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
-    """Return the least confidence of an answer if no larger share of them is to be wrong, by rows
-    that the model had not learned, and the share of these that are answered. A warning where no
-    ten of them are answered with so few errors: the confidence is then infinite, the share 0."""
+    """Return the minimum confidence of an answer for a maximum share of wrong answers, from 0 to 1,
+    and the share of rows that are answered.
+
+    Both are estimated from outputs for rows before the model was trained on them. If no 10 or more
+    of the most confident rows have a share of errors this low, the function warns and returns
+    infinity and 0.
+    """
     if fitted.many:
         raise ValueError(
             "To leave rows without a class takes a model of one class a row; this one may have "
@@ -138,7 +154,7 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
     fitted.require_outputs(f"max_error={max_error:g}")
     window = fitted.window()
     confidence = confidence_of(window.outputs)
-    # Rows of equal confidence are answered together, or none of them.
+    # Either all rows of equal confidence are answered, or none of them.
     known, groups = np.unique(-confidence, return_inverse=True)
     wrong = window.weights * (codes_of(fitted, window.outputs) != window.codes)
     answered = np.cumsum(np.bincount(groups, window.weights))
@@ -154,8 +170,11 @@ def rejection(fitted: Fitted, max_error: float) -> tuple[float, float]:
 
 
 def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
-    """Numbers of the `top_k` classes of largest output, the largest first; of equal ones the
-    predicted one, then those that come first; shape (n_rows, top_k), or fewer if there are."""
+    """Return the codes of the `top_k` classes with the largest outputs, in decreasing order.
+
+    Ties are resolved in favour of the predicted class, then of the lower code. The shape is
+    (n_rows, top_k), or (n_rows, n_classes) if there are fewer classes.
+    """
     top_k = check_count("top_k", top_k, 1, sys.maxsize)
     first = codes_of(fitted, outputs)
     if outputs.shape[1] == 1:
@@ -165,7 +184,7 @@ def ranked(fitted: Fitted, top_k: Any, outputs: np.ndarray) -> np.ndarray:
 
 
 def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choice:
-    """Which labels are predicted, as `Choice` says."""
+    """Return the `Choice` for a threshold and `top_k`, where "f1" selects the thresholds for F1."""
     if isinstance(threshold, str) and threshold == "f1":
         threshold = fitted.f1_thresholds()
     if threshold is None and top_k is None:
@@ -174,12 +193,12 @@ def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choic
 
 
 def _spread(n_rows: int) -> np.ndarray:
-    """Numbers of rows, spread evenly, as many as it is told by."""
+    """Return at most `ROWS_TOLD` evenly spaced row numbers below n_rows."""
     return np.linspace(0, n_rows - 1, min(n_rows, ROWS_TOLD)).astype(np.intp)
 
 
 def most_frequent(codes: np.ndarray) -> int:
-    """The class that most rows have."""
+    """Return the code of the most frequent class."""
     return int(np.bincount(codes.astype(np.intp)).argmax())
 
 
@@ -187,9 +206,12 @@ def sample_of(
     learner: Learner, rows: Any, targets: Targets, weights: np.ndarray | None = None,
     frequent: int | None = None,
 ) -> SampledRows | None:  # fmt: skip
-    """Some of the rows, as many again not of the most frequent class, and their classes, by
-    which to see whether the model tells classes apart; only these where that class is known by
-    now. None: it costs too much, or rows have no class."""
+    """Return a sample of rows to check whether the model predicts more than one class.
+
+    The sample has evenly spaced rows, and as many rows that are not in the most frequent class. If
+    `frequent`, the code of that class, is given, it has only the latter. The result is None if the
+    check does not apply to the model, would be slow, or has no rows.
+    """
     fitted = learner.fitted
     told = learner.is_linear and learner.hypothesis_name in ("last", "average")
     told = told and bool(fitted.class_weight.all())
@@ -208,12 +230,12 @@ def sample_of(
     if not len(chosen):
         return None
     chosen = chosen if counted is None else counted[chosen]
-    # For outputs, which a column that stands twice does no harm to.
+    # Duplicate columns do not affect outputs.
     return check_rows(rows_at(rows, chosen), repeats_allowed=True), targets[chosen]
 
 
 def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
-    """Say so where a model predicts one class for rows it has learned from."""
+    """Warn if a model predicts a single class for all sampled training rows."""
     if not samples:
         return
     fitted, n_threads = learner.fitted, learner.n_threads()

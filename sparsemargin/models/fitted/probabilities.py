@@ -1,4 +1,4 @@
-"""Probabilities, and thresholds, by what a model said of rows just before it learned them."""
+"""Probabilities and thresholds, fitted to outputs for rows before a model was trained on them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 
-#: Why a model has no probabilities, and what helps; the name of the classifier is to be filled in.
+#: Error messages for models without probabilities; {} is the name of the classifier.
 NO_OUTPUTS = (
     "{} has probabilities with a linear kernel and hypothesis='last' or 'average' (not with "
     "solver='dual'): they are fitted to outputs for rows that it had not learned, which are kept "
@@ -24,31 +24,31 @@ LEARNED_AGAIN = (
     "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
 )
 
-#: Thresholds of outputs need at least so many outputs of rows that were not learned.
+#: Minimum number of rows with outputs from before training, for thresholds of outputs.
 LEAST_TRIALS = 30
 
-# Outputs of a label are told apart by so many steps from the least to the largest.
+# Number of bins between the smallest and the largest output of a label.
 _BINS = 256
 
-# What the sigmoids of all labels together count for in that of each, in rows.
+# Weight, in rows, of the common sigmoid as a prior for the sigmoid of each label.
 _PRIOR = 2.0
 
-# The slopes of all labels together are drawn to 0, the more the fewer rows there are: with 12 rows,
-# the log loss of random classes is 0.77 (without it 1.01, and 0.69 for the shares of the classes).
+# L2 penalty of the slopes of the common sigmoid, divided by the number of rows. With 12 rows and
+# random classes, the log loss is 0.77 (1.01 without the penalty, 0.69 for the class frequencies).
 _PULL = 4.0
 
-# No sigmoid comes nearer to 0 or 1.
+# Minimum distance of a probability from 0 and 1.
 _LEAST = 1e-15
 
 _NEWTON_STEPS, _HALVINGS = 50, 30
-# Of the loss, which is of one row or more.
+# Newton's method stops if the expected decrease of the loss, a sum over rows, is below this value.
 _CONVERGED = 1e-9
 
 
 @dataclass(frozen=True)
 class Window:
-    """Outputs of rows not yet learned from, of shape (n_rows, n_labels), whether each row has each
-    label, and what rows count for."""
+    """Outputs for rows before a model was trained on them, shape (n_rows, n_labels); whether each
+    row has each label, same shape; and the weights of the rows, shape (n_rows,)."""
 
     outputs: np.ndarray
     positive: np.ndarray
@@ -56,7 +56,7 @@ class Window:
 
     @classmethod
     def of(cls, progress: ProgressiveOutputs) -> Window:
-        """Return those of the later half of all trials, in order."""
+        """Return the outputs from the later half of all trials, in order."""
         recent = progress.recent()
         return cls(
             progress.outputs[recent], progress.positive[recent].astype(bool),
@@ -65,18 +65,19 @@ class Window:
 
     @property
     def codes(self) -> np.ndarray:
-        """The class of each row, where it has one."""
+        """Code of the class of each row, if rows have one class each; shape (n_rows,)."""
         lone = self.positive.shape[1] == 1
         return self.positive[:, 0].astype(np.intp) if lone else self.positive.argmax(axis=1)
 
 
 class Sigmoids:
-    """Of each label the probability that a row has it: ``1 / (1 + exp(-(a s + b)))`` of its output
-    s, with one slope a for outputs below 0 and another for those above.
+    """Probability that a row has a label, for each label.
 
-    They are Platt's with his targets [1]_, but for the second slope: a label that few rows have is
-    told by another one than its absence. The sigmoid of each label is drawn to that of all labels
-    together, which counts for two rows.
+    For an output s, the probability is ``1 / (1 + exp(-(a s + b)))``, with one slope a for negative
+    outputs and another for positive outputs. Except for the second slope, this is Platt's sigmoid
+    with his targets [1]_. A second slope is needed because the slopes for the presence and the
+    absence of a rare label differ. The sigmoid common to all labels is a prior for the sigmoid of
+    each label, with the weight of two rows.
 
     References
     ----------
@@ -100,10 +101,12 @@ class Sigmoids:
         self.coefficients = common
 
     def f1_thresholds(self, window: Window) -> np.ndarray:
-        """What the output of each label must reach, for F1 to be largest if the rows had it with
-        these probabilities. That is where the probability is half of the F1 reached (Lipton,
-        Elkan and Naryanaswamy, ECML 2014), and the error less than if rare labels' rows, few as
-        they are, were counted."""
+        """Return the thresholds of the outputs that maximize the expected F1 of each label.
+
+        The expectation is over labels drawn with these probabilities. The optimal threshold is the
+        output whose probability is half of the largest F1 (Lipton, Elkan and Naryanaswamy, ECML
+        2014). For rare labels, this is more accurate than counting their few rows.
+        """
         told = self(window.outputs)
         order = np.argsort(-told, axis=0)
         told = np.take_along_axis(told, order, axis=0)
@@ -118,7 +121,7 @@ class Sigmoids:
         return thresholds
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Probabilities of outputs of shape (n_rows, n_labels)."""
+        """Return the probabilities for outputs of the same shape, (n_rows, n_labels)."""
         scaled = outputs / self.scale
         below, above, constant = self.coefficients.T
         logits = below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant
@@ -126,16 +129,17 @@ class Sigmoids:
 
 
 def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
-    """Return what features of shape (n_features, n_rows, n_classes) are multiplied by, at least 0,
-    for the softmax of their sum over the features to have the least log loss.
+    """Return the non-negative multipliers of features that minimize the log loss of the softmax.
 
-    The targets are smoothed, as Platt's are: without errors among few rows nothing is certain.
+    The softmax is that of the sum of features of shape (n_features, n_rows, n_classes), each times
+    its multiplier. The targets are smoothed like Platt's, so that a few rows without an error do
+    not lead to probabilities of 0 and 1.
     """
     n_classes, weights = features.shape[2], window.weights
     smoothing = 1 / (weights.sum() + 2)
     targets = np.full(features.shape[1:], smoothing / n_classes)
     targets[np.arange(len(targets)), window.codes] += 1 - smoothing
-    # By its largest value each feature has a multiplier of a common size.
+    # Dividing each feature by its largest value gives all multipliers a similar scale.
     sizes = np.maximum(np.abs(features).max(axis=(1, 2), initial=0.0), 1e-300)
     features = features / sizes[:, np.newaxis, np.newaxis]
 
@@ -179,14 +183,14 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 
 
 class Calibration:
-    """Probabilities of the classes, fitted to outputs for rows that were not learned.
+    """Probabilities of the classes, fitted to outputs for rows before training on them.
 
-    Where rows may have several labels, or there are two classes, they are those of the `Sigmoids`.
-    Where rows have one of several classes, they are the softmax of a sum: of the logarithms of the
-    sigmoids, divided by their sum over the classes, and of the outputs. Each of the two has a
-    multiplier of least log loss. The sigmoids are best where classes are rare or lie between
-    others, the outputs where classes are many.
-    Outputs of a joint machine have a meaning only relative to each other, and are used alone.
+    With two classes and in multilabel problems, the probabilities are those of `Sigmoids`. With
+    more classes, they are the softmax of a weighted sum of two terms: the logarithm of the sigmoids
+    normalized over the classes, and the outputs. The weights minimize the log loss. The sigmoids
+    are better if classes are rare or lie between others, the outputs if there are many classes.
+    With ``multi_class="joint"``, only differences of outputs have a meaning, so only the outputs
+    are used.
 
     Parameters
     ----------
@@ -194,7 +198,7 @@ class Calibration:
     exclusive : bool
         Whether rows have one class each.
     joint : bool, default=False
-        Whether outputs are of a joint machine.
+        Whether the model was trained with ``multi_class="joint"``.
     """
 
     def __init__(self, window: Window, exclusive: bool, joint: bool = False) -> None:
@@ -211,7 +215,7 @@ class Calibration:
         return _softmax(np.tensordot(self.multipliers, self._features(outputs), axes=1))
 
     def _features(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the summands, shape (n_features, n_rows, n_classes)."""
+        """Return the terms of the sum, shape (n_features, n_rows, n_classes)."""
         if self.joint:
             return outputs[np.newaxis]
         alone = self.sigmoids(outputs)
@@ -219,9 +223,12 @@ class Calibration:
 
 
 def _binned(window: Window, scale: float) -> np.ndarray:
-    """Sums over the rows whose outputs of a label lie within a step of each other, shape (4,
-    n_labels, n_bins): of their weights, of these times outputs below 0 and above it, and of the
-    weights of those that have the label."""
+    """Return sums over the rows in each bin of the outputs of a label.
+
+    The result has shape (4, n_labels, n_bins): the sums of the weights, of the weights times
+    negative outputs, of the weights times positive outputs, and of the weights of the rows that
+    have the label. Outputs are divided by `scale`.
+    """
     outputs = window.outputs / scale
     n_labels = outputs.shape[1]
     low = outputs.min(axis=0)
@@ -238,8 +245,9 @@ def _binned(window: Window, scale: float) -> np.ndarray:
 
 
 def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """Coefficients of each label's sigmoid, shape (n_labels, 3), the slopes at least 0: of least
-    log loss plus ``pull * (coefficients - centre)**2 / 2``."""
+    """Return the coefficients of each label's sigmoid, shape (n_labels, 3): two slopes and the
+    constant. They minimize the log loss plus ``pull * (coefficients - centre)**2 / 2``, with slopes
+    of at least 0."""
     rows, *sums, targets = binned
     means = np.divide(sums, rows, out=np.zeros_like(sums), where=rows > 0)
     features = np.stack([*means, np.ones_like(rows)])
@@ -257,7 +265,7 @@ def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndar
         curved = np.moveaxis(features * (rows * told * (1 - told)), 0, 1)
         curve = curved @ np.moveaxis(features, 0, 2) + pull[:, :, np.newaxis] * np.eye(3)
         step = np.linalg.solve(curve, gradient[:, :, np.newaxis])[:, :, 0]
-        # A probability that falls as the output grows tells of chance alone.
+        # A negative slope can only be due to chance, so it is fixed at 0.
         falling = at[:, :2] < 0
         if (step * gradient).sum(axis=1).max() < _CONVERGED:
             if not falling.any():

@@ -1,5 +1,4 @@
-"""What a fit leaves: one object, complete as soon as it exists, which model files save; and what
-people read off it."""
+"""The state of a trained model, which model files store, and the attributes computed from it."""
 
 from __future__ import annotations
 
@@ -30,7 +29,7 @@ from sparsemargin.models.fitted.probabilities import (
 from sparsemargin.models.inputs.labels import FORMS, Form
 from sparsemargin.models.inputs.rows import Rows
 
-#: Features of files are hashed to a number of at most so many bits.
+#: Maximum number of bits of hashed feature indices.
 MOST_HASH_BITS = 31
 
 if TYPE_CHECKING:
@@ -43,21 +42,21 @@ _LARGEST_SEED = int(np.iinfo(np.int32).max)
 
 
 def count_labels(classes: np.ndarray, many: bool) -> int:
-    """Vectors learned side by side: one for each class; one for two, unless rows may have many."""
+    """Return the number of vectors: one per class, or a single one for two exclusive classes."""
     return 1 if len(classes) == 2 and not many else len(classes)
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """What is known when a model begins to learn."""
+    """The data that a new model is initialized with."""
 
-    rows: Rows  # the first ones
+    rows: Rows  # the first rows
     classes: np.ndarray
-    form: Form | None = None  # of labels, where rows may have several
-    counts: np.ndarray | None = None  # as of `rows_by_class`, where all rows are known
-    blocks: Sequence[Rows] = ()  # the first rows, these and more; empty: these alone
-    grows: bool = False  # whether features may come that are not known yet
-    sparse: bool = True  # whether rows are given so, as a callable kernel then gets them
+    form: Form | None = None  # format of multilabel targets; None: one class per row
+    counts: np.ndarray | None = None  # result of `rows_by_class`; None: not all rows are known
+    blocks: Sequence[Rows] = ()  # `rows` and the rows that follow; empty: only `rows`
+    grows: bool = False  # whether the number of features may increase
+    sparse: bool = True  # whether a callable kernel gets sparse rows, as X was sparse
 
     @property
     def n_labels(self) -> int:
@@ -66,60 +65,61 @@ class Beginning:
 
 @dataclass
 class Fitted:
-    """All that a model has learned, which a model file holds, and how."""
+    """The complete state of a trained model, as stored in a model file."""
 
     classes: np.ndarray
-    form: Form | None  # of labels, where rows may have several
-    space: Any  # a `Space`, of which some have weights and others a support set
-    structure: dict[str, Any]  # the parameters it was made for
-    class_weight: np.ndarray  # what multiplies the steps of labels' negative and positive rows
-    slice_seed: int  # of the time slices that a random hypothesis is drawn from
-    rows_by_class: np.ndarray  # learned from, without and with each class, shape (2, n_classes)
-    # What it said of rows just before it learned them; None: that can't be had.
+    form: Form | None  # format of multilabel targets; None: one class per row
+    space: Any  # a `Space`, with weights or with a support set
+    structure: dict[str, Any]  # the parameters on which the layout of the state depends
+    class_weight: np.ndarray  # weights of the steps of negative and positive rows, (2, n_labels)
+    slice_seed: int  # seed of the random hypothesis
+    rows_by_class: np.ndarray  # training rows without and with each class, shape (2, n_classes)
+    # Outputs for rows before training on them; None: not available with these parameters.
     progress: ProgressiveOutputs | None = None
-    rule: FirstOrderRule | None = None  # None: a matrix Perceptron
-    constants: dict[str, float] = field(default_factory=dict)  # that the rule took from the data
-    n_iter: float = 0.0  # epochs of the last call that learned
-    # At which a row counts as one of no weight; None: there was no row yet.
+    rule: FirstOrderRule | None = None  # None: a matrix learner
+    constants: dict[str, float] = field(default_factory=dict)  # constants computed by the rule
+    n_iter: float = 0.0  # number of epochs in the last training call
+    # Mean sample weight of the first rows; steps are relative to the steps of a row with this
+    # weight. None before the first row.
     typical_weight: float | None = None
-    # Made before the last fit under warm_start, or before files after init_model.
+    # Number of trials before the last fit under warm_start, or before the stream under init_model.
     trials_before: int = 0
-    trials_per_epoch: int = 0  # of the last fit; 0: there was none
-    result: FitResult | None = None  # of the last fit; None: a stream came after it
-    # Under warm_start: what the rows of the last fit hash to, and what was kept of them.
+    trials_per_epoch: int = 0  # in the last fit; 0: no fit yet
+    result: FitResult | None = None  # of the last fit; None: no fit, or a stream after it
+    # Under warm_start: hash of the rows of the last fit, and their `row_state`.
     last_rows: tuple[str, Any] | None = None
-    # What files are read with for their columns to be the features; None: it learned a matrix.
+    # Settings with which files must be read to get the same features; None: trained on a matrix.
     reading: dict[str, Any] | None = None
-    sparse_coef: bool = False  # whether `coef_` is to be sparse
-    # The weights, once they have been asked for; no file has them.
+    sparse_coef: bool = False  # whether `coef_` is sparse
+    # Cache of the weights; not stored in files.
     coef: Any = field(default=None, init=False)
-    # What makes probabilities of outputs, likewise, after so many trials of `progress`.
+    # Cache of the calibration, and the number of trials of `progress` when it was fitted.
     calibration: tuple[int, Calibration | None] = field(default=(-1, None), init=False)
 
     @property
     def many(self) -> bool:
-        """Whether rows may have several of the classes, or none."""
+        """True if rows may have any number of labels (multilabel)."""
         return self.form is not None
 
     @property
     def hypothesis(self) -> str:
-        """The name of what predicts."""
+        """Name of the hypothesis used for prediction."""
         return str(self.structure["hypothesis"])
 
     @property
     def at_zero(self) -> np.ndarray:
-        """Whether an output of 0 predicts each class, shape (n_classes,): that half of the rows
-        have it, or nothing is known of them."""
+        """True for each class that an output of 0 predicts, shape (n_classes,): at least half of
+        the training rows have the class, or there are no rows yet."""
         without, having = self.rows_by_class
         at_zero: np.ndarray = having >= without
         return at_zero
 
     def by_label(self, values: np.ndarray) -> Any:
-        """What each label has: a number for two classes, else an array of shape (n_labels,)."""
+        """Return values of the vectors: a number for two classes, else an array (n_labels,)."""
         return values[0].item() if len(values) == 1 and not self.many else values.copy()
 
     def count_classes(self, task: Task) -> None:
-        """Count the rows that a task had of each class."""
+        """Add the rows of a task to the numbers of rows with and without each class."""
         labels = task.codes if task.positives is None else task.positives.labels
         if task.weights is not None:
             trials = task.weights > 0
@@ -130,12 +130,12 @@ class Fitted:
         self.rows_by_class = self.rows_by_class + np.vstack([task.n_trials - counts, counts])
 
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
-        """What multiplies the steps of rows of these sample weights."""
+        """Return the factors of the steps for sample weights; None: all are 1."""
         if self.typical_weight is None:
-            # Of the first rows, as a stream can't know those to come.
+            # The mean of the first rows, because a stream does not know its later rows.
             known = np.ones(1) if weights is None else weights[weights > 0]
             if len(known):
-                largest = known.max()  # by which the mean of one number is that number
+                largest = known.max()  # dividing by it makes the mean of equal weights exact
                 self.typical_weight = float(largest * (known / largest).mean())
         if weights is None or not weights.any():
             return weights
@@ -146,13 +146,12 @@ class Fitted:
 
     @property
     def tells_probabilities(self) -> bool:
-        """Whether there are outputs for rows that the model had not learned, and it has learned
-        none again since."""
+        """True if there are outputs from before training, and no row was trained on again."""
         kept = self.progress
         return kept is not None and kept.n_trials > 0 and not kept.spoiled
 
     def why_no_probabilities(self, name: str) -> str:
-        """Say why a classifier of that name has none, and what helps."""
+        """Return why a classifier with this name has no probabilities, and a remedy."""
         if self.progress is None:
             return NO_OUTPUTS.format(name)
         if not self.progress.spoiled:
@@ -160,12 +159,12 @@ class Fitted:
         return LEARNED_AGAIN.format(name)
 
     def window(self) -> Window:
-        """What the model said of rows lately, before it learned them."""
+        """Return the latest outputs for rows before the model was trained on them."""
         assert self.progress is not None
         return Window.of(self.progress)
 
     def calibrated(self) -> Calibration:
-        """What makes probabilities of outputs."""
+        """Return the calibration, which converts outputs to probabilities."""
         n_trials, calibration = 0 if self.progress is None else self.progress.n_trials, None
         if self.calibration[0] == n_trials:
             calibration = self.calibration[1]
@@ -176,14 +175,15 @@ class Fitted:
         return calibration
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
-        """Return those of the classes, of outputs of shape (n_rows, n_labels): shape (n_rows,
-        n_classes). A ValueError where there are none."""
+        """Return the probabilities of the classes, shape (n_rows, n_classes), for outputs of shape
+        (n_rows, n_labels). A ValueError is raised if the model has no probabilities."""
         if not self.tells_probabilities:
             raise ValueError(self.why_no_probabilities("The model"))
         return self.calibrated()(outputs)
 
     def require_outputs(self, what: str) -> None:
-        """Refuse what needs enough outputs for rows that the model had not learned."""
+        """Raise a ValueError if there are too few outputs from before training; `what` names the
+        setting that needs them."""
         if not self.tells_probabilities:
             why = self.why_no_probabilities("The model")
             raise ValueError(f"{what} needs probabilities. {why}")
@@ -195,7 +195,7 @@ class Fitted:
             )
 
     def f1_thresholds(self) -> np.ndarray:
-        """What the output of each label must reach for the largest F1 to be expected, shape
+        """Return the thresholds of the outputs that maximize the expected F1 of each label, shape
         (n_labels,)."""
         if len(self.classes) != self.space.n_labels + 1 - self.many:
             raise ValueError("threshold='f1' is for two classes, or several labels a row.")
@@ -205,12 +205,12 @@ class Fitted:
     # -------------------------------------------------------------------------------- the vectors
 
     def check_kernel(self, name: str) -> None:
-        """Refuse what only a model with a kernel has."""
+        """Raise an AttributeError if the model has no kernel; `name` is the attribute."""
         if not self.space.has_support:
             raise AttributeError(f"{name} is of models with a kernel; this one has coef_.")
 
     def check_linear(self, name: str) -> None:
-        """Refuse what no model with a kernel has."""
+        """Raise an AttributeError if the model has a kernel; `name` is the attribute."""
         if self.space.has_support:
             raise AttributeError(
                 f"A model with a kernel has no {name}: its vectors lie in feature space. It has "
@@ -218,7 +218,7 @@ class Fitted:
             )
 
     def check_lone_vector(self) -> None:
-        """Refuse a hypothesis of many vectors."""
+        """Raise an AttributeError if the hypothesis consists of many vectors."""
         if self.hypothesis in ("vote", "random"):
             raise AttributeError(
                 f"hypothesis={self.hypothesis!r} has no single weight vector. "
@@ -226,8 +226,8 @@ class Fitted:
             )
 
     def weights(self) -> Any:
-        """Weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR where the
-        space holds them sparsely."""
+        """Return the weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR
+        if the space stores them sparsely."""
         self.check_linear("coef_")
         self.check_lone_vector()
         if self.coef is None:
@@ -235,19 +235,19 @@ class Fitted:
         return self.coef
 
     def weights_of(self, columns: np.ndarray) -> Any:
-        """Those of these coordinates, shape (n_labels, n_columns)."""
+        """Return the weights of some coordinates, shape (n_labels, n_columns)."""
         self.check_linear("coef_")
         self.check_lone_vector()
         return self.space.weights(columns)
 
     def norms(self, n_threads: int) -> np.ndarray:
-        """Dual norm of each label's hypothesis, in feature space if it is there, shape
-        (n_labels,)."""
+        """Return the dual norm of each vector of the hypothesis, shape (n_labels,). With a kernel,
+        this is the norm in feature space."""
         self.check_lone_vector()
         return self.space.norms(n_threads)
 
     def intercept(self) -> np.ndarray:
-        """Intercept of each label."""
+        """Return the intercept of each vector, shape (n_labels,)."""
         space = self.space
         if space.has_support:
             self.check_lone_vector()
@@ -263,13 +263,18 @@ class Fitted:
         return {**vars(self), "coef": None, "calibration": (-1, None)}
 
     def saved(self) -> dict[str, Any]:
-        """What model files have of it."""
+        """Return the fields that model files store."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
 
     @classmethod
     def restored(cls, state: dict[str, Any], learner: type[Learner]) -> Fitted:
-        """What was saved so of a learner of that type; a ValueError where its parts, each sound by
-        itself, don't go together."""
+        """Return the state from saved fields, for a type of learner.
+
+        Raises
+        ------
+        ValueError
+            If the fields, although each is valid, are inconsistent.
+        """
         classes, form = part(state, "classes"), part(state, "form")
         require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes' are no classes")
         require(form is None or (isinstance(form, str) and form in FORMS),
@@ -300,7 +305,7 @@ class Fitted:
         }))  # fmt: skip
         require(fitted.progress is None or fitted.progress.n_labels == n_labels,
                 "'progress' is of other labels")  # fmt: skip
-        # A vote needs a log to replay.
+        # Voted and random hypotheses need a log of corrections.
         replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
         require(replayed == space.logged, "'structure' has another hypothesis than 'space'")
         return fitted
@@ -319,7 +324,8 @@ def _last_rows(state: Any, name: str) -> tuple[str, Any]:
 
 
 def _reading(state: Any, name: str, n_features: int) -> dict[str, Any]:
-    """How files are read, by which features are hashed to as many as there are, or not at all."""
+    """Return the checked settings for files. If features are hashed, the hash must have as many
+    values as there are features."""
     schema = {
         "zero_based": (checks.flag,),
         "hash_bits": (checks.optional, checks.integer, 1, MOST_HASH_BITS),
@@ -331,9 +337,9 @@ def _reading(state: Any, name: str, n_features: int) -> dict[str, Any]:
 
 
 class Attributes:
-    """What people read off a model that has learned; base of the learners."""
+    """Base class of the learners with the attributes of a trained model."""
 
-    #: All that has been learned; None: nothing.
+    #: State of the trained model; None before training.
     _learned: Fitted | None = None
 
     n_features_in_: int
@@ -350,7 +356,7 @@ class Attributes:
 
     @property
     def fitted(self) -> Fitted:
-        """The state. A NotFittedError before the first call that trains."""
+        """State of the trained model; a NotFittedError before training."""
         refuse_while_learning(self)
         if self._learned is None:
             from sklearn.exceptions import NotFittedError
@@ -363,11 +369,11 @@ class Attributes:
 
     @property
     def space(self) -> Any:
-        """What has been learned in."""
+        """The engine's space, which contains the trained vectors."""
         return self.fitted.space
 
     def take_over(self, other: Attributes) -> Self:
-        """Have learned what another model has."""
+        """Take the trained state of another model."""
         for name in ("_learned", "n_features_in_", "feature_names_in_"):
             if name in vars(other):
                 setattr(self, name, vars(other)[name])
@@ -380,7 +386,7 @@ class Attributes:
 
     @property
     def n_iter_(self) -> float:
-        """Epochs swept by the last call that learned."""
+        """Number of epochs in the last training call."""
         return self.fitted.n_iter
 
     @property
@@ -392,47 +398,47 @@ class Attributes:
 
     @property
     def intercept_(self) -> np.ndarray:
-        """Intercept of each label, shape (1,) or (n_classes,); zero without `fit_intercept`."""
+        """Intercept of each vector, shape (1,) or (n_classes,); zero without `fit_intercept`."""
         return self.fitted.intercept()
 
     @property
     def support_(self) -> np.ndarray:
-        """Rows of the pool, in the order in which they joined it: an int64 array of shape
-        (n_support,). In `fit`, rows of its X; in `partial_fit`, and in a fit under `warm_start`
-        with other rows, counted on from call to call."""
+        """Row numbers of the pool, in the order in which the rows joined it: an int64 array of
+        shape (n_support,). After `fit`, these are rows of X. In `partial_fit`, and in a fit under
+        `warm_start` with other rows, the numbers continue from call to call."""
         self.fitted.check_kernel("support_")
         return self.space.origin.copy()
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """What each row of the pool is multiplied by in the hypothesis, shape (n_labels,
-        n_support): outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
+        """Coefficients of the rows of the pool in the hypothesis, shape (n_labels, n_support):
+        outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
         self.fitted.check_kernel("dual_coef_")
         self.fitted.check_lone_vector()
         return self.space.coefficients()
 
     @property
     def n_support_(self) -> int | np.ndarray:
-        """Rows that a label's hypothesis is made of: an int for two classes, else an array of
+        """Number of rows in the hypothesis of each vector: an int for two classes, else an array of
         shape (n_classes,)."""
         self.fitted.check_kernel("n_support_")
         return self.fitted.by_label(self.space.count_support())
 
     @property
     def intercept_scaling_(self) -> float:
-        """Value of the intercept's coordinate; 0 where there is none."""
+        """Value of the intercept's coordinate; 0 if there is none."""
         return float(self.space.bias)
 
     @property
     def n_corrections_(self) -> int | np.ndarray:
-        """Corrections made: an int for two classes and under ``multi_class="joint"``, else an array
-        of shape (n_classes,)."""
+        """Number of corrections: an int for two classes and with ``multi_class="joint"``, else an
+        array of shape (n_classes,)."""
         return self._counts("corrections")
 
     @property
     def t_(self) -> int:
-        """Trials of the last `fit` and of the calls of `partial_fit` since, and 1; epochs that a
-        pass without a correction spared are counted."""
+        """Number of trials in the last `fit` and in later calls of `partial_fit`, plus 1. Epochs
+        that were skipped after an epoch without a correction are counted."""
         return 1 + self.space.trials - self.fitted.trials_before
 
     def _counts(self, name: str) -> int | np.ndarray:
@@ -440,7 +446,7 @@ class Attributes:
 
     @property
     def p_(self) -> float:
-        """The p of the norm that instances are measured with."""
+        """The p of the norm of the instances."""
         return self.space.p
 
     @asks

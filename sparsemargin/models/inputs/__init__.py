@@ -1,1 +1,1 @@
-"""What a learner is given: rows, labels and their weights."""
+"""The training data of a learner: rows, labels and weights."""

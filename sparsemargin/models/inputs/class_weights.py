@@ -1,4 +1,4 @@
-"""What `class_weight` makes of the steps of each label."""
+"""Weights of the steps of each vector, computed from `class_weight`."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.fitted.state import Beginning
 
-#: The number of each row's class, shape (n_rows,), or the labels of rows that may have several.
+#: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
 Targets = np.ndarray | Positives
 
 
 def rows_by_class(
     targets: Targets, n_classes: int, counted: np.ndarray | None = None
 ) -> np.ndarray:
-    """Return how many rows don't have each class, and how many do, shape (2, n_classes); of those
-    that are counted, None: of all."""
+    """Return the numbers of rows without and with each class, shape (2, n_classes). `counted`
+    selects the rows; None: all rows."""
     if isinstance(targets, Positives):
         n_rows, labels = len(targets.starts) - 1, targets.labels
         of_labels = None if counted is None else np.repeat(counted, np.diff(targets.starts))
@@ -34,8 +34,8 @@ def rows_by_class(
 def counted_rows(
     class_weight: Any, classes: np.ndarray, targets: Targets, weights: np.ndarray | None
 ) -> np.ndarray | None:
-    """Return which rows have a weight that is not 0, their own and that of their class; None: all
-    of them. The others are as if they were not there."""
+    """Return whether each row and its class both have a weight above 0, shape (n_rows,). None: all
+    rows do. The other rows are ignored in training."""
     counted = None if weights is None else weights > 0
     if isinstance(class_weight, Mapping) and not isinstance(targets, Positives):
         of_rows = named_weights(class_weight, classes)[targets] > 0
@@ -46,11 +46,12 @@ def counted_rows(
 def steps_by_class(
     class_weight: Any, first: Beginning, influence: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """What multiplies the steps of each label's negative and positive rows, shape (2, n_labels);
-    `influence` makes it of weights.
+    """Return the weights of the steps of each vector's negative and positive rows, shape (2,
+    n_labels). `influence` converts class weights to weights of steps.
 
-    With many classes a label's negatives weigh 1, as in scikit-learn's one-versus-rest; where rows
-    may have many, "balanced" makes its two sides weigh the same.
+    With more than two classes, negative rows have weight 1, as in scikit-learn's one-vs-rest. In
+    multilabel problems, "balanced" gives the negative and positive rows of each vector the same
+    total weight.
     """
     classes, many = first.classes, first.form is not None
     if class_weight != "balanced":
@@ -71,7 +72,7 @@ def steps_by_class(
 
 
 def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """Weights with which all classes weigh the same, by the rows of each."""
+    """Return weights that give all classes the same total weight; `counts` are rows per class."""
     if not counts.all():
         missing = classes[counts == 0].tolist()
         raise ValueError(
@@ -81,15 +82,15 @@ def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 
 def _balanced_sides(counts: np.ndarray) -> np.ndarray:
-    """Weights with which each label's positive rows weigh as much as its negative ones; 1 where it
-    has no others."""
+    """Return weights that give the positive and negative rows of each label the same total weight,
+    shape (2, n_labels); 1 for labels that have only one of the two."""
     weights = np.ones(counts.shape)
     return np.divide(counts.sum(axis=0), 2 * counts, out=weights, where=counts.all(axis=0))
 
 
 def _to_scale(weight: np.ndarray) -> np.ndarray:
-    """Weights whose harmonic mean, of those that are not 0, is 1, as with "balanced"; 1 where all
-    are the same."""
+    """Scale weights so that the harmonic mean of those above 0 is 1, as with "balanced". Equal
+    weights become exactly 1."""
     counts = weight > 0
     with np.errstate(over="ignore"):
         weight = weight / np.where(counts, weight, inf).min(axis=0)
@@ -110,14 +111,13 @@ def _checked(weight: np.ndarray) -> np.ndarray:
 
 
 def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
-    """Refuse rows that have one class each, if the weights of the rows and of their classes leave
-    none of them.
+    """Raise an error if the weights of rows and classes leave no row to train on (single-label).
 
     Parameters
     ----------
     targets : ndarray of shape (n_rows,) or Positives
     steps : ndarray of shape (2, n_labels)
-        As of `steps_by_class`.
+        The result of `steps_by_class`.
     weights : ndarray of shape (n_rows,), or None
 
     Raises
@@ -137,7 +137,7 @@ def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | No
 
 
 def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
-    """The weights by class; 1 for those left out."""
+    """Return the weight of each class, shape (n_classes,); 1 for classes that are not named."""
     known = dict.fromkeys(classes.tolist())
     unknown = [label for label in weights if label not in known]
     if unknown and any(label not in weights for label in known):

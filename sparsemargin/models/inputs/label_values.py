@@ -1,8 +1,8 @@
-"""What a label is, wherever it comes from: memory, or a field of a file.
+"""Conversion of values to labels, for arrays in memory and for fields of files.
 
-`plain_label` is the one place that decides which values are labels. `label_array` makes an array of
-the labels of rows in memory, and `file_labels` makes the words that files of texts are read as.
-Nothing here needs scikit-learn, pandas, pyarrow or polars.
+Only `plain_label` decides which values are labels. `label_array` converts the labels of rows in
+memory to an array. `file_labels` converts a field of a text file to strings. This module does not
+need scikit-learn, pandas, pyarrow or polars.
 """
 
 from __future__ import annotations
@@ -17,31 +17,31 @@ from typing import Any
 
 import numpy as np
 
-# Whole numbers beyond are written with an exponent.
+# Floats that are whole numbers are written without an exponent below this value, as in Python.
 _LARGEST_IN_FULL = 1e16
 
 _BYTE_ORDER_MARK = "\ufeff"
 
-#: Largest whole number up to which a double holds every one.
+#: A double represents every whole number up to this one exactly.
 LARGEST_EXACT = 1 << 53
 
-# Whole decimals and fractions beyond would take much memory as integers.
+# Limit for Decimal and Fraction labels. As integers, larger ones could take much memory.
 _LARGEST_WHOLE = 10**80
 
-# Characters of a value that a message shows.
+# Maximum number of characters of a value in a message.
 _LONGEST_SHOWN = 40
 
-# Types whose values `numpy.array` makes labels of without a loss.
+# Types whose values `numpy.array` converts to labels without loss.
 _PLAIN_TYPES = {str, bool, int, float}
 
-#: The end of a message about rows of memory without a label; the remedy works for lists and arrays.
+#: End of the messages about rows in memory without a label; the remedy works for lists and arrays.
 DROP_ROWS = (
     "Leave rows without one out of X and y: "
     "keep = pandas.notna(numpy.array(y, dtype=object)), then numpy.asarray(X)[keep] (X[keep] if X "
     "is sparse) and numpy.asarray(y)[keep]."
 )
 
-#: What a field of a file lacks.
+#: Message for an empty label field of a file.
 NO_LABEL = "{!r} is empty: this row has no label. Give it one, or drop the row."
 
 _ONE_TYPE = "Give labels of one type, numbers or text."
@@ -50,8 +50,10 @@ _NAMES_OF_MISSING = {"NAType", "NaTType"}
 
 
 class NotALabelError(ValueError):
-    """A value that is no label. The message is the end of a sentence about the value; `missing`
-    says that there is no value at all."""
+    """Raised for a value that is not a label.
+
+    The message is the end of a sentence about the value. `missing` is True for a missing value.
+    """
 
     def __init__(self, what: str, *, missing: bool = False) -> None:
         super().__init__(what)
@@ -59,7 +61,7 @@ class NotALabelError(ValueError):
 
 
 def label_text(label: Any) -> str:
-    """A class as text has it: whole numbers without a point, words as they are.
+    """Return a class as text: whole numbers without a decimal point, strings unchanged.
 
     Examples
     --------
@@ -72,7 +74,7 @@ def label_text(label: Any) -> str:
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value stands for a missing one: None, NaN, NaT, pandas.NA."""
+    """Return whether a value is a missing value: None, NaN, NaT or pandas.NA."""
     if value is None or type(value).__name__ in _NAMES_OF_MISSING:
         return True
     if isinstance(value, float | np.floating | Decimal):
@@ -86,9 +88,9 @@ def plain_label(value: Any) -> str | bool | int | float:
     Parameters
     ----------
     value : object
-        A str, bytes of UTF-8, a bool, an integer, a finite float, a whole Decimal or Fraction, of
-        Python or NumPy, subclasses such as members of ``(str, Enum)`` included; or a scalar of
-        pyarrow that holds one of these.
+        A str, UTF-8 bytes, a bool, an integer, a finite float, or a whole Decimal or Fraction, of
+        Python or NumPy, including subclasses such as members of ``(str, Enum)``; or a pyarrow
+        scalar with such a value.
 
     Raises
     ------
@@ -153,12 +155,12 @@ def _checked_float(value: float | np.floating) -> float:
 
 
 def unwrapped(y: Any) -> Any:
-    """Labels of memory as a list, a tuple or a plain array; sparse matrices, tables and all else
-    that `numpy.asarray` reads without a loss stay as they are.
+    """Return labels in memory as a list, a tuple or a plain array.
 
-    Columns of pandas, polars and pyarrow may be nullable: their missing labels become None or
-    pandas.NA, which NumPy's own types can't hold. A ValueError names the first label of a masked
-    array that is masked.
+    Sparse matrices, tables and other objects that `numpy.asarray` converts without loss are
+    returned unchanged. Nullable columns of pandas, polars and pyarrow become lists, or arrays of
+    dtype object, with None or pandas.NA for missing labels. For a masked array with masked entries,
+    a ValueError names the first one.
     """
     if isinstance(y, np.ma.MaskedArray):
         for row in np.argwhere(np.ma.getmaskarray(y))[:1].tolist():
@@ -168,7 +170,7 @@ def unwrapped(y: Any) -> Any:
                 "sparse) and y[keep]."
             )
         return np.asarray(y.data)
-    if hasattr(y, "to_pylist") and not hasattr(y, "schema"):  # an array of pyarrow, not a table
+    if hasattr(y, "to_pylist") and not hasattr(y, "schema"):  # a pyarrow array, not a table
         return y.to_pylist()
     dtype = getattr(y, "dtype", None)
     if dtype is None or isinstance(dtype, np.dtype) or getattr(y, "ndim", 1) != 1:
@@ -186,17 +188,18 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
     ----------
     values : list, tuple, or ndarray of shape (n_labels,)
     place : callable
-        Names the place of a label by its number, for errors.
+        Returns the name of the position of the i-th label for error messages.
 
     Returns
     -------
     ndarray of shape (n_labels,)
-        Arrays of numbers and of str keep their type, in native byte order.
+        Numeric and str arrays keep their type, in native byte order.
 
     Raises
     ------
     ValueError
-        If a value is missing or no label, labels are of several types, or a number can't be held.
+        If a value is missing or not a label, if types are mixed, or if no dtype represents all
+        numbers exactly.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
         return _checked_array(values, place)
@@ -219,7 +222,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
 
 
 def _keeps_values(array: np.ndarray) -> bool:
-    """Whether `tolist` gives the very values; it makes integers of some dates."""
+    """Return whether `tolist` preserves the values; it converts some dates to integers."""
     return array.dtype.kind not in "mM"
 
 
@@ -234,7 +237,7 @@ def _placed(value: Any, place: Any, i: int) -> Any:
 
 
 def quoted_value(value: Any) -> str:
-    """The value as Python writes it, cut where it is long."""
+    """Return the repr of a value, truncated if it is long."""
     text = repr(value)
     return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
 
@@ -248,7 +251,8 @@ def _refuse_mixed(values: list[Any], place: Any) -> None:
 
 
 def _large_integers(values: list[Any], place: Any) -> np.ndarray:
-    """Integers of which some are beyond those that every double holds."""
+    """Return labels of which some exceed `LARGEST_EXACT` as int64 or uint64. A ValueError is raised
+    if they fit into neither."""
     for i, value in enumerate(values):
         if isinstance(value, float) or not -(2**63) <= value < 2**64:
             raise ValueError(
@@ -266,7 +270,7 @@ def _large_integers(values: list[Any], place: Any) -> np.ndarray:
 
 
 def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
-    """An array of numbers or text in native byte order, its floats being finite."""
+    """Return an array of numbers or text in native byte order; floats must be finite."""
     array = array.astype(array.dtype.newbyteorder("="), copy=False)
     if array.dtype.kind == "f":
         for wrong in (np.isnan(array), np.isinf(array)):
@@ -284,10 +288,10 @@ def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:
 
 
 def file_label(value: Any) -> str:
-    """The word that a label of a file is, by its value in a table or in JSON.
+    """Return a label as text, for a value from a table or JSON file.
 
-    Truths are True and False, whole numbers are written without a point, white space around words
-    is left out.
+    Booleans become True and False, whole numbers are written without a decimal point, and white
+    space around text is removed.
 
     Raises
     ------
@@ -313,7 +317,7 @@ def file_label(value: Any) -> str:
 
 
 def _word(text: str) -> str:
-    """A label of a file without the white space around it."""
+    """Return a label from a file without the white space around it."""
     word = _checked_text(text.strip())
     if _BYTE_ORDER_MARK in word:
         raise NotALabelError(
@@ -324,7 +328,7 @@ def _word(text: str) -> str:
 
 
 def spaced_label(text: str) -> str:
-    """A label that a space ends, as in fastText's form."""
+    """Return a label from a format in which a space ends the label, such as fastText's."""
     if "\xa0" in text:
         raise NotALabelError(
             "has a no-break space, which does not end a label. Make the space a plain one"
@@ -333,13 +337,15 @@ def spaced_label(text: str) -> str:
 
 
 def file_labels(value: Any, commas: bool) -> list[str]:
-    """All labels of a field of a file: those of a list, or one, or, where `commas` part labels, any
-    number in one word; none where the field is empty.
+    """Return the labels in a field of a file.
+
+    A list contains any number of labels. A string contains one label, or, with `commas`, labels
+    separated by commas; an empty string contains none. Other values are one label.
 
     Raises
     ------
     NotALabelError
-        If one is no label.
+        If a value is not a label.
     """
     if isinstance(value, str):
         return list(filter(None, map(_word, value.split(",") if commas else [value])))
@@ -366,7 +372,7 @@ INDICATOR = (
 
 
 def is_indicator(values: Iterable[Any]) -> bool:
-    """Whether all are lists of one length, of two or more numbers that are 0 or 1."""
+    """Return whether all values are lists of 0 and 1 with the same length of at least 2."""
     lengths = set()
     for value in values:
         if not isinstance(value, list) or not all(
@@ -378,7 +384,7 @@ def is_indicator(values: Iterable[Any]) -> bool:
 
 
 def file_text(value: Any) -> str:
-    """Return the text of a value of a table or of JSON.
+    """Return a value from a table or JSON file as text.
 
     Raises
     ------

@@ -1,8 +1,7 @@
-"""Labels and the classes they stand for: of rows that have one each, and of rows that have any
-number.
+"""Encoding of labels as classes, for rows with one class each and for multilabel problems.
 
-Labels come as arrays and lists, or from text as ids in a `LabelTable`. Nothing here needs
-scikit-learn.
+Labels are arrays or lists in memory, and ids in a `LabelTable` if they are read from text. This
+module does not need scikit-learn.
 """
 
 from __future__ import annotations
@@ -29,29 +28,29 @@ from sparsemargin.models.inputs.label_values import (
 )
 from sparsemargin.models.inputs.label_values import label_text as label_text
 
-#: What labels of rows that may have several came as, and predictions are given back as.
+#: Format of multilabel targets in training, and of predictions.
 Form = Literal["dense", "sparse", "lists"]
 FORMS = get_args(Form)
 
-# Integer labels are looked up in a table where they span no more than this.
+# Largest range of integer labels that are encoded by a lookup table.
 _WIDEST_TABLE = 1 << 20
 
-# Words that are no numbers to files may be classes that are, such as 1 and -1 but not 01 or 1.0.
+# Text labels that become numeric classes, such as 1 and -1, but not 01 or 1.0.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 
-# Plain whole numbers as words: with a sign, and with the point that floats have in a csv.
+# Whole numbers as text, with an optional sign, and with ".0" as floats have it in CSV files.
 _PLAIN_NUMBER = re.compile(r"\+?(-?)(0|[1-9][0-9]*)(?:\.0)?")
 
-# Truths as Python, R, and JSON and pyarrow write them.
+# Booleans as written by Python, R, JSON and pyarrow.
 _TRUTHS = {each: each.capitalize() for word in ("true", "false") for each in
            (word, word.upper())}  # fmt: skip
 
-# Of fewer rows, as in scikit-learn, all labels may differ.
+# Up to this number of rows, there is no warning about many classes, as in scikit-learn.
 _FEW_ROWS = 20
 
 _NOT_FINITE = {"nan", "inf", "infinity"}
 
-# The id of a number, or a word, that is several classes.
+# Id of a number or a text that matches several classes.
 _EQUAL = -2
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
@@ -62,21 +61,23 @@ _NO_NEW_CLASS = (
 
 
 def first_labels(labels: Sequence[Any], most: int = 10) -> str:
-    """The first of the labels, for an error to tell what there are."""
+    """Return the first labels as text for an error message."""
     some = ", ".join(shown(label_text(label)) for label in labels[:most])
     return some + ", ..." * (len(labels) > most)
 
 
 def number_of(label: Any) -> float:
-    """Return the number that a label is; NaN for words. Words that only Python takes for numbers,
-    and infinities, are words.
+    """Return the value of a numeric label, or NaN for other text.
+
+    Infinities, and text with non-ASCII characters, underscores or surrounding white space, are not
+    numeric.
 
     Examples
     --------
-    >>> number_of("+1e0"), number_of(" 1"), number_of("\uff11")
-    (1.0, nan, nan)
+    >>> number_of("+1e0"), number_of(" 1"), number_of("1_0"), number_of("\uff11")
+    (1.0, nan, nan, nan)
     """
-    if isinstance(label, str) and not (label.isascii() and label.strip() == label):
+    if isinstance(label, str) and (not label.isascii() or label.strip() != label or "_" in label):
         return nan
     try:
         number = float(label)
@@ -86,8 +87,9 @@ def number_of(label: Any) -> float:
 
 
 def word_of(text: str) -> str:
-    """What labels of files of texts are compared by: the same for 1, +1 and 1.0, and for true,
-    True and TRUE; other words stay as they are.
+    """Return the normalized text by which labels of text files are compared.
+
+    It is equal for 1, +1 and 1.0, and for true, True and TRUE. Other text is unchanged.
 
     Examples
     --------
@@ -101,13 +103,16 @@ def word_of(text: str) -> str:
 
 
 def _key(text: str, number: float) -> float | str:
-    """What a label of a file is compared by: its number, or, where that is NaN, its word."""
+    """Return the key by which a label of a file is compared: its number, or its text if NaN."""
     return word_of(text) if isnan(number) else number
 
 
 def _other_key(key: float | str) -> float | str:
-    """The word that a number is written as, or the number that a word is the plain writing of, else
-    the word itself: labels of files that have numbers and of files that have words are one."""
+    """Return the equivalent key of the other kind, so that labels match across kinds of files.
+
+    For a number, this is its text. For text, it is the number whose plain form is the text, or the
+    text itself if there is none.
+    """
     if not isinstance(key, str):
         return label_text(key)
     number = number_of(key)
@@ -115,7 +120,7 @@ def _other_key(key: float | str) -> float | str:
 
 
 def _refuse_equal(classes: Sequence[Any], label: str | float) -> NoReturn:
-    """Refuse a label, a word or a number, that may be several of the classes."""
+    """Raise a ValueError for a label, as text or number, that matches several classes."""
     texts = [label_text(each) for each in classes]
     if isinstance(label, str):
         same = [text for text in texts if word_of(text) == label]
@@ -127,7 +132,7 @@ def _refuse_equal(classes: Sequence[Any], label: str | float) -> NoReturn:
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray | None:
-    """The same labels as integers, None where they are no whole numbers."""
+    """Return numeric labels as integers, or None if they are not whole numbers."""
     if y.dtype.kind != "f":
         return y if y.dtype.kind in "iu" else None
     with np.errstate(invalid="ignore"):
@@ -136,9 +141,9 @@ def whole_numbers(y: np.ndarray) -> np.ndarray | None:
 
 
 def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
-    """The place of each label among the sorted classes, int64; -1 for labels that are none.
+    """Return the index of each label in the sorted classes, int64; -1 if it is not a class.
 
-    Text is no number, and integers are compared exactly, also with those of another type.
+    Text never equals a number. Integers are compared exactly, even if their types differ.
     """
     if not len(classes) or (classes.dtype.kind == "U") != (labels.dtype.kind == "U"):
         return np.full(len(labels), -1, dtype=np.int64)
@@ -153,14 +158,14 @@ def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
 
 
 class LabelTable:
-    """All labels met so far, numbered in the order of their first rows.
+    """All labels seen in files so far; their ids follow the order of their first rows.
 
-    Labels with the same number are one label, and so are words that `word_of` makes the same.
-    `texts` are as first written. `numbers` are NaN for words: svmlight text and Vowpal Wabbit's
-    form have numbers, other files of texts have words, which may look like numbers.
+    Labels with equal numbers are the same label, as are texts with an equal `word_of`. `texts` has
+    each label as first written. `numbers` has the numbers of labels in svmlight and Vowpal Wabbit
+    files, and NaN for labels in other text files, even if they look like numbers.
     """
 
-    #: Whether the labels of rows are looked up, as for training and evaluation.
+    #: True if the labels of rows are looked up, as in training and evaluation.
     takes_labels = True
 
     def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
@@ -172,8 +177,10 @@ class LabelTable:
 
     @classmethod
     def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """The classes, each one's id being its code, for labels that are words and such that are
-        numbers; True and False are 1 and 0 as well."""
+        """Return a table in which the id of each class is its code.
+
+        Classes match text labels and numeric labels. True and False also match 1 and 0.
+        """
         labels, table = classes.tolist(), cls()
         table.texts, table.numbers = [*map(label_text, labels)], [*map(number_of, labels)]
         for code, (text, number) in enumerate(zip(table.texts, table.numbers, strict=True)):
@@ -182,7 +189,7 @@ class LabelTable:
         return table
 
     def take(self, texts: Any, numbers: Any) -> np.ndarray:
-        """The table's ids of the labels, new ones taken in; shape (n_labels,)."""
+        """Add new labels to the table and return the ids of all given labels, shape (n_labels,)."""
         ids = np.empty(len(texts), dtype=np.int32)
         for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
             key = _key(text, number)
@@ -196,11 +203,12 @@ class LabelTable:
         return ids
 
     def forget_scanners(self) -> None:
-        """Let others come, whose numbering begins anew."""
+        """Forget the ids of scanners, before new scanners are used."""
         self._ids_by_scanner.clear()
 
     def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
-        """The table's ids of what a scanner, whose own numbering goes on, has numbered so."""
+        """Return the table's ids for labels with a scanner's ids. New labels of the scanner are
+        added to the table."""
         known = self._ids_by_scanner.get(id(scanner), np.empty(0, dtype=np.int32))
         if len(labels) and labels.max() >= len(known):
             new = self.take(*scanner.labels_from(len(known)))
@@ -208,8 +216,11 @@ class LabelTable:
         return known[labels]
 
     def values(self) -> np.ndarray:
-        """The labels: float64 where all are numbers, as `load_svmlight` gives them, or are words
-        that are plain whole numbers, or numbers as programs write them; else str."""
+        """Return the labels as an array: float64 if all are numbers, else str.
+
+        Labels are numbers if they come from svmlight or Vowpal Wabbit files, or if all are texts of
+        whole numbers, or all texts of floats, in their standard form.
+        """
         if all(map(_WHOLE.fullmatch, self.texts)):
             return np.array(self.texts, dtype=np.float64)
         if not any(map(isnan, self.numbers)):
@@ -223,22 +234,22 @@ class LabelTable:
         return np.array(self.texts)
 
     def short_texts(self) -> list[str]:
-        """The labels by id, numbers as `label_text` has them."""
+        """Return the labels as text in the order of ids; numbers are formatted by `label_text`."""
         given = zip(self.texts, self.numbers, strict=True)
         return [text if isnan(number) else label_text(number) for text, number in given]
 
     def find(self, label: Any) -> int:
-        """The id of a label given as a number or as text; -1 if it has not been met so far."""
+        """Return the id of a label, a number or text, or -1 if it has not been seen so far."""
         found = self._ids.get(word_of(label_text(label)), -1)
         if found < 0:
             by_number = self._ids.get(number_of(label), -1)
-            # Words that are equal as numbers only, such as 01 and 1, are not the same label.
+            # Texts that are only equal as numbers, such as 01 and 1, are different labels.
             found = -1 if by_number < 0 or isnan(self.numbers[by_number]) else by_number
         return found
 
 
 class UnknownLabelError(Exception):
-    """A row, of those at hand, has a label that is none of the classes."""
+    """Raised if a row, numbered within its block, has a label that is not one of the classes."""
 
     def __init__(self, row: int, label: str) -> None:
         super().__init__(row, label)
@@ -246,52 +257,54 @@ class UnknownLabelError(Exception):
 
 
 class LabelEncoder:
-    """Tells the class of each row, as its index among the classes: those given, sorted, or those
-    that `fit_transform` finds. `positive` is a label of text that is told from all others, by
-    classes 1 and -1."""
+    """Encodes the class of each row as its index in the sorted classes.
+
+    The classes are given, or found by `fit_transform`. If `positive` is a label, rows of text files
+    are encoded as class 1 if they have this label, and as class -1 otherwise.
+    """
 
     positive: Any = None
 
     def __init__(self, classes: Any = ()) -> None:
         self.classes = np.asarray(classes)
-        # Of text: classes by what labels are told apart by, that of all others, and those of the
-        # ids of one table.
+        # For text files: the code of each key, the code of all other keys (-1: error), and the
+        # codes of the ids in a table.
         self._code_of: dict[float | str, int] = {}
         self._others = -1
         self._of_ids = np.empty(0, dtype=np.int64)
 
     @classmethod
     def of_text(cls, classes: np.ndarray) -> Self:
-        """One for labels of text."""
+        """Return an encoder for labels of text files."""
         encoder = cls(classes)
         encoder._code_of = LabelTable.of_classes(classes)._ids
         return encoder
 
     @classmethod
     def of_positive(cls, positive: Any) -> LabelEncoder:
-        """One for text that tells rows with this label, perhaps among others, from the rest."""
+        """Return an encoder for text files that separates the rows with this label from others."""
         encoder = LabelEncoder([-1.0, 1.0])
         encoder.positive, encoder._others = positive, 0
         encoder._code_of = {number_of(positive): 1, word_of(label_text(positive)): 1}
         return encoder
 
     def fit_transform(self, y: Any) -> Any:
-        """Find the sorted classes of y, and the code of each row's, int64."""
+        """Set the sorted classes from y and return the code of each row's class, int64."""
         whole = whole_numbers(y)
         if whole is not None and len(y) and int(whole.max()) - int(whole.min()) < _WIDEST_TABLE:
             low = whole.min()
             shifted = whole.astype(np.int64) - low.astype(np.int64)
             present = np.zeros(int(whole.max()) - int(low) + 1, dtype=bool)
             present[shifted] = True
-            # In the labels' own type, in which the sums wrap back to labels of y.
+            # The sum is computed in the type of the labels, where overflow wraps to labels of y.
             self.classes = (low + np.flatnonzero(present).astype(whole.dtype)).astype(y.dtype)
             return (np.cumsum(present) - 1)[shifted]
         self.classes, codes = np.unique(y, return_inverse=True)
         return codes.astype(np.int64, copy=False)
 
     def transform(self, y: Any) -> Any:
-        """The code of each row's class, int64; a ValueError names the first label that is none of
-        the classes, and its row."""
+        """Return the code of each row's class, int64. A ValueError names the first label that is
+        not one of the classes, and its row."""
         codes = places_among(self.classes, y)
         for row in np.flatnonzero(codes < 0)[:1].tolist():
             raise ValueError(
@@ -301,9 +314,13 @@ class LabelEncoder:
         return codes
 
     def transform_ids(self, table: LabelTable, ids: np.ndarray, start: np.ndarray | None) -> Any:
-        """The classes of rows of text, by the ids that always the same table gives each row's
-        label, or, with `start`, the labels of all rows, each row's from there; or an
-        UnknownLabelError."""
+        """Return the codes of rows of a text file, shape (n_rows,), int64.
+
+        `ids` are the ids of the labels in a table, which is the same in all calls. If `start` is
+        given, the labels of row r are ``ids[start[r]:start[r + 1]]``, and its code is 1 if any of
+        them has a code other than 0. An UnknownLabelError is raised for a label that is not a
+        class.
+        """
         codes = self._codes_of_ids(table, ids, start)
         if start is None:
             return codes
@@ -331,8 +348,10 @@ class LabelEncoder:
 
 @dataclass(frozen=True)
 class MultilabelTargets:
-    """Labels of rows that may have several, as they are given: the columns of an indicator of
-    `shape`, or the labels of lists, all of them end to end."""
+    """Multilabel targets before encoding.
+
+    `given` has the columns of an indicator matrix of `shape`, or the concatenated labels of lists.
+    """
 
     form: Form
     shape: tuple[int, ...]
@@ -340,21 +359,21 @@ class MultilabelTargets:
 
     @property
     def columns(self) -> np.ndarray | None:
-        """The labels of an indicator; None for lists."""
+        """Column numbers of an indicator matrix; None for lists."""
         return None if self.form == "lists" else np.arange(self.shape[1])
 
 
 class MultilabelEncoder(LabelEncoder):
-    """Tells the labels of each row, as their indices among the classes; `inverse_transform` gives
-    labels back in the form."""
+    """Encodes the labels of each row as indices of classes; `inverse_transform` decodes them to
+    the format `form`."""
 
     def __init__(self, classes: Any = (), form: Form = "lists") -> None:
         super().__init__(classes)
         self.form = form
 
     def fit_transform(self, y: MultilabelTargets) -> Positives:
-        """Find all labels there are, sorted, and the codes of each row's; a ValueError
-        where lists have no label, or labels of several types."""
+        """Set the sorted classes and return the codes of the labels of each row. A ValueError is
+        raised if no row has a label."""
         self.form = y.form
         self.classes = np.unique(y.given.labels) if y.columns is None else y.columns
         if not len(self.classes):
@@ -362,8 +381,8 @@ class MultilabelEncoder(LabelEncoder):
         return self.transform(y)
 
     def transform(self, y: MultilabelTargets) -> Positives:
-        """The codes of each row's labels; a ValueError names the first label that is none of the
-        classes, and its row, or the number of labels of an indicator that has another."""
+        """Return the codes of the labels of each row. A ValueError names the first label that is
+        not one of the classes, and its row, or a wrong number of columns of an indicator."""
         if y.columns is None:
             for at in np.flatnonzero(places_among(self.classes, y.given.labels) < 0)[:1].tolist():
                 row = int(np.searchsorted(y.given.starts, at, side="right")) - 1
@@ -381,7 +400,7 @@ class MultilabelEncoder(LabelEncoder):
         return label_sets(self._codes_of_ids(table, ids, start), start, len(self.classes))
 
     def inverse_transform(self, labels: Positives) -> Any:
-        """The labels of rows in the encoder's form: an indicator, or a list of tuples."""
+        """Return labels in the encoder's format: an indicator matrix, or a list of tuples."""
         n_rows = len(labels.starts) - 1
         if self.form == "lists":
             names = self.classes[labels.labels].tolist()
@@ -395,11 +414,12 @@ class MultilabelEncoder(LabelEncoder):
         return matrix if self.form == "sparse" else matrix.toarray()
 
     def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
-        """Whether each row has the very labels that it was told to have, shape (n_rows,)."""
+        """Return whether the labels of each row equal the predicted labels `told`, shape
+        (n_rows,)."""
         return agreement(self._codes_of(y), told, len(self.classes))[1]
 
     def _codes_of(self, y: MultilabelTargets) -> Positives:
-        """Those of each row's labels; -1 for one that lists have and the classes have not."""
+        """Return the codes of the labels of each row; -1 for labels that are not classes."""
         if y.columns is not None:
             if y.shape[1] != len(self.classes):
                 raise ValueError(
@@ -407,18 +427,27 @@ class MultilabelEncoder(LabelEncoder):
                     f"{len(self.classes)}. Pass a column for each of these; others need a new fit."
                 )
             return y.given
-        # Labels that are none of the classes come first, as code 0, until 1 is subtracted.
+        # Codes are shifted by 1, because `label_sets` needs codes of at least 0.
         codes = places_among(self.classes, y.given.labels) + 1
         starts, labels = label_sets(codes, y.given.starts, len(self.classes) + 1)
         return Positives(starts, labels - 1)
 
 
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
-    """Labels of rows that may have several; None: y has one class for each row.
+    """Return y as multilabel targets, or None if y has one class per row.
 
-    An indicator that is given as lists has `n_columns`; None: any number; 0: lists name labels,
-    even if they could be its rows. A ValueError names the row and the label of an entry of an
-    indicator that is neither 0 nor 1, or the row that is no list where others are.
+    Parameters
+    ----------
+    y : array-like, sparse matrix or sequence of collections
+    n_columns : int or None
+        Lists of 0 and 1 are an indicator matrix if they have this length; None: for any length; 0:
+        never, lists contain labels.
+
+    Raises
+    ------
+    ValueError
+        If an entry of an indicator is not 0 or 1, if a label is missing or invalid, or if only some
+        rows are collections. The message names the row.
     """
     from scipy.sparse import issparse
 
@@ -458,7 +487,7 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
 
 
 def may_have_several(y: Any) -> bool:
-    """Whether y is of labels of rows that may have several."""
+    """Return whether y has the format of multilabel targets."""
     from scipy.sparse import issparse
 
     if issparse(y):
@@ -476,7 +505,7 @@ def _is_collection(row: Any) -> bool:
 
 
 def _are_rows_of_an_indicator(rows: Any, n_columns: int | None) -> bool:
-    """Whether lists are the rows of one, as scikit-learn takes them."""
+    """Return whether lists are the rows of an indicator matrix, as in scikit-learn."""
     n_labels = len(rows[0]) if _is_collection(rows[0]) else 0
     return (
         n_labels > 1
@@ -528,7 +557,7 @@ def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
 
 
 def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
-    """The labels of rows, each once and in order, by the codes that text has in any order."""
+    """Return the sorted, unique labels of rows from codes in any order, with duplicates."""
     n_rows = len(start) - 1
     rows = np.repeat(np.arange(n_rows), np.diff(start))
     flat = np.unique(rows * n_classes + codes)
@@ -537,8 +566,9 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
 
 
 def agreement(actual: Positives, told: Positives, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
-    """The label of each that a row has and is told to have, and whether each row is told the very
-    labels that it has; those outside the n_labels are told of no row."""
+    """Return the label of each correct prediction, shape (n_right,), and whether the predicted
+    labels `told` of each row equal the actual ones, shape (n_rows,). Labels outside the n_labels
+    are never correct."""
     n_rows, cells = len(told.starts) - 1, []
     for each in (actual, told):
         rows, labels = np.repeat(np.arange(n_rows), np.diff(each.starts)), each.labels
@@ -550,7 +580,7 @@ def agreement(actual: Positives, told: Positives, n_labels: int) -> tuple[np.nda
 
 
 def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
-    """The encoder for what the caller has said of the classes; None: nothing."""
+    """Return an encoder for `classes` or `positive` as given by the caller; None: neither is."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
     if positive is not None:
@@ -564,15 +594,18 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
         labels.dtype.kind in "biu"
         and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
     ):
-        # A double can't hold them, and files have them as words.
+        # Doubles can't represent them exactly, and text files contain them as text.
         labels = labels.astype(np.str_)
     as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
     return encoder_of(as_in_files, "classes", many)
 
 
 def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
-    """The encoder for the classes among the labels, of which rows have one or `many`; a ValueError,
-    which names where they come from, if there are too few or they are measurements."""
+    """Return an encoder for the distinct labels, for multilabel problems if `many`.
+
+    A ValueError that contains `names`, the source of the labels, is raised if there are too few
+    classes or if labels are not whole numbers.
+    """
     if labels.dtype.kind == "f" and (labels % 1).any():
         odd = labels[labels % 1 != 0][0]
         raise ValueError(
@@ -592,7 +625,8 @@ def encoder_of(labels: np.ndarray, names: str, many: bool) -> LabelEncoder:
 
 
 def _refuse_missing_among_numbers(labels: list[str], names: str) -> None:
-    """Refuse the words nan and inf where all other labels are numbers: they mark missing ones."""
+    """Raise a ValueError if nan or inf is a label and all other labels are numbers, because such
+    rows have a missing label."""
     words = [label for label in labels if isnan(number_of(label))]
     marks = [label for label in words if label.lower().lstrip("+-") in _NOT_FINITE]
     if marks and len(marks) == len(words) < len(labels):
@@ -603,7 +637,7 @@ def _refuse_missing_among_numbers(labels: list[str], names: str) -> None:
 
 
 def refuse_lone(classes: np.ndarray, name: str) -> None:
-    """Refuse a single class, which there is nothing to tell from."""
+    """Raise a ValueError if there are fewer than two classes."""
     if len(classes) < 2:
         lone = first_labels(classes.tolist())
         raise ValueError(f"{name} has one class only, {lone}; at least 2 are needed.")
@@ -612,8 +646,8 @@ def refuse_lone(classes: np.ndarray, name: str) -> None:
 def many_classes(n_classes: int, n_rows: int) -> str | None:
     """Return the end of a warning if more than half of the labels of more than 20 rows differ.
 
-    scikit-learn warns in the same cases. Fits of memory and svmlight files warn by
-    `warn_of_many_classes`, files of texts by the notes on their first rows.
+    scikit-learn warns in the same cases. Fits to data in memory and to svmlight files use
+    `warn_of_many_classes`. For text files, the notes on the first rows include this warning.
     """
     if n_rows <= _FEW_ROWS or n_classes <= round(n_rows / 2):
         return None
@@ -624,16 +658,25 @@ def many_classes(n_classes: int, n_rows: int) -> str | None:
 
 
 def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
-    """Warn if most labels differ; `name` is where the labels are: "y", or names of files."""
+    """Warn if most labels differ. `name` is the source of the labels: "y", or names of files."""
     found = many_classes(n_classes, n_rows)
     if found is not None:
         warn_user(f"{name} has {found}")
 
 
 class Choice:
-    """Which labels are predicted: those whose outputs reach the threshold, one number or one for
-    each label (None: 0, or anything where `top_k` is given), and of these only the `top_k` largest,
-    the lowest of those that are equal, in this order."""
+    """Selects the predicted labels by thresholds of the outputs.
+
+    Parameters
+    ----------
+    n_labels : int
+    threshold : float or array-like of shape (n_labels,), default=None
+        Labels with an output of at least the threshold are predicted. None: 0, or no threshold if
+        `top_k` is given.
+    top_k : int, default=None
+        Maximum number of labels per row. Those with the largest outputs are selected; the lower
+        label wins ties. None: no limit.
+    """
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:
@@ -654,7 +697,7 @@ class Choice:
         self.top_k = top_k
 
     def of(self, outputs: np.ndarray) -> np.ndarray:
-        """Whether each label is predicted, of outputs of shape (n_rows, n_labels)."""
+        """Return whether each label is predicted, bool, for outputs (n_rows, n_labels)."""
         reached = outputs >= self.threshold
         if self.top_k is None or self.top_k >= outputs.shape[1]:
             return reached
@@ -664,11 +707,11 @@ class Choice:
         return reached & (above | (equal & (np.cumsum(equal, axis=1) <= room)))
 
     def lone_codes(self, outputs: np.ndarray) -> np.ndarray:
-        """The class of each row, of two: the second where the only output reaches the threshold."""
+        """Return the class of each row for two classes: 1 if its output reaches the threshold."""
         return self.of(outputs)[:, 0].astype(np.intp)
 
     def labels(self, outputs: np.ndarray) -> Positives:
-        """The labels of each row: in their own order, or, with `top_k`, by falling output."""
+        """Return the labels of each row, sorted by code, or by decreasing output with `top_k`."""
         starts, labels = positives_of(self.of(outputs))
         if self.top_k is not None:
             rows = np.repeat(np.arange(len(outputs)), np.diff(starts))
@@ -677,7 +720,7 @@ class Choice:
 
 
 def positives_of(chosen: np.ndarray) -> Positives:
-    """The labels that a boolean array of shape (n_rows, n_labels) has in each row."""
+    """Return the labels of each row of a boolean array of shape (n_rows, n_labels)."""
     n_rows, n_labels = chosen.shape
     flat = np.flatnonzero(chosen)
     starts = np.searchsorted(flat, np.arange(n_rows + 1) * n_labels)
@@ -685,7 +728,7 @@ def positives_of(chosen: np.ndarray) -> Positives:
 
 
 def joined(parts: list[Positives]) -> Positives:
-    """The labels of rows that follow upon each other."""
+    """Concatenate the labels of consecutive blocks of rows."""
     counts = [np.diff(part.starts) for part in parts]
     starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
     return Positives(starts, np.concatenate([part.labels for part in parts]))

@@ -1,4 +1,4 @@
-"""Rows that come in are checked here once, and the engine then runs unchecked."""
+"""Checks of input rows. The engine does not check rows again."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from sparsemargin._engine.rows.csr import (
 from sparsemargin._engine.rows.csr import Csr as Rows
 from sparsemargin._engine.rows.parts import part_of, summed
 
-#: So few that a stream has them at its beginning.
+#: Number of first rows that set the scale of the intercept; small, so that a stream has them early.
 ROWS_MEASURED = 100
 
 
 def open_rows(X: Any) -> Rows:
-    """The arrays of a CSR matrix, once its row pointers are known to be sound."""
+    """Return the arrays of a CSR matrix, or raise a ValueError if its row pointers are invalid."""
     indices, indptr = X.indices, X.indptr
     if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
@@ -51,7 +51,8 @@ def open_rows(X: Any) -> Rows:
 
 
 def _laid_out(array: np.ndarray) -> np.ndarray:
-    """As compiled code reads it, contiguous and aligned. `np.require` takes as long as a trial."""
+    """Return the array contiguous and aligned for compiled code. `np.require` would take as long as
+    a trial."""
     array = np.ascontiguousarray(array)
     return array if array.flags.aligned else array.copy()
 
@@ -65,9 +66,11 @@ def _as_int64(array: np.ndarray, name: str) -> np.ndarray:
 def check_rows(
     rows: Rows, *, repeats_allowed: bool = False, numbers: np.ndarray | None = None
 ) -> Rows:
-    """Rows ready for the engine: finite, in range, and, unless allowed, without repeats; a
-    ValueError names the row, by its number where numbers are given, and the column of what can't be
-    used."""
+    """Return rows for the engine, with finite values and valid columns.
+
+    Duplicate columns are summed unless `repeats_allowed`. A ValueError names the row and column of
+    an invalid entry; the row is its position, or its entry in `numbers` if given.
+    """
     status, row = first_bad_row(rows, repeats_allowed)
     if status == NOT_CANONICAL:
         return check_rows(summed(rows), numbers=numbers)
@@ -78,8 +81,8 @@ def check_rows(
 
 @contextmanager
 def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
-    """Say what is wrong with a row that the engine stumbles over; the number of the first one is
-    for errors."""
+    """Convert the engine's BadRow to a ValueError that describes the invalid row. `first_row`, the
+    number of the first row, is added to its position."""
     try:
         yield
     except BadRow as bad:
@@ -87,7 +90,7 @@ def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
 
 
 def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoReturn:
-    """Say what is wrong with the row, where, and what helps."""
+    """Raise a ValueError that describes the problem of a row, its position and a remedy."""
     span = slice(rows.indptr[row], rows.indptr[row + 1])
     columns, values = rows.indices[span], rows.data[span]
     row += first_row
@@ -122,7 +125,7 @@ def refuse_row(rows: Rows, status: int, row: int, first_row: int = 0) -> NoRetur
 
 
 def first_rows(blocks: Iterable[Rows]) -> Iterator[Rows]:
-    """The first 100 rows of all blocks, of which no more are taken than are needed."""
+    """Yield the first 100 rows of the blocks, and read no more blocks than needed."""
     left = ROWS_MEASURED
     for rows in blocks:
         first = part_of(rows, 0, left)
@@ -134,8 +137,8 @@ def first_rows(blocks: Iterable[Rows]) -> Iterator[Rows]:
 
 def intercept_scale(blocks: Iterable[Rows], p: float) -> float:
     """Return a third of the root mean square p-norm of the first 100 rows, or 1/3 if all of them
-    are zero. Repeated columns are added up first."""
-    # In one sum: where a block ends is to change no bit.
+    are zero. Duplicate columns are summed first."""
+    # A single sum, so that the result does not depend on the sizes of the blocks.
     norms = np.concatenate([row_norms(summed(rows), p) for rows in first_rows(blocks)])
     scale = norm(norms, 2) / (3 * sqrt(max(len(norms), 1)))
     return scale if 0.0 < scale < inf else 1 / 3
