@@ -100,7 +100,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
             raise ValueError("X is one sequence: pass a list of them, or read_sequences(path).")
         check_texts("X", X)
         if hasattr(X, "to_pylist"):
-            # Arrow's columns give their own scalars one by one.
+            # Iterating over an Arrow column gives Arrow scalars, which are not str.
             X = X.to_pylist()
         n_kmers = 0
 
