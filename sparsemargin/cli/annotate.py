@@ -1,4 +1,4 @@
-"""``sparsemargin annotate``: the types of cells of files, and how likely they are."""
+"""``sparsemargin annotate``: predict the types of cells in files, with probabilities."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``sparsemargin evaluate``: how good a model is on labelled files."""
+"""``sparsemargin evaluate``: evaluate a model on labelled files."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ _OF_PROBABILITIES = (
     ("calibration error", "calibration_error"),
 )  # fmt: skip
 
-# A larger confusion matrix, or one that is too wide, is told by its largest numbers.
+# Largest number of classes of a printed confusion matrix. For larger or too wide matrices, the
+# `_MOST_CONFUSIONS` most frequent confusions are printed.
 _WIDEST_MATRIX = 12
 _CORNER = "class \\ predicted"
 _MOST_CONFUSIONS = 20
 
 
-# What --help lists; the rest is left to --help-all.
+# Options that --help lists. --help-all lists all options.
 _BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 
 
@@ -138,7 +139,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _averages(figures: dict[str, Any]) -> dict[str, str]:
     names = {"precision": "precision", "recall": "recall", "F1": "f1"}
-    # Where each row has one class, micro averages are the accuracy.
+    # If each row has one label, micro averages equal the accuracy and are not repeated.
     kinds = ("macro",) if figures.get("accuracy") == figures["micro_f1"] else ("macro", "micro")
     return {
         f"{kind} {name}": percent(figures[f"{kind}_{key}"])
