@@ -432,8 +432,10 @@ cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
 
 cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
                       double output, RowScale* scale) except -1 nogil:
-    """Whether a trial corrects, the row's output being known but for what rounding has lost; the
-    row is measured then. A zero row never corrects."""
+    """Return whether a trial makes a correction, and measure the row in this case.
+
+    `output` is the output of the row up to rounding errors. A zero row never makes a correction.
+    """
     cdef double y = copysign(1.0, step)
     cdef bint told = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
     if (told and y * output > 0.0 and space.threshold == 0.0) or not (
