@@ -28,7 +28,7 @@ LOADER = {
             Whether to return ``(data, target)`` instead of a Bunch.
         data_home : str or path, default=None
             The folder that is searched first. The folder in the environment variable
-            SPARSEMARGIN_DATA and the cache are searched next. Nothing is downloaded.
+            SPARSEMARGIN_DATA and the cache are searched next. Files are not downloaded.
         """,
     "returns": """
         Returns

@@ -42,8 +42,8 @@ def fit_csr(
 "romma", "maxmargin"}, default=None
         Name of the classifier. ``"perceptron"`` is `PNormPerceptron` with ``p=2`` and without
         normalisation of the rows. None: the classifier that `AutoClassifier` selects. This is AROW
-        unless an alternative has a lower error in progressive validation. If a parameter is passed
-        that only AROW has, AROW is used. Passing a parameter's default value has no effect.
+        unless an alternative has a lower error in progressive validation. AROW is also used if a
+        parameter is passed that an alternative lacks. Passing a default value has no effect.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows. None: all rows have weight 1. ``"cramma"``, ``"romma"`` and
         ``"maxmargin"`` do not support sample weights and raise a ValueError.
@@ -108,12 +108,11 @@ def fit_svmlight(
 ) -> Classifier:
     """Fit a classifier to svmlight files while they are read.
 
-    One epoch needs memory for the weights and a few blocks of text. It does not depend on the
-    length of the files. If `algo` is given, the model is identical to that of
-    ``fit_csr(*load_svmlight(path), algo, max_iter=1, shuffle=False, ...)``. The models agree up to
-    rounding error for the Higher- and Second-order Perceptrons, and for so many epochs that
-    `fit_csr` uses a matrix of dot products. Ctrl-C stops training with a warning, and the model
-    trained so far is returned.
+    One epoch needs memory for the weights and a few blocks of text, for files of any length. If
+    `algo` is given, the model is bit-identical to that of ``fit_csr(*load_svmlight(path), algo,
+    max_iter=1, shuffle=False, ...)``. The models agree only up to rounding error for the Higher-
+    and Second-order Perceptrons, and for so many epochs that `fit_csr` uses a matrix of dot
+    products. Ctrl-C stops training with a warning, and the model trained so far is returned.
 
     Rows that are sorted by their labels are shuffled, because the last rows would otherwise have
     too much influence. Rows count as sorted if, in the first epoch, the label changes less than
@@ -238,8 +237,7 @@ def fit_text(
 
     For texts in memory, the features are the TF-IDF of words and word pairs, with logarithmic
     counts (``sublinear_tf=True``). For files, they are hashed words and word pairs with value 1 for
-    each one that occurs. Files are read as a stream, in memory that does not depend on their
-    length.
+    each one that occurs. Files are read once, in memory that does not depend on their length.
 
     Parameters
     ----------
@@ -269,7 +267,8 @@ def fit_text(
     text, label : str, default="text", "label"
         Columns of tables. A ``.tsv`` file is a table if its first line contains both names.
     verbose : int, default=0
-        If not 0, the progress is printed to standard error.
+        If not 0, the progress of a fit to files is printed to standard error. For texts in memory,
+        it is the parameter of the classifier.
     **params
         Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
         `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. `init_model` is a

@@ -49,7 +49,7 @@ _WAYS_OUT: dict[Kind, str] = {
 def text_sources(files: Iterable[str]) -> list[Source]:
     """Return the sources of the named files.
 
-    A file that does not exist, or that is neither text nor cells, raises an error.
+    A missing file, or a file of another kind than text and cells, raises an error.
     """
     sources = open_sources(files)
     for source in sources:

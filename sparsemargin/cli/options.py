@@ -80,7 +80,7 @@ class Command(click.Command):
         given = [each.parameter for each in self.params if isinstance(each, Option)]
         names = "|".join(map(re.escape, filter(None, [*options, *given])))
         value = r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\w.,+-]*\w"
-        # The pattern matches neither parts of paths nor text that is quoted from a file.
+        # The pattern does not match parts of paths, or text that is quoted from a file.
         pattern = rf"(?<![\w./'\"-])({names})(?:=({value}))?(?![\w/=]|\.\w)"
 
         def told(found: re.Match[str]) -> str:
@@ -175,7 +175,7 @@ class Size(click.ParamType):
 
 
 def _as_given(option: click.Option, value: str | None) -> str:
-    """Return an option and its value as they are written on the command line."""
+    """Return an option and its value in the notation of the command line."""
     name = option.opts[-1]
     if value is None or (option.is_flag and value == "True"):
         return name

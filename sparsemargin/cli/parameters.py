@@ -135,7 +135,7 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
 
 
 def _default(parameter: str, default: Any) -> str:
-    """Return the default as it is written on the command line."""
+    """Return the default in the notation of the command line."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
     return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))

@@ -111,8 +111,8 @@ _SHARED_DOC = """
     **params
         Parameters of `sklearn.feature_extraction.text.{name}`.
     n_jobs : int, default=None
-        Number of threads. The matrix does not depend on it. More than one thread reads all texts
-        into a list first. None: 1.
+        Number of threads. The matrix does not depend on it. With more than one thread, all texts
+        are first read into a list. None: 1 unless set by `joblib.parallel_config`.
     verbose : int, default=0
         Above 0, the number of texts read so far is printed every few seconds.
     """
@@ -297,7 +297,7 @@ class _Counting(_Scanning):
         n_documents = n_texts_of(X)
         kept = (n_documents <= high) & (n_documents >= low)
         if limit is not None and kept.sum() > limit:
-            # The same call as in scikit-learn, so that ties are resolved in the same way.
+            # scikit-learn makes the same call, so ties are resolved in the same way.
             n_times = np.asarray(X.sum(axis=0)).ravel()
             most = (-n_times[kept]).argsort()[:limit]
             most_kept = np.zeros_like(kept)

@@ -115,7 +115,7 @@ def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(mo
 
 @each_model
 def test_rows_of_a_class_of_weight_0_are_no_trials(model):
-    """Such rows count neither in averages nor for stopping after an epoch without correction."""
+    """Averages ignore these rows, and so does stopping after an epoch without a correction."""
     X, y = make_problem(200)
     model = clone(model).set_params(hypothesis="average", random_state=0, max_iter=12)
     of_rows = clone(model).fit(X, y, sample_weight=y.astype(float))

@@ -478,28 +478,28 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
                const int64_t[::1] numbers, kept=None, shares=None, *, bint mistaken=False):
-    """Trials over checked rows, one after the other.
+    """Make trials on checked rows, in the given order.
 
     Parameters
     ----------
     which : ndarray of shape (n_trials,)
-        The row of each.
+        Row of each trial.
     steps : ndarray of shape (n_trials,)
-        What a correction makes, with the sign of its label; 0: there is none.
+        Step of a correction, with the sign of the label. 0 excludes a correction.
     numbers : ndarray of shape (n_trials,)
-        What the rows are called in the list of mistakes.
+        Numbers of the rows in the list of mistakes.
     kept : ProgressiveOutputs or None
-        Of this label.
+        Places for the outputs of this weight vector.
     shares : ndarray of shape (n_trials,) or None
-        What the weights of the rows multiply steps by, to be kept; None where another label keeps
-        them, which may do so at the same time.
+        Factors of the steps due to the weights of the rows, which are stored in `kept`. None if
+        another weight vector stores them, possibly in another thread.
     mistaken : bool
-        Whether all are mistakes that were made elsewhere, and count as no trials here.
+        Whether all trials are mistakes that were made elsewhere. They do not count as trials here.
 
     Returns
     -------
     products : float
-        About how many multiplications they took.
+        Approximate number of multiplications.
     """
     cdef double made
     cdef Kept places = kept_of(kept)
@@ -532,7 +532,7 @@ cdef void score_all(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def outputs(FeatureSpace space, Csr rows, double[:] out):
-    """Let `out` have ``w.x`` of every row by the hypothesis."""
+    """Write ``w.x`` of each row by the hypothesis to `out`."""
     cdef const double[::1] weights = space.hypothesis()
     with nogil:
         if rows.types == FLOAT_INT32:

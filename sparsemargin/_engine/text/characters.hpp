@@ -123,7 +123,7 @@ class Lowered {
     const char *bytes() const { return bytes_.data(); }
     size_t size() const { return size_; }
 
-    // Whether the text contains a lone surrogate, which valid UTF-8 cannot contain.
+    // Returns whether the text contains a lone surrogate, which valid UTF-8 cannot contain.
     bool has_surrogate() const { return has_surrogate_; }
 
     void read(const Document &text) {

@@ -48,7 +48,7 @@ class Scanner {
         counts_.make_room(columns ? n_columns : settings.n_hashed);
     }
 
-    // Whether a text contained a lone surrogate, which valid UTF-8 cannot contain.
+    // Returns whether a text contained a lone surrogate, which valid UTF-8 cannot contain.
     bool has_surrogate() const { return has_surrogate_; }
 
     void scan(const Document *texts, int64_t n, Rows &rows) {
