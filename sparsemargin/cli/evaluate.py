@@ -69,21 +69,21 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Tell how many labels of files a model gets right.
+    """Evaluate a model on labelled files.
 
-    Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
-    outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
-    out of all figures, and counted apart.
+    Prints precision, recall and F1 of each class, the confusion of classes, and quantiles of the
+    margins (outputs of unit weights on unit rows). Rows whose label is not a class of the model
+    are counted separately and do not affect the figures.
 
-    Log loss, Brier score (squares summed over the classes of a row) and expected calibration error
-    (in 15 bins) are of the probabilities, of models that tell them.
+    For models with probabilities, log loss, Brier score (squared errors summed over the classes of
+    a row) and expected calibration error (15 bins) are printed too.
 
-    Micro averages are those of the counts of all classes together, macro averages the means over
-    all classes of the model, 0 where there is nothing to divide by.
+    Micro averages use the sums of the counts over all classes. Macro averages are means over all
+    classes of the model. A score whose denominator is 0 counts as 0.
 
-    Of a model of many labels subset accuracy is the share of rows with the very labels that were
-    predicted, Hamming loss the share of wrong entries among all of rows and labels. Labels that it
-    has not learned are left out of all figures but the first. --top-k is for such
+    For multilabel models, subset accuracy is the share of rows for which exactly the labels of the
+    row are predicted. Hamming loss is the share of wrong entries in the matrix of rows and labels.
+    Labels that are not classes of the model affect only subset accuracy. --top-k is for these
     models.
     """
     sources = text_sources(files)

@@ -55,10 +55,10 @@ def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
     label: str,
 ) -> None:  # fmt: skip
-    """Tell what is in files: texts, cells, row caches, models.
+    """Describe files: texts, cells, row caches, models.
 
-    Text and caches are read through, and their rows, features, entries and labels counted. What
-    is wrong with a file is told beside the others, and the exit code is then 1.
+    Text and caches are read completely to count rows, features, entries and labels. An error in
+    one file does not stop the others, and the exit code is then 1.
     """
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)

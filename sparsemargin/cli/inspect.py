@@ -41,12 +41,12 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
-    """Tell a model's settings and its strongest features.
+    """Print the settings of a model and its strongest features.
 
-    And its certificate, where it has one: the margin it reached, and what none can exceed. Features
-    are called by a dictionary, by the names that the model was fitted with, those of a pipeline's
-    vectorizer included, or by their indices in the files. Of two classes, weights above 0 speak
-    for the second.
+    If the model has a certificate, its margin and an upper bound of all margins are printed too.
+    Features are named by a dictionary, by the names that the model was fitted with (including those
+    of a pipeline's vectorizer), or by their indices in the files. With two classes, positive
+    weights support the second class.
     """  # fmt: skip
     check_apart([])
     learner, known = load_with_names(model)

@@ -99,13 +99,12 @@ def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
     n_explained: int | None, dictionary: str | None, labelled: bool | None, **how: Any,
 ) -> None:  # fmt: skip
-    """Print a label for every row, or text, of files.
+    """Print a label for each row, or text, of files.
 
-    A model of many labels tells all those of the row, separated by commas; none is an empty line.
-    Of one class a row, --top-k K tells the K most likely, likewise.
-    Labels of the rows are passed over, and may be missing. There is one line for each row, in
-    order; an empty line of texts is an empty text. Features that the model has not learned have no
-    effect.
+    For multilabel models, each line contains all labels of the row, separated by commas, or
+    nothing. With --top-k K, other models print the K most likely labels likewise. Labels in the
+    files are ignored and may be missing. There is one line for each row, in order. An empty line
+    of texts is an empty text. Features unknown to the model have no effect.
     """  # fmt: skip
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(

@@ -161,13 +161,13 @@ def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
     as_json: bool, dask: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Learn from files, once through for each epoch.
+    """Train a model on files, with one pass for each epoch.
 
-    Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
-    .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
-    matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
-    standard input. The error that is shown counts rows that were predicted wrongly just before they
-    were learned from. Ctrl-C, SIGTERM or SIGHUP saves what has been learned.
+    Files are texts in .tsv (LABEL<tab>text), .txt (fastText), .vw, .csv, .jsonl or .parquet, whose
+    features are words and word pairs, or cells in .h5ad, .zarr, 10x's .h5 or matrix.mtx. All other
+    files are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard input.
+    The error that is shown is the share of rows predicted wrongly just before training on them.
+    Ctrl-C, SIGTERM or SIGHUP saves the model trained so far.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")

@@ -100,7 +100,7 @@ class Explainer:
 def explain_row(
     model: Any, row: Any, *, labels: Any = None, feature_names: Any = None
 ) -> list[Explanation]:
-    """Return the contribution of each feature of a row to the outputs for its predicted label.
+    """Compute the contribution of each feature of a row to the output for its predicted label.
 
     Parameters
     ----------

@@ -48,8 +48,8 @@ _LARGEST_EXPONENT = 300.0
 class Scale(NamedTuple):
     """The form of values, and the total of each cell before logarithms were taken.
 
-    `total` is NaN if cells differ or the form has no total. `raw` means that the logarithms are
-    those of counts that were not normalised.
+    `total` is NaN if cells differ or the form has no total. `raw` means that the values before
+    logarithms were taken are counts that were not normalised.
     """
 
     form: Form
