@@ -1,4 +1,4 @@
-"""``python -m sparsemargin`` is the command `sparsemargin`."""
+"""Run the command line `sparsemargin` by ``python -m sparsemargin``."""
 
 from sparsemargin.cli import main
 

@@ -1,4 +1,4 @@
-"""Checks of arguments; nothing here needs scikit-learn, which is slow to import."""
+"""Checks of arguments. They do not import scikit-learn, which takes about 1 s to import."""
 
 import operator
 from collections.abc import Iterable, Mapping, Set
@@ -47,22 +47,24 @@ def check_flag(name: str, value: object) -> bool:
 
 
 def check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    """Raise a ValueError that names the argument where `value` is none of `choices`."""
+    """Raise a ValueError that names the argument if `value` is not one of `choices`."""
     if not isinstance(value, str) or value not in choices:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def did_you_mean(word: object, known: Iterable[str]) -> str:
-    """A question after the nearest of the known words, with a space before it; empty if none is
-    near."""
+    """Return " Did you mean 'WORD'?" with the most similar known word, or "" if none is similar."""
     near = get_close_matches(str(word), known, n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def check_texts(name: str, texts: Any) -> None:
-    """Raise a ValueError that names the argument where `texts` is no sequence of texts, but a
-    single text, a table, a mapping, a set or an array that is not one-dimensional: iteration over
-    these gives something other than their texts. A TypeError where it can't be iterated over."""
+    """Raise an error that names the argument if `texts` is not a sequence of texts.
+
+    A single text, a table, a mapping, a set and an array that is not one-dimensional raise a
+    ValueError, because iterating over them does not give their texts. An object that is not
+    iterable raises a TypeError.
+    """
     if type(texts) is list:
         return
     kind = type(texts).__name__
@@ -97,7 +99,7 @@ def check_texts(name: str, texts: Any) -> None:
 
 
 def columns_of_table(table: Any) -> list[str] | None:
-    """The names of the columns of a table of pandas, polars or pyarrow; None for other objects."""
+    """Return the column names of a pandas, polars or pyarrow table, or None for other objects."""
     kind = type(table)
     if hasattr(kind, "column_names"):
         return list(map(str, table.column_names))

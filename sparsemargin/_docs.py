@@ -1,4 +1,4 @@
-"""What docstrings have in common, said once."""
+"""Parts that several docstrings share."""
 
 from collections.abc import Callable
 from inspect import cleandoc
@@ -9,11 +9,11 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def shares(**parts: str) -> Callable[[Function], Function]:
-    """Decorate a function whose docstring says ``$name`` where the part of that name belongs."""
+    """Return a decorator that replaces each ``$name`` in a docstring by the part of that name."""
     clean = {name: cleandoc(part) for name, part in parts.items()}
 
     def fill(function: Function) -> Function:
-        # There is none where Python was told to strip them.
+        # Python strips docstrings with the option -OO.
         if function.__doc__ is not None:
             function.__doc__ = Template(cleandoc(function.__doc__)).substitute(clean)
         return function
@@ -21,14 +21,14 @@ def shares(**parts: str) -> Callable[[Function], Function]:
     return fill
 
 
-#: What is said of all loaders; of `returns`, those of two classes.
+#: Sections for the docstrings of dataset loaders. "returns" fits datasets of two classes only.
 LOADER = {
     "parameters": """
         return_X_y : bool, default=False
-            Return ``(data, target)`` in place of a Bunch.
+            Whether to return ``(data, target)`` instead of a Bunch.
         data_home : str or path, default=None
-            The folder to look in first; then come the one that the environment variable
-            SPARSEMARGIN_DATA names, and the cache. Nothing is fetched.
+            The folder that is searched first. The folder in the environment variable
+            SPARSEMARGIN_DATA and the cache are searched next. Files are not downloaded.
         """,
     "returns": """
         Returns
@@ -36,7 +36,7 @@ LOADER = {
         bunch : sklearn.utils.Bunch
             ``data``, ndarray of shape (n_samples, n_features), float64; ``target``, ndarray of
             shape (n_samples,), int64, -1 and +1; ``target_names``, ndarray of their names in this
-            order; ``feature_names``, list of str, where the file has them; ``frame``, None;
+            order; ``feature_names``, list of str, if the file contains them; ``frame``, None;
             ``DESCR``, source, licence and citation.
         """,
     "raises": """
@@ -46,8 +46,8 @@ LOADER = {
         Raises
         ------
         FileNotFoundError
-            If a file is in none of the folders; the message tells how to get it.
+            If a file is in none of the folders. The message explains how to download it.
         ValueError
-            If an argument is wrong, or a file is not the registered one, by size and sha256.
+            If an argument is invalid, or the size or SHA-256 of a file is not the registered one.
         """,
 }

@@ -1,11 +1,11 @@
-"""Text that people see."""
+"""Text for messages and terminals."""
 
 
 def shown(text: str) -> str:
-    r"""The text with escapes for what can't be seen, or would move a terminal's cursor.
+    r"""Return the text with escapes for characters that are invisible or move the cursor.
 
-    Bytes that are not UTF-8 are let through where the encodings that files may be in instead have
-    letters.
+    Surrogates for bytes from 0xA0, which are not valid UTF-8, are kept: the single-byte encodings
+    that files may have instead use these bytes for letters.
 
     Examples
     --------
@@ -19,5 +19,5 @@ def shown(text: str) -> str:
 
 
 def quoted(text: str, most: int = 40) -> str:
-    """The text in quotes, cut where it is longer."""
+    """Return the text in quotes, cut after `most` characters."""
     return repr(text if len(text) <= most else f"{text[:most]}...")

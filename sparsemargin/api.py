@@ -1,4 +1,4 @@
-"""One call from a sparse matrix, or from files, to a fitted model."""
+"""Functions that fit a model to a sparse matrix, texts, cells or files in one call."""
 
 from __future__ import annotations
 
@@ -33,35 +33,37 @@ def fit_csr(
     Parameters
     ----------
     X : CSR matrix or array of shape (n_samples, n_features)
-        float32 or float64, int32 or int64 indices: used where it lies. Whatever the estimators
-        take is taken here too.
-    y : array-like of shape (n_samples,), or of labels a row
-        Class labels, numbers or strings; or any number of labels a row, as for the estimators.
+        Values of float32 or float64 with indices of int32 or int64 are used without a copy. All
+        other inputs that the estimators accept are accepted too.
+    y : array-like of shape (n_samples,), or multilabel targets
+        Class labels, numbers or strings. Several labels per row are accepted in the forms that
+        the estimators accept.
     algo : {"perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
 "romma", "maxmargin"}, default=None
-        The classifier of that name, with its defaults. ``"perceptron"`` is `PNormPerceptron` with
-        ``p=2`` on rows as they are. None: the one that `AutoClassifier` selects, which is AROW
-        unless another has a lower error in progressive validation; AROW if a parameter of AROW
-        is passed that the others lack. Passing a parameter's default value has no effect.
+        Name of the classifier. ``"perceptron"`` is `PNormPerceptron` with ``p=2`` and without
+        normalisation of the rows. None: the classifier that `AutoClassifier` selects. This is AROW
+        unless an alternative has a lower error in progressive validation. AROW is also used if a
+        parameter is passed that an alternative lacks. Passing a default value has no effect.
     sample_weight : array-like of shape (n_samples,), default=None
-        Refused by ``"cramma"``, ``"romma"`` and ``"maxmargin"``, whose steps can't be weighted.
+        Weights of the rows. None: all rows have weight 1. ``"cramma"``, ``"romma"`` and
+        ``"maxmargin"`` do not support sample weights and raise a ValueError.
     **params
-        Parameters of the estimator, such as `p`, `alpha`, `max_iter` and `random_state` of
-        `ALMAClassifier` for ``algo="alma"``; its page, or ``help(ALMAClassifier)``, has them all.
-        A parameter never selects an algorithm: without `algo` those of `AROWClassifier` are
-        accepted.
+        Parameters of the estimator. For ``algo="alma"`` these are the parameters of
+        `ALMAClassifier`, such as `p`, `alpha`, `max_iter` and `random_state`. Without `algo`, the
+        parameters of `AROWClassifier` are accepted; a parameter never selects an algorithm.
 
     Returns
     -------
     estimator : Classifier
-        The fitted estimator. Unfitted copies of it, as `GridSearchCV` and `cross_val_score` make
-        them, learn with the same parameters.
+        The fitted estimator. Clones of it, such as those made by `GridSearchCV` and
+        `cross_val_score`, have the same parameters.
 
     Raises
     ------
     ValueError
-        If `algo` is unknown, or a parameter is not one of the algorithm; the message names the
-        algorithms that have it. Whatever the estimators raise.
+        If `algo` is unknown, or the algorithm does not have a parameter; the message names the
+        algorithms that have it. Invalid data and parameter values raise the errors of the
+        estimators.
 
     Examples
     --------
@@ -104,75 +106,82 @@ def fit_svmlight(
     verbose: int = 0,
     **params: Any,
 ) -> Classifier:
-    """Fit a classifier to svmlight files as they are read.
+    """Fit a classifier to svmlight files while they are read.
 
-    One epoch takes memory for the weights and a few blocks of text, whatever the files' length.
-    With an algorithm named the model is, to the bit, that of ``fit_csr(*load_svmlight(path), algo,
-    max_iter=1, shuffle=False, ...)``. It is but for rounding for the Higher- and Second-order
-    Perceptrons, and for epochs so many that `fit_csr` goes over to a matrix of dot products.
-    Ctrl-C ends learning with a warning; what has been learned by then is kept.
+    One epoch needs memory for the weights and a few blocks of text, for files of any length. If
+    `algo` is given, the model is bit-identical to that of ``fit_csr(*load_svmlight(path), algo,
+    max_iter=1, shuffle=False, ...)``. The models agree only up to rounding error for the Higher-
+    and Second-order Perceptrons, and for so many epochs that `fit_csr` uses a matrix of dot
+    products. Ctrl-C stops training with a warning, and the model trained so far is returned.
 
-    Rows sorted by their labels are the exception: learned in that order, the last ones outweigh the
-    others. Where the first epoch shows that the label changes less than a tenth as often as in
-    random order, learning begins again in random order by way of a row cache, some 64 MB of which
-    are mixed at a time, and a warning says so. Of rows with `multilabel` no order is looked at.
+    Rows that are sorted by their labels are shuffled, because the last rows would otherwise have
+    too much influence. Rows count as sorted if, in the first epoch, the label changes less than
+    10 % as often as in random order. Training then starts again in random order, and a warning
+    reports it. Rows are shuffled in a row cache, in groups of about 64 MB. Rows with several labels
+    (`multilabel`) are not checked.
 
     Parameters
     ----------
     path : path, open binary file or descriptor of one, or list of these
-        As for `load_svmlight`. Standard input, and what is open already, is read once.
+        Files to read, as for `load_svmlight`. Standard input and open files are read only once.
     algo : str, default=None
-        As for `fit_csr`; where it is None, the first 10,000 rows choose, which are read once more.
-        What can't be read twice is learned by ``"arow"``.
+        Name of the classifier, as for `fit_csr`. None: the classifier is selected on the first
+        10,000 rows, which are then read again. Input that can be read only once is fitted with
+        ``"arow"``.
     max_iter : int or None, default=1
-        Epochs. The first takes the rows in their order. Further ones read them from a cache, its
-        blocks of some thousand rows and the rows of each in a new random order. None: until an
-        epoch makes no correction. ``shuffle=False`` keeps the order of the files, also of rows that
-        are sorted by their labels, which are then only warned of, as where the files can't be read
-        twice and there is no cache.
+        Number of epochs. The first epoch uses the rows in the order of the files. Further epochs
+        read the rows from a cache, in a new random order of its blocks (some thousand rows each)
+        and of the rows within each block. None: train until an epoch makes no correction.
+        ``shuffle=False`` always keeps the order of the files. A warning then reports rows that are
+        sorted by their labels. The order is also kept, with the same warning, if the files can be
+        read only once and there is no cache.
     classes : array-like, default=None
-        All classes. None: the labels there are; where one turns up after the first block (about
-        1 MB), learning starts again with all labels of the files. What can't be read twice needs
-        `classes` then.
+        All classes. None: the labels that occur in the files. If a new label occurs after the
+        first block (about 1 MB), training starts again with all labels of the files. Input that
+        can be read only once then needs `classes`.
     positive : str or number, default=None
-        A label to be told from all others, for rows with one label or, separated by commas, many:
-        the classes are then 1 and -1.
+        Label of the positive class, for rows with one label or with several, separated by commas.
+        The classes are then 1 (rows with this label) and -1 (all other rows). None: every label is
+        a class.
     multilabel : bool, default=False
-        Whether rows have any number of labels, separated by commas, each of which is learned. The
-        model predicts tuples of them.
+        Whether rows have any number of labels, separated by commas. The model then predicts tuples
+        of labels.
     n_features : int, default=None
-        Indices beyond are refused. None: features are taken in as they turn up.
+        Number of features. Larger indices raise a ValueError. None: the number of features grows
+        with the largest index.
     hash_bits : int, default=None
-        From 1 to 31: indices, or names such as ``goal:1`` has, are hashed to ``2**hash_bits``
-        features, as for `load_svmlight`, which bounds the memory.
+        Number of bits, from 1 to 31. Indices, or names such as ``goal`` in ``goal:1``, are hashed
+        to ``2**hash_bits`` features, as for `load_svmlight`. This limits the memory. None: indices
+        are not hashed.
     zero_based : bool or "auto", default="auto"
-        Whether indices count from 0 or from 1. "auto": from 0 if index 0 occurs anywhere.
+        Whether indices start at 0 (True) or at 1 (False). "auto": at 0 if index 0 occurs anywhere.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the values, and of the weights where p = 2.
+        Type of the values, and of the weights for p = 2.
     cache : bool or path, default=False
-        Where the rows are kept in binary, at some 12 bytes a nonzero, for further epochs, and for
-        further runs while the files stay as they are, until it is deleted, which may be done at
-        any time. True: beside the first file, as ``FILE.smcache``. False: nowhere; for more than
-        one epoch, or rows sorted by their labels, in a file that is gone in the end, in the folder
-        for temporary files, which the environment's TMPDIR names.
+        File for the rows in binary form, about 12 bytes per nonzero. It is used for further epochs,
+        and for further runs as long as the files are unchanged. It may be deleted at any time.
+        True: ``FILE.smcache`` next to the first file. False: no file is kept. Several epochs, or
+        rows sorted by their labels, then use a temporary file, which is deleted at the end. It is
+        in the folder for temporary files (environment variable TMPDIR).
     memory_limit : int, default=2**30
-        Bytes the weights, or a kernel's pool, may take. An index that asks for more is refused
-        before anything is allocated for it; of the pool, and of weights that are held sparsely,
-        what corrections make is counted after each block of rows.
+        Largest memory of the weights, or of the support rows of a kernel, in bytes. An index that
+        needs more memory raises a ValueError before the memory is allocated. The memory of support
+        rows and of sparse weights, which grows with the corrections, is checked after each block.
     init_model : estimator, default=None
-        A fitted model to go on from, which stays as it is; algorithm and parameters are its own.
+        Fitted model from which training continues, with its algorithm and parameters. The model
+        itself is not changed. None: training starts with a new model.
     n_jobs : int or None, default=None
-        Threads that scan text while this one reads and learns; None: one, or two where there are
-        three cores. The model is the same for any number.
+        Number of threads that scan text while the calling thread reads and trains. None: 1, or 2 on
+        at least three cores. The model does not depend on it.
     verbose : int, default=0
-        Whether lines on standard error tell how far it has come.
+        If not 0, the progress is printed to standard error.
     **params
-        Parameters of the estimator. ``class_weight="balanced"`` counts the rows of each class in a
-        pass before the first. Refused, with what to do instead, are those that would need
-        memory for all rows: ``hypothesis="vote"`` or ``"random"``, `soft_margin`, `tol`,
-        Higher- and Second-order Perceptrons with ``max_updates=None``, and a kernel without
-        `max_support`. A kernel's rows are kept sparse unless `n_features` or `hash_bits` tells how
-        many features there are: dense data are faster with it.
+        Parameters of the estimator. ``class_weight="balanced"`` needs one more pass, which counts
+        the rows of each class before training. Parameters that need memory for all rows raise an
+        error that names an alternative: ``hypothesis="vote"`` or ``"random"``, `soft_margin`,
+        `tol`, Higher- and Second-order Perceptrons with ``max_updates=None``, and a kernel without
+        `max_support`. Support rows of a kernel are stored sparsely unless `n_features` or
+        `hash_bits` is given. On dense data, training is faster with one of them.
 
     Returns
     -------
@@ -184,11 +193,12 @@ def fit_svmlight(
     OSError
         If a file is missing or can't be read.
     ValueError
-        If an argument is wrong, or a file: names the file, the line, the column and the text.
+        If an argument or a file is invalid. For a file, the message names the file, the line, the
+        column and the text.
 
     See Also
     --------
-    load_svmlight : The rows as a matrix, for everything that needs them all.
+    load_svmlight : Load all rows as a matrix.
 
     Examples
     --------
@@ -225,59 +235,62 @@ def fit_text(
 ) -> Any:
     """Fit a pipeline of a vectorizer and a classifier to texts, in memory or in files.
 
-    Texts in memory become the TF-IDF of words and of pairs of neighbours, with logarithms of their
-    counts; texts of files, which are read once and in memory that does not depend on their length,
-    hashed words and pairs, present or not.
+    For texts in memory, the features are the TF-IDF of words and word pairs, with logarithmic
+    counts (``sublinear_tf=True``). For files, they are hashed words and word pairs with value 1 for
+    each one that occurs. Files are read once, in memory that does not depend on their length.
 
     Parameters
     ----------
     texts : iterable of str, or path, open binary file or list of these
-        Where there is a y, the texts; else files of texts with their labels, as for `fit_svmlight`:
+        The texts, if y is given. Otherwise files of texts and their labels, as for `fit_svmlight`:
 
         ==================== =============================================================
-        ``.txt``, ``.ft``    lines ``__label__LABEL text``, as fastText has them
+        ``.txt``, ``.ft``    lines ``__label__LABEL text`` (fastText)
         ``.tsv``             lines ``LABEL<tab>text``
-        ``.vw``              lines ``LABEL | word word:2``, as Vowpal Wabbit has them
-        ``.csv``, ``.jsonl`` tables with a column for the text and one for the label, which
-        ``.parquet``         pyarrow reads
+        ``.vw``              lines ``LABEL | word word:2`` (Vowpal Wabbit)
+        ``.csv``, ``.jsonl`` tables with a column for the text and one for the label, read by
+        ``.parquet``         pyarrow
         ==================== =============================================================
 
-        Compressed ones (``.tsv.gz``) are known by their bytes.
-    y : array-like of shape (n_samples,), or of labels a text, default=None
-        As for `fit_csr`; None: the labels are in the files.
+        Compressed files (``.tsv.gz``) are recognised by their contents.
+    y : array-like of shape (n_samples,), or multilabel targets, default=None
+        Class labels, as for `fit_csr`. None: the labels are in the files.
     algo : str, default=None
-        As for `fit_csr` and `fit_svmlight`.
+        Name of the classifier, as for `fit_csr` and `fit_svmlight`.
     vectorizer : estimator, default=None
-        Another vectorizer, such as ``sparsemargin.text.TfidfVectorizer(analyzer="char_wb",
-        ngram_range=(3, 5))``, unfitted. For files, a `HashingVectorizer`.
+        An unfitted vectorizer, such as ``sparsemargin.text.TfidfVectorizer(analyzer="char_wb",
+        ngram_range=(3, 5))``. Files need a `HashingVectorizer`. None: the features described above.
     sample_weight : array-like of shape (n_samples,), default=None
-        As for `fit_csr`; for texts in memory.
+        Weights of texts in memory, as for `fit_csr`.
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
-        Form of the files; None: as their names end.
+        Format of the files. None: it follows from the extension of each file.
     text, label : str, default="text", "label"
-        Columns of tables; a ``.tsv`` is a table if its first line holds both names.
+        Columns of tables. A ``.tsv`` file is a table if its first line contains both names.
     verbose : int, default=0
-        Whether lines on standard error tell how far a fit of files has come.
+        If not 0, the progress of a fit to files is printed to standard error. For texts in memory,
+        it is the parameter of the classifier.
     **params
-        Parameters of the classifier; for files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. With
-        `init_model`, a pipeline, a copy of it goes on with these texts, once through them and by
-        its own settings; words that its vectorizer has not met are left out, hashed ones never are.
+        Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. `init_model` is a
+        fitted pipeline: training continues on a copy of it, with its settings, for one epoch. Words
+        that are not in the vocabulary of its vectorizer are ignored; a hashing vectorizer has no
+        vocabulary and uses all words.
 
     Returns
     -------
     pipeline : sklearn.pipeline.Pipeline
-        Of steps "vectorizer" and "classifier", fitted: ``pipeline.predict(["a text"])``.
+        The fitted pipeline with the steps "vectorizer" and "classifier":
+        ``pipeline.predict(["a text"])``.
 
     Raises
     ------
     OSError
         If a file is missing or can't be read.
     ValueError
-        If an argument is wrong, or a file: names the file and the line. Whatever the vectorizer
-        and the classifier raise.
+        If an argument or a file is invalid. For a file, the message names the file and the line.
+        Errors of the vectorizer and the classifier are raised unchanged.
     ModuleNotFoundError
-        If a table is to be read, and pyarrow is not installed.
+        If a file is a table and pyarrow is not installed.
 
     Examples
     --------
@@ -330,7 +343,7 @@ def fit_text(
 def _gone_on(
     texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
 ) -> Any:
-    """A copy of a pipeline that has learned from further texts."""
+    """Return a copy of the pipeline `init_model` after one epoch on further texts."""
     from sparsemargin.text.pipeline import Pipeline
 
     before, _ = parts_of(init_model)
@@ -362,73 +375,80 @@ def fit_anndata(
 ) -> Any:
     """Fit a pipeline of a normalizer and a classifier to cells, in memory or in files.
 
-    Counts become logarithms cell by cell as they are read; memory is for the weights and a few
-    thousand cells, whatever the length of the files. Cells are mixed on the way, so that files may
-    be sorted by type or by batch. It is ALMA's joint classifier, with the types weighing the same,
-    for ten epochs, or as many as make a million trials, unless `algo` is given.
+    Counts are normalised and converted to logarithms while they are read. The fit needs memory for
+    the weights and a few thousand cells, for files of any length. Cells are shuffled, so files may
+    be sorted by cell type or by batch. By default the classifier is `ALMAClassifier` with
+    ``multi_class="joint"`` and ``class_weight="balanced"``. It is trained for 10 epochs; on more
+    than 100,000 cells for fewer, as many as process at most a million cells, and at least one.
 
     Parameters
     ----------
     adata : AnnData, path, or list of these
-        In memory or backed. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and 10x's ``.h5`` of
-        Cell Ranger 3 or later are read block by block, by h5py or zarr: ``pip install
-        "sparsemargin[cells,zarr]"``; 10x's folder of ``matrix.mtx`` at once.
+        Cells in memory, backed, or in files. ``.h5ad``, ``.zarr`` (cells as rows, CSR or dense) and
+        ``.h5`` files of Cell Ranger 3 or later (10x) are read block by block, by h5py or zarr:
+        ``pip install "sparsemargin[cells,zarr]"``. A 10x folder of ``matrix.mtx`` is loaded whole.
     label : str, path or mapping
-        The column of `obs` with the types. For 10x files, which have none, a table of barcodes and
-        labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. Of a file of several columns
-        name one after the path: ``"obs.csv:cell_type"``. Cells that are not in the table are left
-        out.
+        The column of `obs` with the cell types. 10x files have no such column. They need a table
+        of barcodes and labels: a ``.tsv`` or ``.csv`` file, a dict or a pandas Series. If a file
+        has several columns of labels, name one after the path: ``"obs.csv:cell_type"``. Cells that
+        are not in the table are left out.
     algo : str, default=None
-        As for `fit_csr`.
+        Name of the classifier, as for `fit_csr`. None: the joint classifier described above. With
+        `positive`, None selects a classifier as for `fit_svmlight`.
     layer : str, default=None
-        A layer in place of ``X``; "raw" is ``adata.raw``.
+        Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
     normalize : {"log1p", "counts", None}, default="log1p"
-        As of `CellNormalizer`. "log1p": counts are normalised. Other values are taken as logarithms
-        and stay as they are, with a warning that says of what. "counts": values are counts, whole
-        or not, such as estimated ones. None: values stay as they are. The model keeps the scale;
-        `annotate` converts other cells to it, or refuses them.
+        Normalisation of the values, as for `CellNormalizer`. "log1p": counts are normalised. Other
+        values are used unchanged as logarithms, with a warning that names the recognised scale.
+        "counts": all values are counts, including fractional ones such as estimates. None: values
+        are used unchanged. The model stores the scale. `annotate` converts other cells to it, or
+        raises a ValueError.
     target_sum : float, default=1e4
-        Total of a cell, all genes of its file together, before logarithms are taken.
+        Total that the counts of each cell are scaled to before logarithms are taken. All genes of
+        the cell's file count.
     genes : list of str, "union" or None, default=None
-        Which genes; None: those that all files have. A warning tells how many these are, where
-        files differ. A gene that a file lacks is 0 there.
+        Genes of the model. None: the genes that all files have; if the files differ, a warning
+        reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.
     var : str, default=None
-        The column of `var` with the names of genes; None: ``var_names``. For 10x "id" or "name".
+        The column of `var` with the names of the genes, "id" or "name" for 10x files. None:
+        ``var_names``.
     match : {"exact", "case", "version"}, default="exact"
-        How names of genes are compared: as they are, in capitals, or without the versions of
-        Ensembl's names (ENSG00000141510.18). Where a file has several genes that compare equal,
-        one of exactly the same name is preferred, then the first. The others count for the totals
-        of cells only, with a warning.
+        How names of genes are compared. "exact": unchanged. "case": ignoring case. "version":
+        without the version of Ensembl identifiers (ENSG00000141510.18). If several genes of a file
+        compare equal, a gene with exactly the same name is used, otherwise the first. The others
+        count only for the totals of the cells, and a warning reports them.
     batch : str, path or mapping, default=None
-        The column of `obs` with the batches (donors, studies), or a table, as for `label`:
-        probabilities are then those for cells of another batch, by models tested on some of the
-        batches that have learned the others.
+        The column of `obs` with the batches (donors, studies), or a table, as for `label`.
+        Probabilities are then calibrated for cells of new batches, by models that are fitted to
+        some of the batches and tested on the others. None: batches are not used.
     verbose : int, default=0
-        Whether lines on standard error tell how far it has come.
+        If not 0, the progress is printed to standard error.
     **params
-        Parameters of the classifier; also `max_iter`, `positive`, `cache`, `memory_limit` and
-        `init_model`, which may be a pipeline, as for `fit_svmlight`. ``shuffle=False`` reads
-        cells as they lie; `random_state` (0 unless a number) says how they are mixed.
+        Parameters of the classifier, and `max_iter`, `positive`, `cache`, `memory_limit` and
+        `init_model`, as for `fit_svmlight`. `init_model` may be a pipeline. ``shuffle=False`` reads
+        the cells in the order of the files. `random_state` is the seed of the shuffling; a value
+        that is no integer counts as 0.
 
     Returns
     -------
     pipeline : sklearn.pipeline.Pipeline
-        Of steps "normalizer" and "classifier", fitted: ``pipeline.predict(adata.X)``. The genes are
-        ``pipeline.feature_names_in_``.
+        The fitted pipeline with the steps "normalizer" and "classifier":
+        ``pipeline.predict(adata.X)``. Its genes are ``pipeline.feature_names_in_``.
 
     Raises
     ------
     OSError
         If a file is missing.
     ValueError
-        If an argument is wrong, or a file, or what it has: names the file and the cell.
+        If an argument, a file or a value in it is invalid. For a file, the message names the file
+        and the cell.
     ModuleNotFoundError
-        If a file is to be read, and h5py is not installed.
+        If cells are in a file and h5py is not installed.
 
     See Also
     --------
-    annotate : Types of other cells, whatever the order of their genes.
-    marker_genes : What tells the types.
+    annotate : Predict the types of other cells, in any order of their genes.
+    marker_genes : Genes with the largest influence on each type.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""The command `sparsemargin`: models from files without writing Python.
+"""The command line `sparsemargin`, which trains and applies models without writing Python.
 
-Each command is a thin module of its name. `sparsemargin.streaming` and `sparsemargin.evaluation` do
-the work. scikit-learn is not imported for svmlight text, as the import takes longer than training
-on a small file.
+Each command is a thin module of the same name, which calls `sparsemargin.streaming` and
+`sparsemargin.evaluation`. scikit-learn is not imported for svmlight text, because the import takes
+longer than training on a small file.
 """
 
 import sys
@@ -13,7 +13,7 @@ def main() -> None:
     try:
         from sparsemargin.cli.app import main as run
     except KeyboardInterrupt:
-        # That of SIGINT: `cli.signals` may not have been imported yet.
+        # 128 + SIGINT. `cli.signals` may not have been imported yet.
         sys.exit(130)
     except ModuleNotFoundError as missing:
         if missing.name != "click":

@@ -1,4 +1,4 @@
-"""``sparsemargin annotate``: the types of cells of files, and how likely they are."""
+"""``sparsemargin annotate``: predict the types of cells in files, with probabilities."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 def command(
     model: str, files: tuple[str, ...], output: str, threshold: float, **how: Any
 ) -> None:  # fmt: skip
-    """Print a table of cells, their types and how likely these are.
+    """Print a table of cells with their types and probabilities.
 
     Files are .h5ad, .zarr, and 10x's .h5 and matrix.mtx, with counts or their logarithms, which are
     converted to the scale of the training cells. Genes are matched by name. Columns are separated

@@ -1,4 +1,4 @@
-"""The commands' common root: which there are, how they end, and how they tell errors."""
+"""The root command: the list of commands, their exit codes, and the format of errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from sparsemargin.cli.signals import exit_code_of, heeding_signals, words_for
 
 _COMMANDS = ("train", "predict", "annotate", "evaluate", "inspect", "info")
 
-# What a shell reports of a process that the signal SIGPIPE has ended.
+# Exit code after a closed pipe, as shells report it for SIGPIPE (128 + 13).
 _PIPE_CLOSED = 141
 
 _REMEDIES = {
@@ -66,7 +66,7 @@ class _Failure(click.ClickException):
 
 
 def _fitted_to_terminal(text: str) -> str:
-    """The text in lines that end between words, where a terminal shows it; else in one line."""
+    """Return the text wrapped to the width of the terminal, or unchanged without a terminal."""
     if not sys.stderr.isatty():
         return text
     width = shutil.get_terminal_size().columns
@@ -74,7 +74,7 @@ def _fitted_to_terminal(text: str) -> str:
 
 
 def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
-    """What to tell of an error in a command, in one line, its notes included."""
+    """Return the exception that click reports for an error: one line, including its notes."""
     text = " ".join([_told(error), *getattr(error, "__notes__", ())])
     return _Failure(shown(_in_options(text, command)))
 
@@ -98,7 +98,7 @@ def _told(error: Exception) -> str:
 
 
 class _Commands(click.Group):
-    """Imports a command when it is asked for, and tells errors in a line."""
+    """Group of commands that imports a command on first use and reports errors in one line."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(_COMMANDS)
@@ -112,7 +112,7 @@ class _Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            # Only here, as it imports NumPy.
+            # This import is local because it imports NumPy.
             from sparsemargin._checks import did_you_mean
 
             ctx.fail(f"No such command {args[0]!r}.{did_you_mean(args[0], _COMMANDS)}")
@@ -123,7 +123,7 @@ class _Commands(click.Group):
         try:
             with heeding_signals(ctx), _warnings_in_a_line(ctx):
                 super().invoke(ctx)
-                # Here a closed pipe can still be dealt with, unlike at the exit.
+                # A closed pipe can be handled here, but not when the interpreter exits.
                 sys.stdout.flush()
                 sys.stderr.flush()
         except (click.ClickException, click.exceptions.Exit, click.Abort):
@@ -132,7 +132,7 @@ class _Commands(click.Group):
             _forget_output()
             ctx.exit(_PIPE_CLOSED)
         except KeyboardInterrupt:
-            # The terminal may be gone.
+            # The terminal may have been closed.
             with suppress(OSError):
                 click.echo(words_for(ctx), err=True)
             _forget_output()
@@ -145,7 +145,7 @@ class _Commands(click.Group):
 
 
 def _invoked(ctx: click.Context) -> click.Command | None:
-    """The command under way."""
+    """Return the running command, or None."""
     group, name = ctx.command, ctx.invoked_subcommand
     return group.get_command(ctx, name) if isinstance(group, click.Group) and name else None
 
@@ -155,9 +155,9 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not ctx.meta.get(QUIET):
             told = _in_options(str(message), _invoked(ctx))
-            # What the command is at is worth more; that it could not be told is found in the end.
+            # A warning that cannot be printed must not stop the command.
             with suppress(OSError):
-                # Not by click, which would write into a line of progress.
+                # click.echo would write into a progress line, so print is used.
                 print(_fitted_to_terminal(f"Warning: {shown(told)}"), file=sys.stderr)
 
     with warnings.catch_warnings():
@@ -169,8 +169,8 @@ def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
 
 
 def _open_outputs() -> None:
-    """Let there be a standard output and error, and let all labels go through."""
-    # Where standard output is closed, writing to it is an error, and writing to files is none.
+    """Replace closed standard streams, and let standard output print any label."""
+    # If standard output is closed, only printing must fail, not writing to files.
     for name, flags in ("stdout", os.O_RDONLY), ("stderr", os.O_WRONLY):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, flags), "w"))
@@ -178,8 +178,10 @@ def _open_outputs() -> None:
 
 
 def _escape(error: UnicodeError) -> tuple[str | bytes, int]:
-    """What to write of a label that the terminal has no characters for; its bytes, where those are
-    no UTF-8."""
+    """Return the replacement for characters that the terminal's encoding does not have.
+
+    Bytes that are not valid UTF-8 are written unchanged. Other characters are escaped.
+    """
     try:
         return codecs.lookup_error("surrogateescape")(error)
     except UnicodeError:
@@ -191,7 +193,7 @@ codecs.register_error(_ESCAPING, _escape)
 
 
 def _forget_output() -> None:
-    """What is still in a buffer, and can't be written, would be another error at the exit."""
+    """Discard buffered output that can't be written, which would raise another error at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

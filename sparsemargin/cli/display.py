@@ -1,4 +1,4 @@
-"""What people see of a command: how far it has come, and tables."""
+"""Progress display and tables of the commands."""
 
 from __future__ import annotations
 
@@ -20,21 +20,24 @@ from sparsemargin.streaming.report import Lines, Progress, one_step_ahead, speed
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
 
-# Columns of names are folded to no less.
+# Smallest width, in characters, to which a column of names is folded.
 _NARROWEST = 16
 
 
 @contextmanager
 def live_display(*, visible: bool = True) -> Iterator[Display | None]:
-    """What draws a share of the work, None: unknown, and words beside it, on standard error; None
-    where that is no terminal, or standard output is `visible` on the same one and not done yet."""
+    """Give a function that draws a progress bar on standard error, or None for no display.
+
+    The function takes the finished fraction of the work (None: unknown) and a text. There is no
+    display with --quiet, if `visible` is False, or if standard error is not a terminal.
+    """
     if is_quiet() or not visible or not sys.stderr.isatty():
         yield None
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
 
-    # Of 80 columns the words may take fifty.
+    # On a terminal with 80 columns, 50 remain for the text.
     bar, words = BarColumn(bar_width=20), TextColumn("{task.description}", markup=False)
     columns = bar, TaskProgressColumn(), words
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
@@ -49,7 +52,7 @@ def live_display(*, visible: bool = True) -> Iterator[Display | None]:
 
 @contextmanager
 def learning_progress() -> Iterator[Callable[[Progress], None]]:
-    """What is told the progress of learning, and shows them: live on a terminal, else in lines."""
+    """Give a function that shows training progress: live on a terminal, otherwise in lines."""
     with live_display() as display:
 
         def show(moment: Progress) -> None:
@@ -70,7 +73,7 @@ def watched(
     items: Iterable[_Item], corpus: RowSource, *, visible: bool = True,
     block_of: Callable[[Any], LabelledRows] = lambda item: item,
 ) -> Iterator[_Item]:  # fmt: skip
-    """The items, made of a corpus's blocks, while a terminal shows how far these are."""
+    """Yield the items, made from the blocks of a corpus, and show the progress on a terminal."""
     started, rows = time.monotonic(), 0
     with live_display(visible=visible) as display:
         for item in items:
@@ -87,9 +90,11 @@ def print_table(
     header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "", *,
     left: Container[int] = (0,),
 ) -> None:  # fmt: skip
-    """Print a table, the columns of these numbers to the left and the others to the right; control
-    characters are escaped, and no cell is cut. A terminal that is too narrow gets the former in
-    several lines, if that is enough."""
+    """Print a table with left-aligned columns `left` and all others right-aligned.
+
+    Control characters are escaped, and no cell is truncated. On a narrow terminal, left-aligned
+    cells are folded to several lines if the table then fits.
+    """
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -112,12 +117,12 @@ def print_table(
             widest = max(len(shown(line[i])) for line in (header, *rows))
             foldable += max(0, widest - _NARROWEST)
     for row in rows:
-        # As they are: a feature's name may look like a style.
+        # Text objects are not parsed as markup: the name of a feature may look like a style.
         table.add_row(*(Text(shown(cell)) for cell in row))
     wanted = console.measure(table, options=console.options.update(width=1 << 20)).maximum
     if wanted - foldable > console.width or not console.is_terminal:
         console.width = max(console.width, wanted)
-    # By click, as rich ends the process where a pipe is closed.
+    # click prints the table, because rich exits the process if a pipe is closed.
     with console.capture() as drawn:
         console.print(table)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
@@ -125,13 +130,15 @@ def print_table(
 
 
 def columns_of(stream: TextIO) -> int:
-    """How many columns it shows: a terminal's, or any number."""
+    """Return the number of columns of a terminal, or `sys.maxsize` for other streams."""
     return shutil.get_terminal_size().columns if stream.isatty() else sys.maxsize
 
 
 def print_facts(facts: dict[str, str], *, err: bool = False) -> None:
-    """Print names and values, one pair a line, which a terminal gets folded between words; control
-    characters in values are escaped."""
+    """Print one name and value per line, folded between words on a terminal.
+
+    Control characters in values are escaped.
+    """
     columns, indent = columns_of(sys.stderr if err else sys.stdout), max(map(len, facts)) + 2
     for name, value in facts.items():
         text = f"{name:<{indent}}{shown(value)}"
@@ -144,14 +151,14 @@ def print_facts(facts: dict[str, str], *, err: bool = False) -> None:
 
 
 def some(values: Sequence[str], most: int = 10) -> str:
-    """The first values, and how many there are."""
+    """Return the values as a list, or their number and the first `most` values."""
     if len(values) <= most:
         return ", ".join(values)
     return f"{len(values):,}: {', '.join(values[:most])}, ..."
 
 
 def size_in_words(n_bytes: int) -> str:
-    """Bytes as people read them.
+    """Return a number of bytes in GB, MB, KB or bytes.
 
     Examples
     --------
@@ -165,5 +172,5 @@ def size_in_words(n_bytes: int) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share in %; "-": there is none."""
+    """Return a fraction in percent, or "-" for None."""
     return "-" if share is None else f"{100 * share:.2f} %"

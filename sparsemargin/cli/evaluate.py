@@ -1,4 +1,4 @@
-"""``sparsemargin evaluate``: how good a model is on labelled files."""
+"""``sparsemargin evaluate``: evaluate a model on labelled files."""
 
 from __future__ import annotations
 
@@ -40,13 +40,14 @@ _OF_PROBABILITIES = (
     ("calibration error", "calibration_error"),
 )  # fmt: skip
 
-# A larger confusion matrix, or one that is too wide, is told by its largest numbers.
+# Largest number of classes of a printed confusion matrix. For larger or too wide matrices, the
+# `_MOST_CONFUSIONS` most frequent confusions are printed.
 _WIDEST_MATRIX = 12
 _CORNER = "class \\ predicted"
 _MOST_CONFUSIONS = 20
 
 
-# What --help lists; the rest is left to --help-all.
+# Options that --help lists. --help-all lists all options.
 _BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 
 
@@ -68,21 +69,21 @@ def command(
     as_json: bool,
     **how: Any,
 ) -> None:
-    """Tell how many labels of files a model gets right.
+    """Evaluate a model on labelled files.
 
-    Precision, recall and F1 of each class, the confusion of classes, and quantiles of the margins,
-    outputs of unit weights on unit rows. Rows with labels that the model has not learned are left
-    out of all figures, and counted apart.
+    Prints precision, recall and F1 of each class, the confusion of classes, and quantiles of the
+    margins (outputs of unit weights on unit rows). Rows whose label is not a class of the model
+    are counted separately and do not affect the figures.
 
-    Log loss, Brier score (squares summed over the classes of a row) and expected calibration error
-    (in 15 bins) are of the probabilities, of models that tell them.
+    For models with probabilities, log loss, Brier score (squared errors summed over the classes of
+    a row) and expected calibration error (15 bins) are printed too.
 
-    Micro averages are those of the counts of all classes together, macro averages the means over
-    all classes of the model, 0 where there is nothing to divide by.
+    Micro averages use the sums of the counts over all classes. Macro averages are means over all
+    classes of the model. A score whose denominator is 0 counts as 0.
 
-    Of a model of many labels subset accuracy is the share of rows with the very labels that were
-    predicted, Hamming loss the share of wrong entries among all of rows and labels. Labels that it
-    has not learned are left out of all figures but the first. --top-k is for such
+    For multilabel models, subset accuracy is the share of rows for which exactly the labels of the
+    row are predicted. Hamming loss is the share of wrong entries in the matrix of rows and labels.
+    Labels that are not classes of the model affect only subset accuracy. --top-k is for these
     models.
     """
     sources = text_sources(files)
@@ -138,7 +139,7 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
 
 def _averages(figures: dict[str, Any]) -> dict[str, str]:
     names = {"precision": "precision", "recall": "recall", "F1": "f1"}
-    # Where each row has one class, micro averages are the accuracy.
+    # If each row has one label, micro averages equal the accuracy and are not repeated.
     kinds = ("macro",) if figures.get("accuracy") == figures["micro_f1"] else ("macro", "micro")
     return {
         f"{kind} {name}": percent(figures[f"{kind}_{key}"])

@@ -1,4 +1,4 @@
-"""Files that a command reads and writes."""
+"""Input and output files of the commands."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ from sparsemargin.saving.model_files import load_learner
 from sparsemargin.saving.readable import read_dictionary
 from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 
-#: The path that means standard output.
+#: Path that stands for standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
 
-# What to do with a file of another kind.
+# Advice for files of kinds that the commands cannot read.
 _WAYS_OUT: dict[Kind, str] = {
     "cache": " Name the text it was made of: train with --cache {name} takes the rows from here.",
     "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
@@ -47,8 +47,10 @@ _WAYS_OUT: dict[Kind, str] = {
 
 
 def text_sources(files: Iterable[str]) -> list[Source]:
-    """The sources of text that are named; refused if there is none of a name, or one is another
-    kind of file."""
+    """Return the sources of the named files.
+
+    A missing file, or a file of another kind than text and cells, raises an error.
+    """
     sources = open_sources(files)
     for source in sources:
         kind = kind_of(source)
@@ -60,15 +62,18 @@ def text_sources(files: Iterable[str]) -> list[Source]:
     return sources
 
 
-#: What files are of by their names: see `form_elsewhere`.
+#: Function that returns the form of a file by its name. See `form_elsewhere`.
 Told = Callable[[str], str | None]
 
 
 def document_form(
     sources: Sequence[Source], form: str | None, text: str, label: str, *, told: Told | None = None
 ) -> DocumentForm | None:
-    """How the sources are read where they are texts, by what is `told` of their names, or by these
-    and, where a name may be of either, by the first lines; None: they are svmlight text."""
+    """Return how to read sources that are texts, or None for svmlight text.
+
+    The form follows from `told`, if given. Otherwise it follows from the names of the files and,
+    for ambiguous names, from their first lines.
+    """
     forms = {
         source.name: form or (_form_of(source) if told is None else told(source.name))
         for source in sources
@@ -82,7 +87,7 @@ def document_form(
 
 
 def _form_of(source: Source) -> str | None:
-    """By the end of the name; svmlight text is called .txt, too."""
+    """Return the form by the extension. For .txt, which may be svmlight text, read first lines."""
     form = form_of(source.name)
     if form != "fasttext" or not source.rereadable:
         return form
@@ -92,8 +97,11 @@ def _form_of(source: Source) -> str | None:
 
 
 def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | None = None) -> Any:
-    """How cells are read, by the options for them, which are taken out; None: the sources are
-    none, by what is `told` of their names, or by their first bytes."""
+    """Return how to read cells, or None if the sources are not files of cells.
+
+    The options for cells are removed from `options`. Cells are recognised by `told`, if given,
+    otherwise by the first bytes of the files.
+    """
     names = [name for name in (*CELL_OPTIONS, *CELL_LEARNING) if options.get(name) is not None]
     given = {name: options.pop(name) for name in CELL_OPTIONS}
     kinds = {is_cells(each) if told is None else told(each.name) == "cells" for each in sources}
@@ -113,7 +121,7 @@ def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | N
 
 
 def has_normalizer(before: Any) -> bool:
-    """Whether the steps of a pipeline make rows of cells."""
+    """Return whether the last of these steps of a pipeline is a normalizer of cells."""
     return hasattr(before and before[-1], "deviations_")
 
 
@@ -125,9 +133,11 @@ def opened_model(
     labelled: bool = True,
     has_labels: bool | None = None,
 ) -> tuple[Learner, OpenCorpus, Any]:
-    """A model's learner, what opens the files for it, by the options of reading, which are taken
-    out, and the steps before the learner; None: there are none. `labelled` and `has_labels` are as
-    for `DocumentForm`."""
+    """Return the learner of a model, a function that opens files for it, and the earlier steps.
+
+    The steps are None if the model is not a pipeline. Options for reading are removed from
+    `options`. `labelled` and `has_labels` are as for `DocumentForm`.
+    """
     learner, before = load_learner(model)
     n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
     named = [options.pop(name) for name in ("format", "text", "label")]
@@ -151,7 +161,7 @@ def opened_model(
 def cells_for(
     model: str, before: Any, sources: Sequence[Source], form: Any, label: Any
 ) -> OpenCorpus:
-    """What opens files of cells for the steps of a pipeline."""
+    """Return a function that opens files of cells for the steps of a pipeline."""
     if form is None or not has_normalizer(before):
         what = "files of cells" if form is None else "a model that has learned from cells"
         raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
@@ -166,11 +176,11 @@ def check_apart(
     sources: Sequence[Source], outputs: Sequence[Named] = (),
     in_place: Container[tuple[str, str]] = (),
 ) -> None:  # fmt: skip
-    """Refuse a command whose output would replace another output, or a file that it reads.
+    """Raise a UsageError if an output would replace another output or an input file.
 
-    The files are those of the command's options by the roles that these have, those that are read
-    with the sources, and further `outputs`. A pair of options in `in_place` may name one file.
-    Standard output is an output of every command.
+    The files are those of the command's options (by their roles), those that the sources consist
+    of, and further `outputs`. Two options in `in_place` may name the same file. Standard output is
+    an output of each command.
     """
     context = click.get_current_context()
     inputs, written = list[Named](), list[Named]()
@@ -210,14 +220,14 @@ def _is_standard_output(output: Named) -> bool:
 
 
 def _is_process_output() -> bool:
-    """Return whether what is printed goes to the standard output of the process."""
+    """Return whether `sys.stdout` is the standard output of the process."""
     with suppress(OSError, ValueError):
         return sys.stdout.fileno() == 1
     return False
 
 
 def check_output(path: str) -> None:
-    """Find out before the work whether a file can be made at `path`, or replaced."""
+    """Raise an error before the work starts if `path` can't be created or replaced."""
     if path == STANDARD_OUTPUT:
         raise click.UsageError("Standard output can't take this: name a file.")
     check_replaceable(path)
@@ -225,11 +235,11 @@ def check_output(path: str) -> None:
 
 @contextmanager
 def opened_output(path: str) -> Iterator[BinaryIO]:
-    """Standard output, a stream, or a file that appears whole, to write bytes to."""
+    """Open standard output, a stream or a file for bytes. A file is written atomically."""
     if path == STANDARD_OUTPUT:
         yield sys.stdout.buffer
     elif is_stream(path):
-        # To open it by name would cut off what stands in the file.
+        # The descriptor is duplicated, because opening by name would truncate the file.
         descriptor = descriptor_of(path)
         with open(path if descriptor is None else os.dup(descriptor), "wb") as file:
             yield file
@@ -239,12 +249,12 @@ def opened_output(path: str) -> Iterator[BinaryIO]:
 
 
 def is_on_terminal(path: str) -> bool:
-    """Whether what is written to `path` is seen at once."""
+    """Return whether output to `path` appears on a terminal."""
     return sys.stdout.isatty() and (path == STANDARD_OUTPUT or descriptor_of(path) == 1)
 
 
 class Indices(Sequence[str]):
-    """The features' numbers as files have them, which may be too many to be kept."""
+    """Sequence of the indices of all features as names. They are computed on access."""
 
     def __init__(self, n_features: int, first: int) -> None:
         self._numbers = range(first, first + n_features)
@@ -257,8 +267,8 @@ class Indices(Sequence[str]):
 
 
 def check_dictionary(path: str) -> None:
-    """Find out before the work whether a dictionary can be read, and has the form of one."""
-    # A pipe can be read only once.
+    """Raise an error before the work starts if a dictionary is unreadable or malformed."""
+    # A pipe is not checked, because it can be read only once.
     if not Path(path).is_fifo():
         read_dictionary(path)
 
@@ -266,8 +276,11 @@ def check_dictionary(path: str) -> None:
 def feature_names(
     learner: Learner, dictionary: str | None, known: Sequence[str] | None = None
 ) -> Sequence[str]:
-    """A name for each feature: by the dictionary, as it is `known`, as the model was fitted with
-    it, or by the index that files have."""
+    """Return a name for each feature.
+
+    The first available source is used: the dictionary, the names `known` from a pipeline, the names
+    that the model was fitted with, the indices in files.
+    """
     n_features = learner.n_features_in_
     if dictionary is not None:
         return read_dictionary(dictionary, n_features)

@@ -1,4 +1,4 @@
-"""``sparsemargin info``: what files are."""
+"""``sparsemargin info``: describe the contents of files."""
 
 from __future__ import annotations
 
@@ -55,10 +55,10 @@ def command(
     files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
     label: str,
 ) -> None:  # fmt: skip
-    """Tell what is in files: texts, cells, row caches, models.
+    """Describe files: texts, cells, row caches, models.
 
-    Text and caches are read through, and their rows, features, entries and labels counted. What
-    is wrong with a file is told beside the others, and the exit code is then 1.
+    Text and caches are read completely to count rows, features, entries and labels. An error in
+    one file does not stop the others, and the exit code is then 1.
     """
     figures, failures = list[dict[str, Any]](), 0
     sources = open_sources(files)
@@ -93,7 +93,7 @@ class _Tally:
         self.labels = np.zeros(0, dtype=np.int64)
 
     def add(self, block: Any) -> None:
-        """Count in a block of rows."""
+        """Add the counts of a block of rows."""
         n_rows = len(block.indptr) - 1
         self.rows += n_rows
         self.entries += len(block.data)
@@ -106,7 +106,7 @@ class _Tally:
             self.several += int(np.count_nonzero(per_row > 1))
 
     def figures(self, n_features: int, texts: list[str]) -> dict[str, Any]:
-        """All of it, labels by falling number of rows."""
+        """Return all counts, with the labels sorted by decreasing number of rows."""
         cells = self.rows * n_features
         order = np.argsort(-self.labels, kind="stable").tolist()
         return {
@@ -121,7 +121,7 @@ class _Tally:
 
 
 def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """From a reading of all of it."""
+    """Return the figures of a file of svmlight text, which is read completely."""
     table, tally = LabelTable(), _Tally()
     reading = Reading(multilabel=True)
     corpus = Corpus([source], reading, threads_for(n_jobs), purpose="counting")
@@ -142,7 +142,7 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
 
 
 def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
-    """From a reading of all texts."""
+    """Return the figures of a file of texts, which is read completely."""
     table, rows_of = LabelTable(), Counter[int]()
     counts = Counter[int]()
     for piece in pieces(source, replace(how, multilabel=True, commas=False, counted=False)):
@@ -166,25 +166,25 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
 
 
 def _figures_of_cache(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """From all of its blocks, which are verified on the way."""
+    """Return the figures of a row cache. All blocks are read and verified."""
     tally = _Tally()
     with RowCache.open(source.name) as cache:
         for rows in cache.blocks():
             tally.add(rows)
         table = LabelTable(cache.label_texts, cache.label_numbers)
-        # Where indices count from 1, column 0 may stand empty.
+        # Column 0 may be empty if indices start at 1.
         n_features = min(cache.n_columns, cache.highest + (cache.lowest == 0))
         return {**tally.figures(n_features, table.short_texts()), "dtype": cache.dtype.name}
 
 
 def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """From its summary."""
+    """Return the figures of a model file, from its summary."""
     summary = read_summary(source.name)
     return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
 
 
 def _compression(source: Source) -> str | None:
-    """Name of the packing of a file."""
+    """Return the name of the compression of a file, or None."""
     if source.path is None or source.plain or not source.rereadable:
         return None
     with open(source.path, "rb") as file:
@@ -193,7 +193,7 @@ def _compression(source: Source) -> str | None:
 
 
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
-    """From its tables, and the values of some cells."""
+    """Return the figures of a file of cells, from its tables and the values of some cells."""
     from sparsemargin.cells.genes import CellForm, columns_in
     from sparsemargin.cells.source import sample_of
 

@@ -1,4 +1,4 @@
-"""``sparsemargin inspect``: what a model file holds."""
+"""``sparsemargin inspect``: print the settings and strongest features of a model file."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.saving.model_files import load_with_names, summarise
 
-# Weights of so many features are held at once, however many there are.
+# Number of features whose weights are in memory at once.
 _FEATURES_PER_PART = 1 << 15
 
 _EXAMPLES = """
@@ -41,12 +41,12 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
-    """Tell a model's settings and its strongest features.
+    """Print the settings of a model and its strongest features.
 
-    And its certificate, where it has one: the margin it reached, and what none can exceed. Features
-    are called by a dictionary, by the names that the model was fitted with, those of a pipeline's
-    vectorizer included, or by their indices in the files. Of two classes, weights above 0 speak
-    for the second.
+    If the model has a certificate, its margin and an upper bound of all margins are printed too.
+    Features are named by a dictionary, by the names that the model was fitted with (including those
+    of a pipeline's vectorizer), or by their indices in the files. With two classes, positive
+    weights support the second class.
     """  # fmt: skip
     check_apart([])
     learner, known = load_with_names(model)
@@ -65,7 +65,7 @@ def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None
 
 
 def _has_weights(learner: Learner) -> bool:
-    """Whether there is a single vector of weights to look at."""
+    """Return whether the model has one weight vector per class rather than votes or a kernel."""
     return learner.hypothesis not in ("vote", "random") and not learner.space.has_support
 
 
@@ -81,7 +81,7 @@ def _summary(learner: Learner) -> dict[str, Any]:
 
 
 def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The features of each vector whose weight is not 0, and the weights: of many features few."""
+    """Yield the features with nonzero weight and their weights, for each weight vector."""
     n_features, found = learner.n_features_in_, []
     for start in range(0, n_features, _FEATURES_PER_PART):
         features = np.arange(start, min(start + _FEATURES_PER_PART, n_features))
@@ -95,7 +95,7 @@ def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
 
 
 def _certificate(learner: Learner) -> dict[str, Any]:
-    """The margin and what none can exceed, where they are known."""
+    """Return the margin and its upper bound, with None for unknown values."""
     certificate = {}
     for name in ("margin", "margin_upper_bound"):
         value = np.asarray(getattr(learner, f"{name}_", np.nan), dtype=np.float64)
@@ -104,7 +104,10 @@ def _certificate(learner: Learner) -> dict[str, Any]:
 
 
 def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[str, Any]]:
-    """Features with the largest weights for and against each class; of two, the second."""
+    """Return the features with the largest weights for and against each class.
+
+    With two classes, only those of the second class are returned.
+    """
     labels = [label_text(label) for label in learner.classes_.tolist()][-learner.space.n_labels :]
     strongest = []
     for label, (at, weights) in zip(labels, _nonzero(learner), strict=True):

@@ -1,4 +1,4 @@
-"""What the commands' options have in common, and those that several of them have."""
+"""Base classes of commands and options, and the options that several commands share."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import click
 
 from sparsemargin.readers.text_forms import FORMS
 
-# Where the commands' context keeps what the options of all of them say.
+# Keys of `click.Context.meta` for the values of options that all commands have.
 QUIET = "sparsemargin.quiet"
 TRACEBACK = "sparsemargin.traceback"
 _ALL = "sparsemargin.help_all"
 
-# Of a brief --help.
+# Brief --help: width of the first column in characters, and largest number of examples.
 _BRIEF_COLUMN = 24
 _MOST_EXAMPLES = 3
 
@@ -26,10 +26,11 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Option(click.Option):
-    """An option that --help lists in a section.
+    """Option that belongs to a section of --help.
 
-    `parameter` is the name of the library's parameter, if it is not that of the option. Only its
-    values that the option has are translated in errors, as another option may have that name.
+    `parameter` is the name of the library's parameter, if it differs from that of the option.
+    Errors are translated only for values that this option has, because another option may have the
+    name of the parameter.
     """
 
     def __init__(
@@ -39,14 +40,17 @@ class Option(click.Option):
         self.section, self.parameter = section, parameter
 
     def takes(self, parameter: str, value: str | None) -> bool:
-        """Whether this is the option for a value of a parameter of another name."""
+        """Return whether this option stands for `parameter` (under another name) with `value`."""
         choices = getattr(self.type, "choices", ())
         return parameter == self.parameter and word_for((value or "").strip("'")) in choices
 
 
 class Command(click.Command):
-    """A command whose --help has sections, and whose errors name its options. Where options are
-    many, --help fits a screen: it lists those in `brief`, by parameter, and --help-all all."""
+    """Command with sections in --help, and with options instead of parameters in errors.
+
+    If `brief` is given, --help lists only the options for these parameters, so that it fits on a
+    screen. --help-all lists all options.
+    """
 
     def __init__(
         self, *args: Any, examples: Sequence[str], brief: Container[str | None] = (), **kwargs: Any
@@ -71,16 +75,16 @@ class Command(click.Command):
             raise
 
     def in_options(self, text: str) -> str:
-        """A text that names parameters as the library does, with the options for them."""
+        """Return the text with the library's parameters replaced by the command's options."""
         options = {each.name: each for each in self.params if isinstance(each, click.Option)}
         given = [each.parameter for each in self.params if isinstance(each, Option)]
         names = "|".join(map(re.escape, filter(None, [*options, *given])))
         value = r"'[^']*'|\"[^\"]*\"|\[[^]]*\]|[\w.,+-]*\w"
-        # No part of a path, and nothing that is quoted from a file.
+        # The pattern does not match parts of paths, or text that is quoted from a file.
         pattern = rf"(?<![\w./'\"-])({names})(?:=({value}))?(?![\w/=]|\.\w)"
 
         def told(found: re.Match[str]) -> str:
-            # Without a value it may be any word.
+            # A name without value and underscore may be an ordinary word.
             if found[2] is None and "_" not in found[1]:
                 return found[0]
             others = (each for each in self.params if isinstance(each, Option))
@@ -128,8 +132,11 @@ def _section_of(param: click.Parameter) -> str:
 
 
 def _in_short(option: click.Option, names: str, told: str) -> tuple[str, str]:
-    """An option's last name, the first form of its value, the first clause of its help, and its
-    default where that is short."""
+    """Return a short form of an option for the brief --help.
+
+    It consists of the option's last name, the first form of its value, the first clause of its
+    help, and its default if that is short.
+    """
     short = [each for each in option.opts if not each.startswith("--")]
     value = names.split(" ")[-1] if " " in names and not names.endswith(option.opts[-1]) else ""
     if not value.startswith("["):
@@ -168,7 +175,7 @@ class Size(click.ParamType):
 
 
 def _as_given(option: click.Option, value: str | None) -> str:
-    """An option and its value as the command line has them."""
+    """Return an option and its value in the notation of the command line."""
     name = option.opts[-1]
     if value is None or (option.is_flag and value == "True"):
         return name
@@ -178,12 +185,12 @@ def _as_given(option: click.Option, value: str | None) -> str:
 
 
 def word_for(value: str) -> str:
-    """What the command line calls a value that the library writes as this."""
+    """Return the command line's word for a value of the library, such as "none" for "None"."""
     return {"None": "none", "True": "yes", "False": "no"}.get(value, value)
 
 
 def option(section: str, *names: str, **settings: Any) -> Decorator:
-    """An option that --help lists in a section."""
+    """Return a decorator that adds an option to a section of --help."""
     return click.option(*names, cls=Option, section=section, **settings)
 
 
@@ -195,7 +202,7 @@ def _remember(key: str) -> Callable[[click.Context, click.Parameter, bool], None
 
 
 def is_quiet() -> bool:
-    """Whether the command at hand was told to be."""
+    """Return whether the running command was called with --quiet."""
     return click.get_current_context().meta.get(QUIET, False)
 
 
@@ -215,8 +222,10 @@ _GENERAL = (
 def make_command(
     name: str, examples: str, brief: Container[str | None] = ()
 ) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command, with the options that all of them have; `brief` as for
-    `Command`."""
+    """Return a decorator that makes a function a command with the general options.
+
+    `brief` is as for `Command`.
+    """
 
     def decorate(function: Callable[..., Any]) -> click.Command:
         for general in _GENERAL:
@@ -228,9 +237,11 @@ def make_command(
 
 
 class File(click.Path):
-    """A file that a command reads or writes, by its `role`; shells complete its name. A "table" is
-    read if the value is the name of a file, and is the name of a column otherwise. Whether files
-    exist is found out where they are opened."""
+    """Type of options that name a file, which shells complete.
+
+    `role` says whether the command reads or writes the file. The value of a "table" is a file or,
+    if there is no such file, the name of a column. Files are checked when they are opened.
+    """
 
     def __init__(self, role: Literal["input", "output", "table"]) -> None:
         super().__init__(readable=False)
@@ -245,7 +256,7 @@ JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures a
 
 
 def dictionary_option(section: str) -> Decorator:
-    """The option that names a dictionary."""
+    """Return the option --dictionary in a section of --help."""
     return option(
         section, "--dictionary", metavar="FILE", type=INPUT,
         help="Names of the features, one a line, in the order of their indices.",
@@ -262,7 +273,7 @@ OUTPUT_FILE = option(
 
 
 class _Threshold(click.ParamType):
-    """A number, or f1."""
+    """Type of an option whose value is a number or "f1"."""
 
     name = "threshold"
 
@@ -294,7 +305,7 @@ def _zero_based(auto: str) -> Decorator:
 
 ZERO_BASED = _zero_based("if index 0 occurs.")
 
-#: For commands that a model tells how its features are numbered.
+#: --zero-based for commands with a model, which stores how features are numbered.
 ZERO_BASED_UNLESS_KNOWN = _zero_based(
     "as in the model's own files, or from 1 if it has learned from none."
 )
@@ -324,13 +335,13 @@ N_JOBS = option(
 )  # fmt: skip
 
 
-#: Options of files of cells, by name; and of learning from them.
+#: Names of the options for reading files of cells, and of those for training on them.
 CELL_OPTIONS = "layer", "var", "match", "cell_values"
 CELL_LEARNING = "target_sum", "batch"
 
 
 def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how files of cells are read."""
+    """Add the options for reading files of cells."""
     for each in reversed((
         option(READING, "--layer", metavar="NAME", help="Layer of cells in place of X; raw, too."),
         option(READING, "--var", metavar="COLUMN", help="Column that names the genes of cells."),
@@ -350,7 +361,7 @@ def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The options that say how files of texts are read."""
+    """Add the options for reading files of texts."""
     for each in reversed((
         option(
             READING, "--format", type=click.Choice(["svmlight", *FORMS]),

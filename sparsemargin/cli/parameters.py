@@ -1,4 +1,4 @@
-"""The options that are parameters of the algorithms, made from what those declare."""
+"""Options for the parameters of the algorithms, derived from the declarations of these."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _NO_OPTIONS = {
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 
-# What `--epochs until` comes to: data that are not separable never come to a pass without a
-# correction.
+# Number of epochs for `--epochs until`. It is limited, because data that are not linearly separable
+# have no epoch without a correction.
 _WORDS = {("max_iter", "until"): 1000}
 
 _BALANCED = "balanced"
 
-# Narrower in streams, which can't end within an epoch.
+# Ranges that are narrower on the command line: streams cannot stop within an epoch.
 _RANGES = {"max_iter": "a whole number from 1"}
 
-#: Those of the command, where they are not the algorithms' own.
+#: Defaults of the command that differ from those of the algorithms.
 DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
-# What a stream makes of a parameter.
+# Notes for --help on parameters that differ when training on streams.
 _IN_STREAMS = {
     "class_weight": "may be repeated; balanced: read twice, by the rows of each label",
     "gamma": "scale is refused, as it needs all rows",
@@ -45,7 +45,7 @@ _IN_STREAMS = {
 
 
 def option_name(parameter: str) -> str:
-    """The option that a parameter is, by its shorter name."""
+    """Return the shorter name of the option for a parameter."""
     return _ALIASES.get(parameter, _long_name(parameter))
 
 
@@ -54,18 +54,18 @@ def _long_name(parameter: str) -> str:
 
 
 def parameters_of(algorithm: str) -> dict[str, Parameter]:
-    """The parameters of an algorithm that are options, by name."""
+    """Return the parameters of an algorithm that are options, by name."""
     learner, fixed = ALGORITHMS[algorithm]  # type: ignore[index]
     left_out = _NO_OPTIONS | set(fixed)
     return {name: each for name, each in declarations(learner).items() if name not in left_out}
 
 
-#: All parameters that are options.
+#: Names of all parameters that are options.
 ALL_PARAMETERS = tuple(dict.fromkeys(name for each in ALGORITHMS for name in parameters_of(each)))
 
 
 def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that its algorithms have, None where they are left out."""
+    """Add the options of all algorithms to a command. Options that are not given are None."""
     options = {algorithm: parameters_of(algorithm) for algorithm in ALGORITHMS}
     for parameter in reversed(_in_order(ALL_PARAMETERS)):
         owners = {name: each[parameter] for name, each in options.items() if parameter in each}
@@ -74,8 +74,11 @@ def algorithm_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str, Any]:
-    """The parameters that options stand for, given by name as on the command line, None where they
-    are left out; refused if the algorithm has no such option, or a value can't be one of it."""
+    """Return the parameters that are set by options.
+
+    `given` maps names of parameters to texts from the command line, or None for options that are
+    not given. A UsageError is raised if the algorithm has no such option or a value is invalid.
+    """
     passed = [name for name, text in given.items() if text is not None and text != ()]
     known = parameters_of(algorithm or DEFAULT)
     chosen = {}
@@ -94,14 +97,14 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
 
 
 def _in_order(parameters: Any) -> list[str]:
-    """What is asked for most often first, then by name."""
+    """Return the parameters with the most common ones first, the others sorted by name."""
     first = ["max_iter", "p", "hypothesis", "alpha", "fit_intercept", "intercept_scaling"]
     rest = sorted(set(parameters) - set(first), key=str.lower)
     return [name for name in first if name in parameters] + rest
 
 
 def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., Any]:
-    """Read as text, which the algorithm's own limits judge later."""
+    """Return the option for a parameter. Its text is checked later by the algorithm's limits."""
     name = _long_name(parameter)
     names = [name, _ALIASES[parameter]] if parameter in _ALIASES else [name]
     limits = {limit.words: limit for each in owners.values() for limit in each.limits}
@@ -114,7 +117,7 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
 
 
 def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
-    """What it is, which algorithms have it, and its default, where they agree on one."""
+    """Return the help: description, algorithms with the parameter, and a common default."""
     doc = owners.get("alma", next(iter(owners.values()))).doc
     sentence = re.match(r".*?\.(?=\s|$)", doc)
     assert sentence is not None
@@ -132,14 +135,14 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
 
 
 def _default(parameter: str, default: Any) -> str:
-    """As the command line writes it."""
+    """Return the default in the notation of the command line."""
     if parameter in DEFAULTS:
         return DEFAULTS[parameter]
     return word_for(f"{default:.6g}" if isinstance(default, float) else str(default))
 
 
 def _metavar(parameter: str, limits: Any) -> str:
-    """What limits let one write, in words."""
+    """Return the placeholder in --help for the values that the limits allow."""
     words: list[str] = []
     for limit in limits:
         if limit is NONE:
@@ -170,7 +173,7 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
 
 
 def _readings(parameter: str, text: Any) -> Iterator[Any]:
-    """What a text may stand for."""
+    """Yield the values that a text may stand for."""
     if isinstance(text, bool):
         yield text
         return
@@ -206,6 +209,6 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
 
 
 def labels_given(texts: list[str]) -> list[Any]:
-    """Labels as files that have no others would have them: numbers, if all of them are."""
+    """Return the labels as numbers if all of them are numbers, as in files; otherwise as texts."""
     numbers = [number_of(text) for text in texts]
     return list(texts) if any(map(isnan, numbers)) else numbers

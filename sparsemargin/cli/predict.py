@@ -1,4 +1,4 @@
-"""``sparsemargin predict``: a label for every row, or text, of files."""
+"""``sparsemargin predict``: predict the labels of all rows or texts in files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ sparsemargin predict news.model test.svm --proba --reject 0.02
 sparsemargin predict news.model test.svm --dictionary words.txt --explain 5
 """
 
-# What --help lists; the rest is left to --help-all.
+# Options that --help lists. --help-all lists all options.
 _BRIEF = {"output", "scores", "proba", "max_error", "n_explained", "top_k", "format"}
 
 _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
@@ -99,13 +99,12 @@ def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
     n_explained: int | None, dictionary: str | None, labelled: bool | None, **how: Any,
 ) -> None:  # fmt: skip
-    """Print a label for every row, or text, of files.
+    """Print a label for each row, or text, of files.
 
-    A model of many labels tells all those of the row, separated by commas; none is an empty line.
-    Of one class a row, --top-k K tells the K most likely, likewise.
-    Labels of the rows are passed over, and may be missing. There is one line for each row, in
-    order; an empty line of texts is an empty text. Features that the model has not learned have no
-    effect.
+    For multilabel models, each line contains all labels of the row, separated by commas, or
+    nothing. With --top-k K, other models print the K most likely labels likewise. Labels in the
+    files are ignored and may be missing. There is one line for each row, in order. An empty line
+    of texts is an empty text. Features unknown to the model have no effect.
     """  # fmt: skip
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
@@ -126,7 +125,7 @@ def command(
         raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
     lines = _labels_of(told)
     if scores:
-        # Of two classes the second has a score, whose sign decides.
+        # With two classes there is one score, whose positive values stand for the second class.
         header = _header_of(texts[-learner.space.n_labels :])
         lines = _numbers_of(told, attrgetter("outputs"))
     elif proba:
@@ -151,11 +150,12 @@ def command(
 
 
 def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
-    """The classes as bytes.
+    """Return the classes as bytes.
 
-    In a table they are escaped, and yet to be quoted: see `tsv_field`. Else each is a line in the
-    encoding of the training files, with its line ends escaped. A ValueError names a class that a
-    reader of the predictions could not recognise, in lists of classes if rows have several.
+    For a table they are escaped but not yet quoted: see `tsv_field`. Otherwise each is a line in
+    the encoding of the training files, with its line ends escaped. A ValueError names a class that
+    a reader of the predictions could not recognise. With `lists`, this includes empty classes and
+    classes that contain commas.
     """
     texts = dict[bytes, str]()
     for label in map(label_text, learner.classes_.tolist()):
@@ -177,7 +177,7 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
 
 
 def _told(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
-    """What is predicted for each row, as text."""
+    """Return a function that writes the predicted labels of a block, one line per row."""
 
     def labels(predicted: PredictedBlock) -> Iterator[bytes]:
         codes = predicted.codes
@@ -238,7 +238,10 @@ def _codes_of_row(codes: Any, row: int) -> list[int]:
 
 
 def _parts(told: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
-    """What an output is made of, which begins with itself."""
+    """Yield names and values: the output, the intercept and the largest contributions.
+
+    The last pair is the sum of all other contributions, if there are any.
+    """
     yield _OUTPUT.encode(), told.output
     yield INTERCEPT.encode(), told.intercept
     added = told.contributions.tolist()

@@ -1,4 +1,4 @@
-"""Signals that end a command: Ctrl-C (SIGINT), SIGTERM and SIGHUP, which do the same."""
+"""Signals that end a command. SIGTERM and SIGHUP have the same effect as SIGINT (Ctrl-C)."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from typing import Any
 
 import click
 
-# Batch systems and containers end a process by SIGTERM, a terminal that is closed by SIGHUP.
+# Batch systems and containers end a process by SIGTERM. A closed terminal ends it by SIGHUP.
 _LIKE_CTRL_C = signal.SIGTERM, signal.SIGHUP
 _TOLD = {signal.SIGTERM: "Terminated.", signal.SIGHUP: "Hangup."}
 _CAME = "sparsemargin.signals"
 
 
 class Terminated(KeyboardInterrupt):
-    """A signal came that ends a command as Ctrl-C does."""
+    """Raised when SIGTERM or SIGHUP has arrived, which end a command like Ctrl-C."""
 
 
 @contextmanager
 def heeding_signals(context: click.Context) -> Iterator[None]:
-    """Let SIGTERM and SIGHUP do what Ctrl-C does, but for the exit code. One that was ignored when
-    the command began, as by ``nohup``, stays ignored.
+    """Let SIGTERM and SIGHUP have the effect of Ctrl-C, with their own exit codes.
 
-    Code that lets Ctrl-C wait by a handler of its own, lets them wait, too.
+    A signal that was ignored when the command started, for example by ``nohup``, stays ignored. A
+    handler that delays Ctrl-C also delays these signals.
     """
     came: list[int] = []
     context.meta[_CAME] = came
@@ -37,7 +37,7 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
     def interrupt(number: int, frame: Any) -> None:
         if number != signal.SIGINT:
             raise Terminated
-        # Shells have commands in the background ignore Ctrl-C.
+        # The handler is not callable if Ctrl-C is ignored, as in background jobs of shells.
         ordinary = before[signal.SIGINT]
         if callable(ordinary):
             ordinary(number, frame)
@@ -55,17 +55,17 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
         yield
     finally:
         for number, handler in before.items():
-            # None is a handler that was not installed by Python, and can't be set.
+            # None stands for a handler that Python did not install. It can't be restored.
             signal.signal(number, signal.SIG_DFL if handler is None else handler)
 
 
 def exit_code_of(context: click.Context) -> int:
-    """Return what a shell reports of a process that the signal which came has ended."""
+    """Return the exit code that shells report for a process ended by the received signal."""
     return 128 + _number(context)
 
 
 def words_for(context: click.Context) -> str:
-    """Return what a shell prints of the signal that came."""
+    """Return the text that shells print for the received signal."""
     return _TOLD.get(signal.Signals(_number(context)), "Interrupted.")
 
 

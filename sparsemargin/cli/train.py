@@ -1,4 +1,4 @@
-"""``sparsemargin train``: from files, svmlight text or texts, to a model file."""
+"""``sparsemargin train``: train a model on svmlight files, texts or cells, and save it."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ sparsemargin train mail/*.parquet -o mail.model --dask tcp://head:8786
 sparsemargin train topics.svm -o topics.model --multilabel --epochs 5 --cache topics.smcache
 """
 
-# What --help lists; the rest is left to --help-all.
+# Options that --help lists. --help-all lists all options.
 _BRIEF = {
     "output", "init_model", "algo", "max_iter", "p", "class_weight", "random_state",
     "hash_bits", "positive", "multilabel", "cache", "format", "label", "dask",
@@ -99,10 +99,10 @@ _BRIEF = {
 
 _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 
-# What goes on where one process reads all files.
+# Options that need a single process which reads all files, so they exclude --dask.
 _NOT_ON_DASK = {"init_model": "--init-model", "n_jobs": "--n-jobs", "batch": "--batch"}
 
-#: What learns, and is told whom to report to.
+#: Training function. Its argument `report` is called with the progress.
 _Learn = Callable[..., Learner]
 
 
@@ -161,13 +161,13 @@ def command(
     files: tuple[str, ...], output: str, readable: str | None, dictionary: str | None,
     as_json: bool, dask: str | None, **options: Any,
 ) -> None:  # fmt: skip
-    """Learn from files, once through for each epoch.
+    """Train a model on files, with one pass for each epoch.
 
-    Files are texts, in .tsv (LABEL<tab>text), .txt (fastText's form), .vw, .csv, .jsonl or
-    .parquet, of which words and pairs of words are learned; cells, in .h5ad, .zarr, 10x's .h5 or
-    matrix.mtx; all others are svmlight text. FILE may be compressed, a pattern in quotes, or - for
-    standard input. The error that is shown counts rows that were predicted wrongly just before they
-    were learned from. Ctrl-C, SIGTERM or SIGHUP saves what has been learned.
+    Files are texts in .tsv (LABEL<tab>text), .txt (fastText), .vw, .csv, .jsonl or .parquet, whose
+    features are words and word pairs, or cells in .h5ad, .zarr, 10x's .h5 or matrix.mtx. All other
+    files are svmlight text. FILE may be compressed, a pattern in quotes, or - for standard input.
+    The error that is shown is the share of rows predicted wrongly just before training on them.
+    Ctrl-C, SIGTERM or SIGHUP saves the model trained so far.
     """
     if dictionary is not None and readable is None:
         raise click.UsageError("--dictionary names the features of --readable FILE: pass that too.")
@@ -183,7 +183,7 @@ def command(
         found = [Source(name, None, None, None, plain=False) for name in names]
         by_name = partial(form_elsewhere, form=named[0])
     checkpoint = _checkpoint_of(output, sources, resume)
-    # A model may be trained further in place.
+    # The output may replace the model of --init-model, which is then trained further in place.
     check_apart(found, [Named("the checkpoint", checkpoint)], {("-o", "--init-model")})
     cells = cell_form(found, options, by_name)
     how = None if cells is not None else document_form(found, *named, told=by_name)
@@ -195,7 +195,7 @@ def command(
         vectorizer = _normalizer(settings, cells.values, normalizing, is_told=is_told)
         if init is None and cells.values is not None:
             cells = replace(cells, values="auto")
-    # Without sources workers read the files, and make the caches.
+    # Without sources (--dask), the workers read the files and write the caches.
     cache = (settings["cache"] or None) if sources else None
     _check_files(output, readable, cache, dictionary)
     if checkpoint is not None:
@@ -221,7 +221,7 @@ def command(
         making = _making(how, cells, named[-1], vectorizer, settings)
         given = {"client": dask, "checkpoint": output, "making": making, **mixing, **settings}
         learn = _learn_on_dask([each.name for each in found], given)
-    # Heard while there is something to learn from; what has been learned is written all the same.
+    # From here on, Ctrl-C only takes effect during training. The model is saved in any case.
     click.get_current_context().with_resource(uninterrupted())
     with learning_progress() as show, _noting_interruption() as interrupted:
         moments: dict[int, Progress] = {}
@@ -236,7 +236,7 @@ def command(
             raise KeyboardInterrupt
         click.echo(_nothing_to_resume(output, learner), err=True)
         return
-    # The workers' mixtures have been saved one after the other.
+    # With --dask, each mixture of the workers' models has already been saved.
     if dask is None:
         try:
             save_model(model := _with_steps(learner, vectorizer), output)
@@ -259,8 +259,10 @@ def command(
 
 
 def _checkpoint_of(output: str, sources: Sequence[Source], resume: bool) -> str | None:
-    """Where what has been learned on the way is kept; None: nowhere, as files can't be read
-    again, or workers read them."""
+    """Return the path of the checkpoint.
+
+    None means no checkpoint, because a file can be read only once or workers read the files.
+    """
     once = [source.name for source in sources if not source.rereadable]
     if once and resume:
         raise click.UsageError(
@@ -271,7 +273,7 @@ def _checkpoint_of(output: str, sources: Sequence[Source], resume: bool) -> str 
 
 
 def _settings(options: dict[str, Any]) -> dict[str, Any]:
-    """What the options ask of the library: arguments of `learn_svmlight`."""
+    """Return the arguments of `learn_svmlight` that the options stand for."""
     given = {name: options.pop(name) for name in ALL_PARAMETERS}
     init, algo, single = options.pop("init_model"), options.pop("algo"), options.pop("single")
     cache, classes = options.pop("cache"), options.pop("classes")
@@ -290,8 +292,10 @@ def _new(algo: str | None, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | None) -> Any:
-    """What makes rows of texts, by the settings, of which those that it takes are taken out; None
-    for svmlight text."""
+    """Return the vectorizer of texts, or None for svmlight text.
+
+    The settings for the vectorizer are removed from `settings`.
+    """
     vectorizer, path = settings.pop("vectorizer", None), init or ""
     if how is None:
         if vectorizer is not None:
@@ -316,7 +320,7 @@ def _vectorizer(settings: dict[str, Any], how: DocumentForm | None, init: str | 
 def _normalizer(
     settings: dict[str, Any], values: Any, normalizing: dict[str, Any], *, is_told: bool
 ) -> Any:  # fmt: skip
-    """The normalizer of cells; settings that are not for cells are taken out."""
+    """Return the normalizer of cells, and remove settings that do not apply to cells."""
     from sparsemargin.genomes import CellNormalizer
 
     del settings["dtype"]
@@ -329,7 +333,7 @@ def _normalizer(
 
 
 def _with_steps(learner: Learner, vectorizer: Any) -> Any:
-    """What is saved: a pipeline, where there is a vectorizer."""
+    """Return the model to save: the learner, or a pipeline if there is a vectorizer."""
     if vectorizer is None:
         return learner
     from sklearn.pipeline import Pipeline
@@ -343,7 +347,7 @@ def _with_steps(learner: Learner, vectorizer: Any) -> Any:
 def _going_on(
     init: str, algo: str | None, given: dict[str, Any], options: dict[str, Any]
 ) -> dict[str, Any]:
-    """A model's own settings, but for the number of epochs."""
+    """Return the settings for training a model further: only the number of epochs is new."""
     epochs = given.pop("max_iter") or DEFAULTS["max_iter"]
     features = {name: options.pop(name) for name in ("n_features", "hash_bits")}
     for name, value in {"algo": algo, **given, **features}.items():
@@ -365,8 +369,8 @@ def _going_on(
 def _check_files(
     output: str, readable: str | None, cache: str | None, dictionary: str | None
 ) -> None:
-    """Refuse files that can't be made or read."""
-    # A cache that is there is read, and may lie where nothing can be written.
+    """Raise an error for files that can't be created or read."""
+    # An existing cache is only read, so its folder need not be writable.
     made = cache if cache is not None and not os.path.isfile(cache) else None
     for path in (output, readable, made):
         if path is not None:
@@ -376,7 +380,7 @@ def _check_files(
 
 
 def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
-    """Refuse options that don't go together."""
+    """Raise a UsageError for options that exclude each other."""
     for name in "mixing", "mixes_per_epoch":
         if dask is None and options[name]:
             raise click.UsageError(
@@ -390,7 +394,7 @@ def _check_dask(dask: str | None, options: dict[str, Any]) -> None:
 def _making(
     how: DocumentForm | None, cells: Any, label: str, step: Any, settings: dict[str, Any]
 ) -> Any:
-    """What makes rows on the workers; None: they are svmlight text."""
+    """Return the object that makes rows on the workers, or None for svmlight text."""
     from sparsemargin.distributed._making import CellRows, Texts
 
     if cells is None:
@@ -401,7 +405,7 @@ def _making(
 
 
 def _learn_on_dask(shards: list[str], settings: dict[str, Any]) -> _Learn:
-    """By the workers of a cluster."""
+    """Return the function that trains a model on the workers of a cluster."""
     from sparsemargin.distributed._fit import learn_distributed
 
     settings["cache_dir"] = settings.pop("cache") or None
@@ -410,12 +414,12 @@ def _learn_on_dask(shards: list[str], settings: dict[str, Any]) -> _Learn:
         if settings[name] is None:
             del settings[name]
     learn = partial(learn_distributed, shards, **settings)
-    # Each mixture is written as a whole of its own accord.
+    # Ctrl-C may stop it at any time, because each mixture is saved atomically.
     return interruptible()(learn)
 
 
 def _nothing_to_resume(output: str, learner: Learner) -> str:
-    """What to tell of a fit that has come to its end before."""
+    """Return the message for a fit that was already complete before --resume."""
     has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
     why = "The last made no correction." if has_settled else "Pass more --epochs."
     return f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
@@ -423,7 +427,7 @@ def _nothing_to_resume(output: str, learner: Learner) -> str:
 
 @contextmanager
 def _noting_interruption() -> Iterator[list[Any]]:
-    """A list that is empty unless learning has been interrupted."""
+    """Give a list that becomes nonempty if training is interrupted."""
     noted: list[Any] = []
     show = warnings.showwarning
 
@@ -441,7 +445,7 @@ def _noting_interruption() -> Iterator[list[Any]]:
 
 @contextmanager
 def _noting_model(output: str) -> Iterator[None]:
-    """Let errors tell that the model is there all the same."""
+    """Add a note to errors that says that the model has been saved."""
     try:
         yield
     except Exception as error:
@@ -450,7 +454,7 @@ def _noting_model(output: str) -> Iterator[None]:
 
 
 def _names(learner: Learner, dictionary: str | None, vectorizer: Any) -> Sequence[str] | None:
-    """Those of the features; of a kernel's rows there are none but their numbers."""
+    """Return the names of the features. None for a kernel without a dictionary."""
     if dictionary is None and learner.space.has_support:
         return None
     known = None if vectorizer is None else names_out_of(vectorizer)
@@ -460,8 +464,11 @@ def _names(learner: Learner, dictionary: str | None, vectorizer: Any) -> Sequenc
 def _figures(
     learner: Learner, told: list[Progress], output: str, *, before: int, interrupted: bool
 ) -> dict[str, Any]:
-    """What there is to tell after the epochs, as JSON has it, so many corrections having been made
-    before. Mistakes are those of the first, whose rows are new; the rows are those of the last."""
+    """Return the figures of a finished run as a dict for JSON.
+
+    `before` is the number of corrections of the initial model. Mistakes are those of the first
+    epoch, in which the rows are new. The number of rows is that of the last epoch.
+    """
     first, last = told[0], told[-1]
     mistakes, before = first.mistakes, told[-2].corrections if len(told) > 1 else before
     support = {}
@@ -495,7 +502,7 @@ def _figures(
 
 
 def _tell(figures: dict[str, Any], as_json: bool, until: bool) -> None:
-    """Print the figures: as JSON, or for people unless they want to be left alone."""
+    """Print the figures as JSON, or as text unless --quiet is given."""
     if as_json:
         click.echo(json.dumps(figures))
         return
@@ -520,7 +527,7 @@ def _tell(figures: dict[str, Any], as_json: bool, until: bool) -> None:
 
 
 def _ending(figures: dict[str, Any], until: bool) -> str:
-    """Why learning ended, but for Ctrl-C or the epochs asked for."""
+    """Return why training ended, or "" after Ctrl-C or the requested number of epochs."""
     if figures["interrupted"]:
         return ""
     if figures["stopped_early"]:

@@ -1,4 +1,4 @@
-"""How good a model is: its margins, and how algorithms compare."""
+"""Evaluation of fitted models: margins, strongest features, explanations, curves over epochs."""
 
 from sparsemargin._lazy import on_first_use
 

@@ -1,4 +1,4 @@
-"""Mistakes and test error over the epochs of a run."""
+"""Mistakes and test error after each epoch of a training run."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from sparsemargin.models.pipelines import made_rows
 
 
 class EpochCurve(NamedTuple):
-    """A run over epochs, as `learning_curve_over_epochs` gives it; arrays of shape (n_epochs,).
+    """Result of `learning_curve_over_epochs`. All arrays have shape (n_epochs,).
 
     Attributes
     ----------
     epochs : ndarray, int64
-        After how many epochs the other two were taken.
+        Numbers of epochs after which the run was evaluated.
     mistakes : ndarray, float64
-        `n_corrections_` by then, over all classes; NaN where the estimator does not count them.
+        Sum of `n_corrections_` over all classes so far. NaN if the estimator does not count them.
     test_errors : ndarray, float64
-        Fraction of the test rows that is misclassified, in [0, 1].
+        Fraction of the test rows that are misclassified, in [0, 1].
     """
 
     epochs: NDArray[np.int64]
@@ -38,25 +38,26 @@ def learning_curve_over_epochs(
     epochs: Sequence[int] = (1, 2, 3, 5, 10, 15, 20), shuffle_rows: bool = False,
     random_state: Any = None,
 ) -> EpochCurve:  # fmt: skip
-    """Mistakes and test error of one run, after some of its epochs.
+    """Compute mistakes and test error after given numbers of epochs of one training run.
 
-    Figure 2 of Brotto, Gentile & Vitale (2007), whose epochs are the default. The run learns by
-    `partial_fit`, one call for each epoch.
+    This is Figure 2 of Brotto, Gentile & Vitale (2007), whose numbers of epochs are the default.
+    The classifier is trained by `partial_fit`, with one call per epoch.
 
     Parameters
     ----------
     estimator : classifier with `partial_fit`, or pipeline that ends in one
-        A clone of it learns. Its own `max_iter` and `shuffle` do not apply. The other steps of a
+        A clone of it is trained. Its `max_iter` and `shuffle` have no effect. The other steps of a
         pipeline are fitted once, to all of X.
     X, X_test : {sparse matrix, array-like} of shape (n_samples, n_features)
+        Training rows and test rows.
     y, y_test : array-like of shape (n_samples,)
-        All classes have to occur in y.
+        Their labels. All classes must occur in y.
     epochs : sequence of int, default=(1, 2, 3, 5, 10, 15, 20)
-        Rising.
+        Increasing numbers of epochs.
     shuffle_rows : bool, default=False
-        Whether every epoch takes the rows in a new random order instead of the given one.
+        Whether each epoch uses the rows in a new random order instead of the given one.
     random_state : int, RandomState or None, default=None
-        Of these orders; the estimator has its own.
+        Seed of these orders. The `random_state` of the estimator is separate.
 
     Returns
     -------
@@ -65,8 +66,8 @@ def learning_curve_over_epochs(
     Raises
     ------
     ValueError
-        If `epochs` do not rise from 1 or more, y has one class only, the estimator
-        has no `partial_fit`, or a fit fails.
+        If `epochs` are not increasing integers from 1, y has only one class, the estimator has no
+        `partial_fit`, or a fit fails.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""Why a row got its label: what each of its features adds to the output.
+"""Explanations of predictions: the contribution of each feature of a row to an output.
 
-scikit-learn is imported on first use: the command line does without.
+scikit-learn is imported on first use, because the command line does not need it.
 """
 
 from __future__ import annotations
@@ -18,22 +18,24 @@ from sparsemargin.models.pipelines import check_names, model_and_names, model_an
 
 
 class Explanation(NamedTuple):
-    """How the output of one row for one label comes about, as `explain_row` gives it.
+    """Explanation of the output of one row for one class, as returned by `explain_row`.
 
     Attributes
     ----------
     label : object
-        One of the model's classes.
+        The class.
     output : float
-        What `decision_function` gives for it; of two classes the first has the opposite of what
-        the second has. It is the sum of the intercept and all contributions, but for rounding.
+        Value of `decision_function` for the class. With two classes, the output of the first is
+        the negative output of the second. Up to rounding error, it is the sum of the intercept and
+        all contributions.
     intercept : float
+        Intercept of the class.
     columns : ndarray of shape (n_contributing,), int64
-        Features of the row that add anything, by falling magnitude of what they add.
+        Features of the row with a nonzero contribution, the largest magnitude first.
     names : list of str
-        Theirs; numbers of columns, from 0, where features have no names.
+        Names of these features. Column numbers, from 0, if the features have no names.
     contributions : ndarray of shape (n_contributing,), float64
-        ``w_j x_j`` of each, above 0 where it speaks for the label.
+        Contribution ``w_j x_j`` of each feature. Positive values support the class.
     """
 
     label: Any
@@ -45,9 +47,18 @@ class Explanation(NamedTuple):
 
 
 class Explainer:
-    """Takes the outputs of a linear model apart: `weights_of` gives the weights of some features,
-    shape (n_labels, n_columns), array or CSR, one label for two classes, the second; `names` of all
-    features, None: their numbers."""
+    """Splits the outputs of a linear model into the contributions of features.
+
+    Parameters
+    ----------
+    classes : ndarray of shape (n_classes,)
+    weights_of : callable
+        Returns the weights of given columns, an array or CSR matrix of shape
+        (n_vectors, n_columns). With two classes there is one vector, that of the second class.
+    intercepts : ndarray of shape (n_vectors,)
+    names : sequence of str or None
+        Names of all features. None: features are named by their numbers.
+    """
 
     def __init__(
         self, classes: np.ndarray, weights_of: Callable[[np.ndarray], Any], intercepts: np.ndarray,
@@ -58,7 +69,7 @@ class Explainer:
 
     @classmethod
     def of_learner(cls, learner: Learner, names: Sequence[str] | None) -> Self:
-        """That of a learner; a ValueError where it has no weights."""
+        """Return the explainer of a learner. A learner without weights raises a ValueError."""
         try:
             fitted = learner.fitted
             fitted.check_linear("coef_")
@@ -69,8 +80,10 @@ class Explainer:
     def explain(
         self, code: int, outputs: np.ndarray, columns: np.ndarray, values: np.ndarray
     ) -> Explanation:
-        """For the class of that code, and a row by its entries and its outputs, of shape
-        (n_labels,)."""
+        """Explain the output of one row for the class with number `code`.
+
+        `outputs` has shape (n_vectors,). `columns` and `values` are the nonzeros of the row.
+        """
         lone = len(self._intercepts) < len(self.classes)
         at, sign = (0, 1 if code else -1) if lone else (code, 1)
         weights = self._weights_of(columns)[[at]]
@@ -79,7 +92,7 @@ class Explainer:
         order = strongest_features(added, len(added))
         found = columns[order].astype(np.int64)
         names = names_at(found, self._names)
-        # Adding 0 makes -0 one with it.
+        # Adding 0.0 turns -0.0 into 0.0.
         output, intercept = (float(sign * each[at]) + 0.0 for each in (outputs, self._intercepts))
         return Explanation(self.classes[code], output, intercept, found, names, added[order])
 
@@ -87,36 +100,40 @@ class Explainer:
 def explain_row(
     model: Any, row: Any, *, labels: Any = None, feature_names: Any = None
 ) -> list[Explanation]:
-    """Tell what each feature of a row adds to the output for the label it got, or for others.
+    """Compute the contribution of each feature of a row to the output for its predicted label.
 
     Parameters
     ----------
     model : fitted linear classifier, or pipeline that ends in one
-        With `coef_` and `intercept_`: of this library with ``hypothesis="average"`` or ``"last"``,
-        or any other that learns one weight vector for two classes and one for each of more.
+        A classifier with `coef_` and `intercept_`: one of this library with
+        ``hypothesis="average"`` or ``"last"``, or another with one weight vector for two classes,
+        or one for each class.
     row : {sparse matrix, array-like} of shape (1, n_features), array or pandas Series of shape \
-(n_features,), or whatever the first step of the pipeline takes as one row, such as a text
-        As it is given to `predict`.
-    labels : label, or sequence of labels, default=None
-        None: the label that is predicted; where rows may have several, all those that are, the
-        largest output first, or the one of largest output where none is.
+(n_features,), or one input of the first step of the pipeline, such as a text
+        The row, in the form that `predict` accepts.
+    labels : class, or sequence of classes, default=None
+        Classes to explain. None: the predicted label. For a multilabel model, None means all
+        predicted labels, the largest output first, or the class with the largest output if no
+        label is predicted.
     feature_names : sequence of str of length n_features, or fitted vectorizer, default=None
-        None: those that the pipeline's other steps tell, or `feature_names_in_`, if there are any.
+        Names of the features. None: the output names of the pipeline's other steps, or
+        `feature_names_in_`, if there are any.
 
     Returns
     -------
     list of Explanation
-        One for each label, in this order.
+        One explanation per class, in the order of `labels`.
 
     Raises
     ------
     ValueError
-        If the model has no weights, as one with a kernel or a vote, `row` is not one row, a label
-        is unknown, or there are not as many names as features. Whatever `decision_function` raises.
+        If the model has no weights (for example, with a kernel or ``hypothesis="vote"``), `row` is
+        not a single row, a class is unknown, or the number of names differs from the number of
+        features. Errors of `decision_function` are raised unchanged.
 
     See Also
     --------
-    top_features : What decides for all rows.
+    top_features : Features with the largest weights for each class.
 
     Examples
     --------
@@ -151,15 +168,15 @@ def explain_row(
 
 
 def _as_rows(row: Any, model: Any) -> Any:
-    """A matrix, a table, or a list of what a pipeline makes one of, with the row alone."""
+    """Return a matrix, a table or a list that contains only this row."""
     if isinstance(row, str | bytes | Mapping):
         return [row]
     if hasattr(row, "to_frame") and hasattr(model, "feature_names_in_"):
-        # A row of a pandas table, of which steps ask for columns by their names.
+        # The row of a pandas table becomes a table, because steps select columns by name.
         return row.to_frame().T.infer_objects()
     if getattr(row, "ndim", 2) != 1:
         return row
-    if hasattr(row, "nnz"):  # of a sparse array, X[0] has one axis
+    if hasattr(row, "nnz"):  # X[0] of a sparse array has one dimension
         return row.reshape(1, -1)
     is_text = isinstance(next(iter(row), None), str)
     return row if is_text else np.asarray(row).reshape(1, -1)
@@ -179,7 +196,7 @@ def _explainer_of(model: Any, names: Any) -> Explainer:
 
 
 def _codes(model: Any, X: Any, outputs: np.ndarray) -> list[int]:
-    """Places of the labels that are predicted."""
+    """Return the class numbers of the predicted labels."""
     if not (isinstance(model, Learner) and model.fitted.many):
         return _codes_of(model.predict(X), model.classes_.tolist())
     told = Choice(len(outputs), 0.0, len(outputs)).labels(outputs[np.newaxis]).labels

@@ -1,4 +1,4 @@
-"""How good a model is on labelled files, in memory of eight bytes a row at most."""
+"""Evaluation of a model on labelled files, with at most eight bytes of memory per row."""
 
 from __future__ import annotations
 
@@ -23,29 +23,34 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.rows import refusing
 from sparsemargin.streaming.predict import OpenCorpus, PredictedBlock, Predictor
 
-#: Of the margins, shares of the rows that have none larger.
+#: Quantiles of the margins that are reported.
 SHARES = [0.01, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99]
 
-# Of probabilities, for the expected calibration error.
+# Number of equally wide bins of probabilities for the expected calibration error.
 _BINS = 15
 
 _SCORES = ("precision", "recall", "f1")
 
 
 class ProbabilityFigures:
-    """How good probabilities are: the mean of -log of that of what turned out; the Brier score, the
-    mean square of what they are off, summed over the classes of a row where it has one; and the
-    expected calibration error, by how much the shares of the right answers differ from the
-    probabilities given, in 15 bins of these."""
+    """Accumulates log loss, Brier score and expected calibration error of probabilities.
+
+    The Brier score is the mean squared error of the probabilities. For rows with one label it is
+    summed over the classes. The calibration error is the mean absolute difference between the
+    share of correct predictions and the mean probability in 15 bins, weighted by their size.
+    """
 
     def __init__(self) -> None:
         self.n = self.log_loss = self.brier = 0.0
-        # Of each bin the number of answers, of the right ones, and the sum of probabilities.
+        # For each bin: number of predictions, number of correct ones, sum of probabilities.
         self.bins = np.zeros((3, _BINS))
 
     def add(self, told: np.ndarray, actual: np.ndarray) -> None:
-        """Take in the probabilities of some rows, and what is the case: shape (n_rows, n_classes)
-        of rows with one class, (n_answers, 1) of labels."""
+        """Add the probabilities `told` of some rows, and whether each class is `actual` (bool).
+
+        Both have shape (n_rows, n_classes) for rows with one label. For multilabel rows they have
+        shape (n_rows * n_classes, 1).
+        """
         if told.shape[1] == 1:
             right, given = actual[:, 0], told[:, 0]
             of_actual = np.where(right, given, 1 - given)
@@ -61,26 +66,25 @@ class ProbabilityFigures:
             sums += np.bincount(places, each, _BINS)
 
     def figures(self) -> dict[str, float]:
-        """All of them."""
+        """Return the three figures by their names."""
         _, right, given = self.bins
         sums = self.log_loss, self.brier, float(np.abs(right - given).sum())
-        # Digits that do not depend on how the rows came in blocks.
+        # Rounding removes the digits that depend on the division of the rows into blocks.
         means = [round(each / self.n, 12) for each in sums]
         return dict(zip(("log_loss", "brier_score", "calibration_error"), means, strict=True))
 
 
 class Evaluation:
-    """What comes of a model's predictions for labelled files, of which a `Predictor` is told how to
-    read them; base of those by kind of model."""
+    """Base class of evaluations of a model on labelled files. `how` goes to the `Predictor`."""
 
     def __init__(self, learner: Learner, opened: OpenCorpus, **how: Any) -> None:
-        # The classes come first, so that a label's number is the place of its class.
+        # The classes are entered first, so the number of a known label is its class number.
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
         self.predictor = Predictor(learner, opened, table=table, **how)
-        # Rows that have a label and were told so; rows that have it; rows that were told so.
+        # For each class: correct predictions of it, rows with this label, predictions of it.
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
-        # Rows that count, and those that were told what they have, and nothing else.
+        # Number of rows that are counted, and of rows whose predicted labels are all correct.
         self.n_rows = self.n_right = 0
         self._unknown: Counter[int] = Counter()
         known = learner.fitted.tells_probabilities
@@ -89,7 +93,7 @@ class Evaluation:
     def _judge(
         self, predicted: PredictedBlock, actual: np.ndarray, rows: Any = slice(None)
     ) -> None:
-        """Take in the probabilities of some of the rows, by whether they have each class."""
+        """Add the probabilities of some rows. `actual` says whether they have each class."""
         if self.probabilities is not None and len(actual):
             fitted = self.predictor.learner.fitted
             told = probabilities_of(fitted, predicted.outputs[rows])
@@ -97,7 +101,7 @@ class Evaluation:
             self.probabilities.add(told.reshape(-1, width), actual.reshape(-1, width))
 
     def run(self, blocks: Iterable[PredictedBlock]) -> None:
-        """Count the predictions of all rows, which come from the predictor."""
+        """Count the predictions of all rows. The blocks come from the predictor."""
         n_rows = 0
         for predicted in blocks:
             self._add(predicted)
@@ -109,18 +113,21 @@ class Evaluation:
 
     @abstractmethod
     def _add(self, predicted: PredictedBlock) -> None:
-        """Take in what was predicted for a block of rows."""
+        """Add the predictions for a block of rows."""
 
     def _count(self, rows_right: np.ndarray, *labels: np.ndarray) -> None:
-        """Count rows, by whether they are right; labels that were told rightly, those of the rows,
-        and those told."""
+        """Count rows and labels.
+
+        `rows_right` says whether the prediction of each row is correct. `labels` are three arrays
+        of class numbers: correctly predicted labels, true labels, predicted labels.
+        """
         self.n_rows += len(rows_right)
         self.n_right += int(np.count_nonzero(rows_right))
         for counts, found in zip(self.counts, labels, strict=True):
             counts += np.bincount(found, minlength=len(counts))
 
     def _check(self) -> None:
-        """Refuse files whose labels are not the model's."""
+        """Raise a ValueError if no label of the files is a class of the model."""
         if self._unknown and not self.counts[1].any():
             known, found = first_labels(self.labels), first_labels(list(self.unknown))
             raise ValueError(
@@ -131,13 +138,14 @@ class Evaluation:
 
     @property
     def unknown(self) -> Counter[str]:
-        """Rows of each label that the model doesn't know."""
+        """Number of rows with each label that is not a class of the model."""
         texts = self.predictor.table.texts
         return Counter({texts[i]: count for i, count in self._unknown.items()})
 
     def figures(self) -> dict[str, Any]:
-        """All of it, as JSON can hold it."""
-        # Micro averages are those of the counts of all labels together, macro ones means over them.
+        """Return all figures, as a dict that can be written as JSON."""
+        # Micro averages use the sums of the counts over all classes. Macro averages are means of
+        # the scores of the classes.
         scores = _scores(self.counts)
         averages = {"micro": _scores(self.counts.sum(axis=1, keepdims=True)), "macro": scores}
         columns = zip(self.labels, *scores.tolist(), *self.counts[1:].tolist(), strict=True)
@@ -161,16 +169,18 @@ class Evaluation:
 
     @abstractmethod
     def _shares(self, right: float) -> dict[str, float]:
-        """Figures that follow from the share of rows that are right."""
+        """Return the figures that depend on `right`, the fraction of correct rows."""
 
     def _details(self) -> dict[str, Any]:
-        """Figures of one kind of model."""
+        """Return the figures that only one kind of model has."""
         return {}
 
 
 class ClassEvaluation(Evaluation):
-    """What comes of predictions by a model whose rows have one class each; of two classes 1 may
-    stand for the label `positive`, against all others."""
+    """Evaluation of a model that predicts one label per row.
+
+    With `positive`, the second of two classes stands for this label, the first for all others.
+    """
 
     def __init__(
         self, learner: Learner, opened: OpenCorpus, *, positive: str | None = None, **how: Any
@@ -187,21 +197,21 @@ class ClassEvaluation(Evaluation):
             )
         super().__init__(learner, opened, multilabel=positive is not None, **how)
         self.positive = None if positive is None else LabelEncoder.of_positive(positive)
-        # Ids of labels that rows have: the table has those of the classes in any case.
+        # Numbers of the labels that occur in rows. The table always contains all classes.
         self._found: set[int] = set()
-        # Rows by the places of class and predicted class, of the pairs that occur.
+        # Number of rows for each pair of true and predicted class number that occurs.
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
-        # The outputs are shares of votes, or can be divided by what lengths there are.
+        # Shares of votes are margins. Other outputs must be divided by norms of rows and vectors.
         has_margins = votes or (learner.hypothesis != "random" and learner.space.tells_lengths)
-        # Of the rows whose class the model knows, block by block.
+        # Margins of rows whose label is a class of the model, one array per block.
         self.margins: list[np.ndarray] | None = [] if has_margins else None
         self._norms = None
         if has_margins and not votes:
             self._norms = learner.fitted.norms(learner.n_threads())
 
     def _check(self) -> None:
-        """Refuse a positive label, too, that no row has: it may be misspelt."""
+        """Also raise a ValueError if no row has the label `positive`: it may be misspelt."""
         super()._check()
         table = self.predictor.table
         if self.positive and table.find(self.positive.positive) not in self._found:
@@ -253,8 +263,10 @@ class ClassEvaluation(Evaluation):
 
 
 class LabelEvaluation(Evaluation):
-    """What comes of predictions by a model whose rows may have any number of labels; one with a
-    label that the model doesn't know is none that is right."""
+    """Evaluation of a model that predicts any number of labels per row.
+
+    A row with a label that is not a class of the model never counts as correct.
+    """
 
     def _add(self, predicted: PredictedBlock) -> None:
         block, told, n_labels = predicted.block, predicted.codes, len(self.labels)
@@ -278,7 +290,7 @@ class LabelEvaluation(Evaluation):
 
 
 def _margin_figures(margins: list[np.ndarray]) -> dict[str, Any]:
-    """What is told of margins: the least, the largest, and what shares of the rows don't exceed."""
+    """Return the smallest margin, the largest one, and the quantiles in `SHARES`."""
     values = np.concatenate(margins)
     at = np.quantile(values, SHARES, method="inverted_cdf").tolist()
     quantiles = [{"share": share, "margin": x} for share, x in zip(SHARES, at, strict=True)]
@@ -286,8 +298,10 @@ def _margin_figures(margins: list[np.ndarray]) -> dict[str, Any]:
 
 
 def _scores(counts: np.ndarray) -> np.ndarray:
-    """Precision, recall and F1 of each label, shape (3, n_labels); 0 where there is nothing to
-    divide by."""
+    """Return precision, recall and F1 of each class, shape (3, n_classes).
+
+    A score whose denominator is 0 is 0.
+    """
     right, rows, predicted = counts.astype(np.float64)
     sums = np.array([predicted, rows, rows + predicted])
     return divided(np.array([right, right, 2 * right]), sums)

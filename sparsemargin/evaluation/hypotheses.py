@@ -1,4 +1,4 @@
-"""Which hypothesis errs how often, at moments of one run: Freund & Schapire's Figure 2."""
+"""Errors of all hypotheses over one training run: Figure 2 of Freund & Schapire (1999)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,22 @@ _N_MOMENTS = 40
 
 
 class HypothesisErrors(NamedTuple):
-    """A run at some of its moments, as `hypothesis_errors` gives it.
+    """Result of `hypothesis_errors`.
 
     Attributes
     ----------
     moments : ndarray of shape (n_moments,), float64
-        In epochs.
+        Times within the run, in epochs.
     errors : dict of str to ndarray of shape (n_moments,), float64
         Fraction of the rows that each hypothesis misclassifies, in [0, 1]: `last`, `average`,
         `vote` and `random`, and `last_normalized`, `average_normalized` and `random_normalized`,
-        for which every vector is divided by its norm.
-    n_corrections : ndarray of shape (n_moments, n_labels), int64
-        Made by then; Freund & Schapire's row Mistake is their sum over the labels.
+        for which each weight vector is divided by its norm.
+    n_corrections : ndarray of shape (n_moments, n_vectors), int64
+        Number of corrections of each weight vector so far. Their sum over the vectors is the row
+        Mistake of Freund & Schapire.
     n_support : ndarray of shape (n_moments,), int64
-        Rows of the fit that had corrected some label; Freund & Schapire's row SupVec.
+        Number of training rows so far that corrected at least one weight vector. It is the row
+        SupVec of Freund & Schapire.
     """
 
     moments: NDArray[np.float64]
@@ -47,43 +49,44 @@ class HypothesisErrors(NamedTuple):
 def hypothesis_errors(
     model: Any, X: Any, y: Any, moments: ArrayLike | None = None
 ) -> HypothesisErrors:
-    """Error of every hypothesis at moments of the run that a model has learned by.
+    """Compute the error of each hypothesis at several times of the training run of a model.
 
-    Figure 2 of Freund & Schapire (1999) at every tenth of an epoch, and the rows of their Table 1,
-    for any first-order algorithm, kernel or not. Nothing is learned again: the log of corrections
-    is replayed over the rows of X, at the cost of one kernel row for each, whatever the number
-    of moments, and of a few operations for each of them and every correction.
+    With times every 0.1 epochs this is Figure 2 of Freund & Schapire (1999), with the rows of their
+    Table 1. It works for all first-order algorithms, with or without a kernel. The model is not
+    trained again: the log of corrections is replayed for the rows of X. This costs one kernel row
+    for each row of X, and a few operations for each row and correction.
 
-    At each moment the errors are those of a model that is fitted with that `hypothesis` and
-    `normalize_hypotheses`, with ``max_iter=moment`` and the other parameters the same. With
-    ``shuffle=True`` it takes an int for `random_state`, by which a shorter fit sees the same rows
-    first.
+    The errors at a time are those of a model that is fitted with this `hypothesis` and
+    `normalize_hypotheses`, with ``max_iter=moment`` and otherwise the same parameters. With
+    ``shuffle=True`` this holds if `random_state` is an int, so that a shorter fit uses the same
+    order of rows.
 
     Parameters
     ----------
     model : fitted first-order classifier, or pipeline that ends in one
-        Of ``hypothesis="vote"`` or ``"random"``, which keep the log; `normalize_hypotheses` as you
-        like.
+        It must have ``hypothesis="vote"`` or ``"random"``, which store the log. Any value of
+        `normalize_hypotheses` is accepted.
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        As for `predict` of the model, or of the pipeline.
+        Rows, as for `predict` of the model or of the pipeline.
     y : array-like of shape (n_samples,)
+        Their labels.
     moments : array-like of shape (n_moments,), default=None
-        In epochs, rising, above 0, no later than the model has learned. An epoch is as many
-        trials as the last fit had rows of nonzero weight; a moment is rounded to a trial, where
-        `max_iter` is rounded to a row of any weight. None: 40, evenly spaced to the end of the
-        run.
+        Times in epochs: increasing, above 0, at most the length of the run. An epoch is the number
+        of rows with nonzero weight in the last fit. A time is rounded to a whole number of these
+        rows, whereas `max_iter` is rounded to a whole number of rows of any weight. None: 40
+        evenly spaced times up to the end of the run.
 
     Returns
     -------
     HypothesisErrors
-        ``random`` is one time slice drawn for each row, as in `predict`.
+        For ``random``, one time slice is drawn for each row, as in `predict`.
 
     Raises
     ------
     ValueError
-        If the model is no first-order classifier, has no log, was not learned by `fit`, has rows
-        that may have several labels, or was let learn on after `max_corrections` had stopped it;
-        or if X, y or `moments` can't be used.
+        If the model is not a first-order classifier, has no log, was not trained by `fit`, is a
+        multilabel model, or was trained further after `max_corrections` had stopped it, or if X, y
+        or `moments` are invalid.
 
     Examples
     --------
@@ -125,7 +128,7 @@ def _errors_at(
 
 
 def _check_log(model: Any) -> None:
-    """Refuse what has no log of corrections to replay."""
+    """Raise a ValueError if the model has no log of corrections that can be replayed."""
     name = type(model).__name__
     if not (isinstance(model, FirstOrderLearner) and isinstance(model, Classifier)):
         raise ValueError(
@@ -153,7 +156,7 @@ def _check_log(model: Any) -> None:
 
 
 def _check_moments(model: Any, moments: ArrayLike | None) -> tuple[NDArray[np.float64], list[int]]:
-    """The moments in epochs and in trials."""
+    """Return the times in epochs, and in numbers of trials."""
     fitted = model.fitted
     learned = fitted.space.trials / fitted.trials_per_epoch
     if moments is None:

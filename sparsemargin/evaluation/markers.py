@@ -1,4 +1,4 @@
-"""The genes with the largest weights for types of cells, in the layout of scanpy."""
+"""Genes with the largest weights for each cell type, in scanpy's layout."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from sparsemargin.evaluation.weights import coef_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
-# Further columns of scanpy's tables, which are not known from weights.
+# Columns of scanpy's tables that cannot be computed from weights.
 _UNKNOWN = "logfoldchanges", "pvals", "pvals_adj"
 
 
@@ -25,40 +25,39 @@ def marker_genes(
     match: Match = "exact",
     groupby: str = "predicted",
 ) -> dict[str, Any]:
-    """Find the genes with the largest weights for each type of cells.
+    """Find the genes with the largest weights for each cell type.
 
     Parameters
     ----------
     model : pipeline of `fit_anndata`
     adata : AnnData, default=None
-        The cells that are to be plotted. Only genes that it has are returned, by their names in
-        ``adata.var_names``, where scanpy's plots look for them. None: all genes of the model, by
-        the names that the model has.
+        Cells to plot. Only genes of `adata` are returned, with their names in ``adata.var_names``,
+        which scanpy's plots use. None: all genes and their names are those of the model.
     top : int, default=20
-        The number of genes of each type.
+        Number of genes for each type.
     var, match
-        How genes of `adata` are named, as for `annotate`.
+        Names of the genes of `adata` and how they are compared, as for `annotate`.
     groupby : str, default="predicted"
-        The column of `obs` with the types, by which scanpy's plots group cells.
+        The column of `obs` with the types. scanpy's plots group the cells by it.
 
     Returns
     -------
     dict
-        In the layout of scanpy's ``rank_genes_groups``: put it into ``adata.uns`` by that name, and
-        its plots take it. ``names`` and ``scores`` are record arrays with a field for each type;
-        scores are weights times the deviation of the gene, so that they compare. Fold changes and p
-        values are NaN.
+        A dict in the layout of scanpy's ``rank_genes_groups``. scanpy's plots use it if it is
+        stored as ``adata.uns["rank_genes_groups"]``. ``names`` and ``scores`` are record arrays
+        with one field for each type. A score is the weight times the standard deviation of the
+        gene, so that genes are comparable. Fold changes and p-values are NaN.
 
     Raises
     ------
     ValueError
-        If the model is no such pipeline, or has no weight vector for each type; if `adata` has none
-        of its genes.
+        If the model is not a pipeline of `fit_anndata`, has no weight vector for each type, or
+        shares no gene with `adata`.
 
     See Also
     --------
-    top_features : The same of any linear model, by weights as they are.
-    sparsemargin.plotting.StrongestFeaturesDisplay.from_estimator : As a picture.
+    top_features : Features with the largest weights of any linear model.
+    sparsemargin.plotting.StrongestFeaturesDisplay.from_estimator : Plot the strongest features.
     """
     before, learner = parts_of(model)
     if not hasattr(before and before[-1], "deviations_"):

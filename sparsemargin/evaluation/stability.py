@@ -1,4 +1,4 @@
-"""Which features stay strongest on random splits."""
+"""Stability of the selection of the strongest features over random splits."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from sparsemargin.models.pipelines import names_out_of, parts_of
 
 
 class SelectionStability(NamedTuple):
-    """How far splits agree about the strongest features, as `selection_stability` gives it.
+    """Result of `selection_stability`.
 
     Attributes
     ----------
     frequencies : ndarray of shape (n_features,), float64
-        Share of the splits in which a feature is among the strongest, in [0, 1].
+        Fraction of the splits in which a feature is among the strongest, in [0, 1].
     agreement : float
-        Mean Jaccard index, over the pairs of splits, of their strongest features: those in both
-        sets, divided by those in either. From 0, where no two share one, to 1.
+        Mean Jaccard index of the sets of strongest features, over all pairs of splits, in [0, 1].
+        0 means that no two splits have a feature in common.
     effective_numbers : ndarray of shape (n_splits,), float64
-        Among how many features the squared weights of each split are spread (their inverse
-        participation ratio): s for s equal weights and zeros elsewhere, NaN for zeros only.
+        Effective number of features of each split (inverse participation ratio of the squared
+        weights). It is s for s equal nonzero weights, and NaN if all weights are 0.
     """
 
     frequencies: NDArray[np.float64]
@@ -44,24 +44,25 @@ class SelectionStability(NamedTuple):
 def selection_stability(
     estimator: Any, X: Any, y: Any, splits: Any, *, top: int = 20, label: Any = None
 ) -> SelectionStability:
-    """Fit on the training part of every split, and compare which features are the strongest.
+    """Fit to the training part of each split and compare the strongest features.
 
-    A gene that decides on every random part of the samples is worth a look; one that does on some
-    may be there by chance.
+    A gene that is among the strongest in all random splits is a good candidate. A gene that is
+    among them in few splits may be there by chance.
 
     Parameters
     ----------
     estimator : classifier, or pipeline that ends in one
-        Clones of it are fitted; they must have `coef_`. The other steps of a pipeline must make
-        the same columns on every split.
+        Clones of it are fitted, which must have `coef_`. The other steps of a pipeline must give
+        the same columns on each split.
     X : {sparse matrix, array-like} of shape (n_samples, n_features)
     y : array-like of shape (n_samples,)
     splits : iterable of (train, test), cross-validation splitter, or int
-        Whatever scikit-learn takes for its `cv`; at least two.
+        At least two splits, in any form of scikit-learn's `cv`.
     top : int, default=20
-        How many features count as the strongest.
+        Number of features that count as the strongest.
     label : object, default=None
-        The class whose weights are looked at; needed where there are more than two.
+        The class whose weights are compared. It is required for more than two classes. None: the
+        only weight vector of two classes.
 
     Returns
     -------
@@ -70,8 +71,8 @@ def selection_stability(
     Raises
     ------
     ValueError
-        If there are fewer than two splits, columns differ between them, `coef_` has no vector for
-        each class, `label` is missing or unknown, `top` is less than 1, or a fit fails.
+        If there are fewer than two splits, their columns differ, `coef_` has no vector for each
+        class, `label` is missing or unknown, `top` is less than 1, or a fit fails.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def selection_stability(
 
 @contextmanager
 def ended_by_ctrl_c() -> Iterator[None]:
-    """Let Ctrl-C within a fit end all: a fit of this library keeps it to itself and warns."""
+    """Raise KeyboardInterrupt if Ctrl-C stops a fit: fits of this library only warn of it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "Interrupted after", UserWarning)
         try:
@@ -130,7 +131,7 @@ def ended_by_ctrl_c() -> Iterator[None]:
 
 
 def _strength(model: Any, label: Any) -> NDArray[np.float64]:
-    """Absolute weights of a fitted model for a class; of two classes they are the same for both."""
+    """Return the absolute weights of a class. With two classes, both have the same."""
     coef, classes = coef_of(model), list(model.classes_)
     if label is None and coef.shape[0] == 1:
         label = classes[1]
@@ -146,6 +147,6 @@ def _strength(model: Any, label: Any) -> NDArray[np.float64]:
 def _effective_number(strength: NDArray[np.float64]) -> float:
     if not strength.any():
         return np.nan
-    # Relative to the largest, whose fourth power may be beyond what a float holds.
+    # Weights are divided by the largest one, because its fourth power may overflow.
     squares = np.square(strength / strength.max())
     return float(squares.sum() ** 2 / np.square(squares).sum())

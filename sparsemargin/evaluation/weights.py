@@ -1,6 +1,6 @@
-"""What the weights of a fitted model tell: the margins they leave, and which are the strongest.
+"""Margins of a fitted model, and its strongest features.
 
-scikit-learn is imported on first use: the command line does without.
+scikit-learn is imported on first use, because the command line does not need it.
 """
 
 from __future__ import annotations
@@ -25,51 +25,56 @@ from sparsemargin.models.pipelines import (
 
 
 class MarginDistribution(NamedTuple):
-    """A cumulative distribution, as `margin_distribution` returns it."""
+    """Cumulative distribution of margins, returned by `margin_distribution`."""
 
     thresholds: NDArray[np.float64]
     share: NDArray[np.float64]
 
 
 def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np.float64]:
-    r"""Margin of a linear model, or of one of this library's with a kernel, on every row.
+    r"""Margin of a fitted model on each row.
 
-    With two classes it is :math:`y\, w \cdot \hat x / \|w\|_q`, y being +1 for ``classes_[1]``
-    and :math:`\hat x = x / \|x\|_p`, in [-1, 1]; with more the output of the row's own class less
-    the largest other one, every class's w divided by its own q-norm, in [-2, 2]: Gentile (2001),
-    sections 2 and 4. Under ``multi_class="joint"`` the vectors of all classes are one, and the
-    instance is x in one place and -x in another: the margin is in [-1, 1]. It is positive where
-    the row is classified correctly with such weights. The intercept is one more coordinate, of
-    weight ``intercept_ / s`` and value s, this library's `intercept_scaling_`, or the parameter
-    `intercept_scaling` of other models (1 where they have none); soft-margin coordinates are no
-    part of it. With a kernel all norms are those in feature space.
+    The model is linear, or one of this library with a kernel. The margins are those of Gentile
+    (2001), sections 2 and 4. They are positive if the row is classified correctly with normalised
+    weights.
+
+    - Two classes: :math:`y\, w \cdot \hat x / \|w\|_q` in [-1, 1], where y is +1 for
+      ``classes_[1]`` and :math:`\hat x = x / \|x\|_p`.
+    - More classes: the output for the class of the row minus the largest other output, in [-2, 2].
+      The w of each class is divided by its q-norm.
+    - ``multi_class="joint"``: the vectors of all classes form one vector. The instance contains x
+      in one place and -x in another. The margin is in [-1, 1].
+
+    The intercept counts as one more coordinate with weight ``intercept_ / s`` and value s. For this
+    library s is `intercept_scaling_`. For other models it is the parameter `intercept_scaling`, or
+    1 if they have none. Soft-margin coordinates do not count. With a kernel, all norms are those in
+    feature space.
 
     Parameters
     ----------
     model : fitted classifier, or pipeline that ends in one
-        One of this library, or any with `classes_`, `decision_function`, `coef_` and `intercept_`
-        that learns one weight vector for two classes and one for each of more, such as
-        scikit-learn's LinearSVC. p is `p_`, or 2 where there is none. With
-        ``hypothesis="vote"`` the outputs are the shares of votes and nothing is divided.
+        A classifier of this library, or another one with `classes_`, `decision_function`, `coef_`
+        and `intercept_` that has one weight vector for two classes, or one for each class, such as
+        scikit-learn's LinearSVC. p is `p_`, or 2 if the model has no `p_`. With
+        ``hypothesis="vote"`` the margins are differences of vote shares, without division.
     X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-        Never made dense; of a pipeline what its first step takes.
+        Rows, or inputs of the first step of a pipeline. Sparse rows are not converted to dense.
     y : array-like of shape (n_samples,)
-        Labels, all among ``model.classes_``.
+        Labels of the rows, all in ``model.classes_``.
     normalize : bool, default=True
-        Whether rows are divided by their p-norm, the intercept's coordinate included. False: the
-        directional margin in the units of X.
+        Whether to divide rows by their p-norm, which includes the coordinate of the intercept.
+        False: the directional margin in the units of X.
 
     Returns
     -------
     ndarray of shape (n_samples,), float64
-        0 for a row without a nonzero coordinate, and from a w that is zero.
+        Margin of each row. 0 if the row or w has no nonzero coordinate.
 
     Raises
     ------
     ValueError
-        If the model is fitted with ``hypothesis="random"`` or to rows that may have several
-        labels, or has no weight vectors of this kind,
-        if a label is not among its classes, or if X can't be used.
+        If the model is fitted with ``hypothesis="random"``, is a multilabel model or has no weight
+        vectors of this kind, if a label is not in its classes, or if X is invalid.
 
     Examples
     --------
@@ -118,20 +123,21 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
 def margin_distribution(
     margins: ArrayLike, thresholds: ArrayLike | None = None
 ) -> MarginDistribution:
-    """Share of examples whose margin is at most a threshold: Gentile (2001), Figures 3 to 5.
+    """Fraction of rows with a margin of at most a threshold: Gentile (2001), Figures 3 to 5.
 
     Parameters
     ----------
     margins : array-like of shape (n_samples,)
-        As `margins` returns them.
+        Margins as returned by `margins`.
     thresholds : array-like of shape (n_thresholds,), default=None
-        Where the distribution is wanted, for instance to average it over runs. None: at every
-        margin that occurs, in rising order; it is constant between these.
+        Thresholds at which the distribution is computed, for instance to average it over runs.
+        None: all margins that occur, in increasing order. The distribution is constant between
+        them.
 
     Returns
     -------
     MarginDistribution
-        The arrays `thresholds` and `share`, the latter in [0, 1]; ready for
+        The arrays `thresholds` and `share` (in [0, 1]). Plot them with
         ``plt.step(*distribution, where="post")``.
 
     Raises
@@ -159,36 +165,35 @@ def margin_distribution(
 def top_features(
     model: Any, top: int = 10, *, feature_names: Any = None
 ) -> dict[Any, list[tuple[str, float]]]:
-    """The features, such as words, that speak most for each class.
+    """Find the features, such as words, with the largest weights for each class.
 
     Parameters
     ----------
     model : fitted linear classifier, or pipeline that ends in one
-        Of this library with ``hypothesis="average"`` or ``"last"``, or any other with `coef_` that
-        learns one weight vector for two classes and one for each of more.
+        A classifier of this library with ``hypothesis="average"`` or ``"last"``, or another one
+        with `coef_` that has one weight vector for two classes, or one for each class.
     top : int, default=10
-        How many of each class, at most.
+        Largest number of features for each class.
     feature_names : sequence of str of length n_features, or fitted vectorizer, default=None
-        None: those that the pipeline's other steps tell, or `feature_names_in_`; the numbers of
-        the columns, from 0, where there are none.
+        Names of the features. None: the output names of the pipeline's other steps, or
+        `feature_names_in_`. If there are none, column numbers from 0.
 
     Returns
     -------
     dict
-        For each class pairs of a name and a weight above 0, the largest first. What speaks for the
-        first of two classes speaks against the second: its weights are those of `coef_` with the
-        opposite sign.
+        For each class, pairs of a name and a positive weight, the largest first. With two classes,
+        the weights of the first class are those of `coef_` with the opposite sign.
 
     Raises
     ------
     ValueError
         If the model is not fitted or has no weight vector for each class, `top` is negative, or
-        there are not as many names as features.
+        the number of names differs from the number of features.
 
     See Also
     --------
-    explain_row : What decides for one row.
-    sparsemargin.plotting.StrongestFeaturesDisplay : For and against, as a picture.
+    explain_row : Contributions of the features of one row.
+    sparsemargin.plotting.StrongestFeaturesDisplay : Plot the strongest features.
 
     Examples
     --------
@@ -218,14 +223,16 @@ def top_features(
 
 
 def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
-    """Places of so many weights of largest magnitude, the strongest first; of equal ones, those
-    that come first; none of weight 0."""
+    """Return the positions of the `top` weights of largest magnitude, the largest first.
+
+    Among equal weights, those at lower positions are returned. Weights of 0 are left out.
+    """
     strength = np.abs(np.asarray(weights, dtype=np.float64))
     if top < 0:
         raise ValueError(f"top must be 0 or more, got {top}.")
     at = np.flatnonzero(strength)
     if 0 < top < len(at):
-        # A partition finds the last of them without sorting millions of others.
+        # A partition finds the smallest of the selected weights without sorting all weights.
         least = np.partition(strength, -top)[-top]
         above, equal = np.flatnonzero(strength > least), np.flatnonzero(strength == least)
         at = np.sort(np.concatenate([above, equal[: top - len(above)]]))
@@ -233,8 +240,10 @@ def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
 
 
 def coef_of(model: Any) -> Any:
-    """Return `coef_`, array or CSR, where it has a vector for each class, or one for the second of
-    two; else a ValueError says what to pass."""
+    """Return `coef_`, an array or CSR matrix with a vector for each class.
+
+    With two classes it has one vector, that of the second class. Other models raise a ValueError.
+    """
     name, coef = type(model).__name__, getattr(model, "coef_", None)
     if coef is None:
         raise ValueError(
@@ -244,8 +253,8 @@ def coef_of(model: Any) -> Any:
     if isinstance(coef, np.ndarray):
         coef = np.atleast_2d(coef)
     n_classes = len(model.classes_)
-    # Support vector machines over pairs of classes have as many vectors as classes when these are
-    # three, so the number alone does not give them away.
+    # One-vs-one support vector machines have one vector for each pair of classes. With three
+    # classes there are also three pairs, so the number of vectors does not identify them.
     in_pairs = n_classes > 2 and hasattr(model, "decision_function_shape")
     if in_pairs or not (coef.shape[0] == n_classes or coef.shape[0] == 1 == n_classes - 1):
         raise ValueError(
@@ -256,8 +265,10 @@ def coef_of(model: Any) -> Any:
 
 
 def margins_of(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Each row's output for its own class, whose place is its code, less the largest other one;
-    a single column, of two classes, is the output for class 1 and the opposite of class 0's."""
+    """Return the output for the class of each row (number `codes`) minus the largest other output.
+
+    With two classes there is one column: the output for class 1, and minus that for class 0.
+    """
     if outputs.shape[1] == 1:
         return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
     at = np.arange(len(codes))
@@ -267,7 +278,7 @@ def margins_of(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Quotients, 0 where the divisor is."""
+    """Return the quotients, and 0 where the divisor is 0."""
     return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
 
 
@@ -277,20 +288,25 @@ def _outputs(model: Any, X: Any) -> np.ndarray:
 
 
 def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
-    """Norm of checked rows, the intercept's coordinate included, in feature space if the model is
-    there; a ValueError with a precomputed kernel, which does not tell them."""
+    """Return the norms of checked rows, including the coordinate of the intercept.
+
+    For a kernel these are norms in feature space. A precomputed kernel raises a ValueError.
+    """
     with refusing(rows):
         lengths: np.ndarray = learner.space.row_lengths(rows)
     return lengths
 
 
 def _lengths_for(model: Any) -> tuple[np.ndarray, Callable[[Rows], np.ndarray]]:
-    """q-norms of the weight vectors, shape (n_labels,), and what gives the p-norms of rows."""
+    """Return the q-norms of the weight vectors, shape (n_vectors,), and a function for row norms.
+
+    The function returns the p-norm of each row.
+    """
     if isinstance(model, Learner):
         return model.fitted.norms(model.n_threads()), partial(_row_lengths, model)
     p, coef = float(getattr(model, "p_", 2.0)), coef_of(model)
     fitted = getattr(model, "fit_intercept", True)
-    # Value of the coordinate that the intercept belongs to; 0 for none.
+    # Value of the coordinate of the intercept, or 0 without an intercept.
     bias = float(getattr(model, "intercept_scaling", 1.0)) if fitted else 0.0
     intercepts = np.ravel(model.intercept_) / bias if bias else np.zeros(coef.shape[0])
     vectors = zip(vectors_of(coef), intercepts, strict=True)

@@ -1,4 +1,4 @@
-"""Cells and sequences made rows: counts of genes, and of k-mers."""
+"""Transformers for single cells (gene counts) and for sequences (k-mer counts)."""
 
 from sparsemargin._lazy import on_first_use
 

@@ -1,4 +1,4 @@
-"""Counts of genes in cells, normalised as by scanpy, and values on the scale of a model."""
+"""Normalisation of gene counts as in scanpy, and conversion of cells to the scale of a model."""
 
 from __future__ import annotations
 
@@ -54,16 +54,16 @@ from sparsemargin.genomes.scales import (
     way_between,
 )
 
-#: What becomes of values: see `CellNormalizer`.
+#: The parameter `normalize` of `CellNormalizer`.
 Normalize = Literal["log1p", "counts"] | None
 
-#: How cells are read that a model is asked about: see `annotate`.
+#: How the values of cells to predict are interpreted. See `annotate`.
 Values = Literal["auto", "counts"] | None
 
-# Cells by which a scale is recognised.
+# Number of cells from which a scale is recognised.
 _SAMPLED_CELLS = 256
 
-# What is wrong with a cell, and what to do: by the fields of `Advice`.
+# Error messages for invalid cells. Placeholders are fields of `Advice`.
 _FAULTS = {
     NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
     OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
@@ -78,7 +78,7 @@ _FAULTS = {
 
 
 class Advice(NamedTuple):
-    """What errors advise to users: sentences, each after a space."""
+    """Advice in error messages: sentences, each with a leading space."""
 
     layer: str = " Pass the counts."
     counts: str = " normalize='counts' takes all as counts, if they are estimates of these."
@@ -86,7 +86,7 @@ class Advice(NamedTuple):
 
     @classmethod
     def of_layers(cls, layers: Sequence[str]) -> Advice:
-        """What to advise where cells have these layers."""
+        """Return the advice for cells with these layers."""
         counts = [each for each in layers if "count" in each or "raw" in each] or list(layers)
         if not counts:
             return cls()
@@ -99,7 +99,7 @@ ADVICE = Advice()
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the cells that are on one scale; `name` says where they are from in errors."""
+    """Some of the cells of one scale. `name` is their source, for error messages."""
 
     name: str
     rows: Csr
@@ -108,19 +108,22 @@ class Sample:
 
     @cached_property
     def scale(self) -> Scale:
-        """The scale that is recognised without a model."""
+        """The scale of the values, recognised without a model."""
         return scale_of(self.rows, self.columns)
 
 
 def spread(n_cells: int, at_once: int) -> list[tuple[int, int]]:
-    """Where parts of the cells begin and end by which their scale is recognised."""
+    """Return starts and ends of evenly spaced blocks of cells, to recognise their scale.
+
+    Each block has `at_once` cells. The last one may be shorter.
+    """
     n_parts = max(1, min(_SAMPLED_CELLS, n_cells) // at_once)
     starts = np.unique(np.linspace(0, max(0, n_cells - at_once), n_parts).astype(np.int64))
     return [(start, min(start + at_once, n_cells)) for start in starts.tolist()]
 
 
 class Part(NamedTuple):
-    """Some cells, the new column of each gene as `find_scales` takes it, and how values change."""
+    """Some cells, the new column of each gene (as for `find_scales`), and the conversion."""
 
     rows: Csr
     columns: np.ndarray
@@ -133,8 +136,8 @@ def normalised(
 ) -> csr_matrix:  # fmt: skip
     """Return the cells of all parts on the scale of a model.
 
-    The rows of the parts are numbered throughout. `order` has the numbers of those that are wanted.
-    `place_of` says in errors where a row comes from.
+    Rows are numbered consecutively over all parts. `order` contains the numbers of the rows to
+    return; None returns all. `place_of` gives the source of a row for error messages.
     """
 
     def refused(row: int, status: int) -> ValueError:
@@ -173,17 +176,17 @@ def normalised(
 
 
 def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
-    """The part with linear values where logarithms are undone, and what `find_scales` finds."""
+    """Return the part after undoing its logarithm, if required, and the result of `find_scales`."""
     rows, columns, way = part
     if way.inverse in ("log1p", "log2", "log10"):
-        find_scales(*rows.arrays, columns, nan, False)  # refuses what can be no logarithm
+        find_scales(*rows.arrays, columns, nan, False)  # raises BadRow for invalid logarithms
         data = linear_of(way.inverse, rows.data).astype(rows.data.dtype)
         part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
     return part, find_scales(*part.rows.arrays, columns, way.target, way.whole)
 
 
 def counts_of(X: Any) -> Csr:
-    """The rows of a matrix, which need not be canonical."""
+    """Return the rows of a matrix, which need not be in canonical format."""
     types = [np.float32, np.float64]
     X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
     if bad_pointer(X.indptr, X.nnz) >= 0:
@@ -194,34 +197,35 @@ def counts_of(X: Any) -> Csr:
 class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """Normalise counts of genes in cells as scanpy does, and keep other cells on the same scale.
 
-    Counts become what ``normalize_total(target_sum=1e4)`` and ``log1p`` make of them. The scale of
-    the training cells is recognised by their values, and kept. Later cells on another scale are
-    converted where that is exact: counts, and natural, binary or decimal logarithms of normalised
-    counts, or these without logarithms. All other cells are refused.
+    Counts are transformed like scanpy's ``normalize_total(target_sum=1e4)`` followed by ``log1p``.
+    The scale of the training cells is recognised from their values and stored. Later cells on
+    another scale are converted if this is exact: counts, normalised counts, and natural, binary or
+    decimal logarithms of normalised counts. All other cells raise a ValueError.
 
     Parameters
     ----------
     normalize : {"log1p", "counts", None}, default="log1p"
-        "log1p": counts are normalised. If values of most cells are not whole numbers, they are
-        taken as logarithms, and training cells stay as they are. "counts": values are counts,
-        whole or not, such as estimated ones. None: values stay as they are.
+        "log1p": counts are normalised. If the values of most cells are not whole numbers, they are
+        interpreted as logarithms, and training cells are not changed. "counts": all values are
+        counts, including fractional ones such as estimates. None: values are not changed.
     target_sum : float, default=1e4
-        The total of a cell before logarithms are taken.
+        Total of each cell before logarithms are taken.
 
     Attributes
     ----------
     n_features_in_ : int
+        Number of genes.
     feature_names_in_ : ndarray of str, shape (n_genes,)
-        The genes, where they have names.
+        Names of the genes. Only defined if the training cells have names.
     form_ : str
-        The form of the values that the model gets: "log1p", "log2" or "log10" of normalised counts;
+        Form of the transformed values: "log1p", "log2" or "log10" of normalised counts;
         "linear" for normalised counts; "counts"; "negative" or "other" for other values.
     total_ : float
-        The total of a cell before logarithms were taken. NaN if it differs from cell to cell.
+        Total of each cell before logarithms were taken. NaN if it differs between cells.
     raw_ : bool
-        Whether logarithms are those of counts that were not normalised.
+        Whether the logarithms are those of counts that were not normalised.
     deviations_ : ndarray of float64, shape (n_genes,)
-        Standard deviation of each gene over the training cells, normalised.
+        Standard deviation of each gene over the normalised training cells.
     means_ : ndarray of float64, shape (n_genes,)
         Mean of each gene over the training cells, before logarithms were taken.
 
@@ -243,7 +247,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.target_sum = target_sum
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn the number, the names and the deviations of genes.
+        """Determine the scale of the cells, and the names, means and deviations of the genes.
 
         Parameters
         ----------
@@ -259,7 +263,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     @property
     def scale(self) -> Scale:
-        """The scale of the values that the model gets."""
+        """The scale of the transformed values."""
         return Scale(self.form_, self.total_, self.raw_)
 
     @scale.setter
@@ -267,7 +271,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self.form_, self.total_, self.raw_ = scale
 
     def keep_statistics(self, X: csr_matrix, scale: Scale) -> Self:
-        """Learn from cells that are on a scale."""
+        """Store the scale, means and deviations of normalised cells X."""
         self.n_features_in_, self.scale = X.shape[1], scale
         self.deviations_ = np.sqrt(mean_variance_axis(X, axis=0)[1]).astype(np.float64)
         linear = linear_of(scale.form, X.data)
@@ -281,18 +285,18 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_cells, n_genes)
-            Genes are those of `fit`, in the same order.
+            Cells with the genes of `fit`, in the same order.
 
         Returns
         -------
         csr_matrix of shape (n_cells, n_genes)
-            Of float64 where X is, else of float32.
+            Normalised cells. The dtype is float64 if X has float64 values, otherwise float32.
 
         Raises
         ------
         ValueError
-            If X has another number of genes, other names, values that `normalize` does not allow,
-            which names the first cell, or values on a scale that can't become that of the model.
+            If X has a different number of genes, different names, values that `normalize` does not
+            allow (the message names the first such cell), or a scale that can't be converted.
 
         Warns
         -----
@@ -303,7 +307,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._made(X, reset=False)[0]
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
-        """Fit to cells and normalise them: see `fit` and `transform`.
+        """Fit to cells and normalise them. See `fit` and `transform`.
 
         Parameters
         ----------
@@ -311,7 +315,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : object
             Not used.
         **fit_params : object
-            There are none.
+            Not used.
 
         Returns
         -------
@@ -322,10 +326,12 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return made
 
     def _made(self, X: Any, reset: bool) -> tuple[csr_matrix, Scale]:
-        """The rows of a matrix on the scale of the model, and that scale, which is new if the
-        normalizer is to be fitted."""
+        """Return the rows of a matrix on the scale of the model, and this scale.
+
+        With `reset`, the normalizer is fitted, and the scale is that of the rows.
+        """
         self._validate_params()
-        if hasattr(X, "columns"):  # AnnData's matrices have no names, and need no warning
+        if hasattr(X, "columns"):  # Matrices of AnnData have no names and should not warn.
             _check_feature_names(self, X, reset=reset)
         rows = counts_of(X)
         columns = np.arange(rows.n_features, dtype=np.int32)
@@ -335,7 +341,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def normalised(
         self, rows: Csr, columns: np.ndarray, n_columns: int, name: str, *, is_new: bool = False
     ) -> tuple[csr_matrix, Scale]:
-        """All rows of a matrix on the scale of the model, and that scale."""
+        """Return all rows of a matrix on the scale of the model, and this scale."""
         advice = ADVICE if is_new else Advice(counts="", none="")
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
@@ -345,7 +351,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return normalised([part], n_columns, place_of, advice=advice), scale
 
     def agreed(self, found: Sequence[Scale]) -> Scale:
-        """The scale that a model gets whose training cells have these."""
+        """Return the scale of a model whose training cells have the scales `found`."""
         self._validate_params()
         counted = Scale("log1p", float(self.target_sum))
         if self.normalize == "counts":
@@ -356,10 +362,10 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def way_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
     ) -> Way:  # fmt: skip
-        """How the values of a sample become those of a model.
+        """Return the conversion of the values of a sample to the scale `own` of a model.
 
-        `own` is the scale of the model, which is yet to be trained if `is_new`. A ValueError says
-        that the values can't be converted, a UserWarning that they are.
+        `is_new` says that the model is not yet trained. Values that can't be converted raise a
+        ValueError. A conversion of values other than counts issues a UserWarning.
         """
         if values is None or (is_new and self.normalize is None):
             return UNCHECKED
@@ -368,7 +374,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
             return Way(own.total, form=own.form)
         if found.form == "negative" and not (self.normalize is None and own.form == "negative"):
-            return CHECKED  # refuses the cell
+            return CHECKED  # The check then raises the error that names the cell.
         way = way_between(found, own) if values == "auto" else None
         as_they_are = way in (CHECKED, UNCHECKED)
         if not as_they_are and self.normalize is None:
@@ -378,7 +384,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
             way = CHECKED if typical else None
         if way is None and not np.isfinite(sample.rows.data).all():
-            return UNCHECKED  # refuses the cell
+            return UNCHECKED  # Later checks then raise the error that names the cell.
         if way is None:
             advice = sample.advice.layer if can_take_counts else ""
             if can_take_counts and found.form == "other":
@@ -394,7 +400,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return UNCHECKED if self.normalize is None else way
 
     def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
-        """Whether normalize="counts" is for these values. A ValueError if they are logarithms."""
+        """Return whether normalize="counts" applies. Logarithms raise a ValueError if `is_new`."""
         if self.normalize != "counts":
             return False
         is_logarithm = found.form in ("log1p", "log2", "log10")

@@ -1,4 +1,4 @@
-"""Sequences of DNA or RNA made rows: counts of their k-mers."""
+"""K-mer counts of DNA and RNA sequences."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from sparsemargin._checks import check_texts
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.text.kmers import count_kmers
 
-# Share of k-mers with other letters than bases from which on a warning says so. In soft-masked or
-# draft genomes it is smaller.
+# Fraction of k-mers with letters other than bases above which a warning is issued. Soft-masked and
+# draft genomes have a smaller fraction.
 _MOST_LEFT_OUT = 0.5
 
-# From k = 11 on k-mers are hashed to as many columns as those of 10 have.
+# Largest default number of columns. For k > 10, k-mers are hashed to this number of columns.
 _MOST = 4**10
 
 
 class KmerVectorizer(TransformerMixin, BaseEstimator):
-    """Counts of the k-mers of sequences: all parts of k bases, at two bits a base.
+    """Count the k-mers of sequences, that is, all substrings of k bases.
 
-    Letters are A, C, G and T or U, of either case; a k-mer with another one, such as N, does not
-    count. Nothing is learned: `transform` needs no `fit`.
+    Bases are A, C, G and T or U, in upper or lower case. K-mers with another letter, such as N, are
+    not counted. The vectorizer is stateless: `transform` does not need `fit`.
 
     Parameters
     ----------
     k : int, default=6
-        From 1 to 31.
+        Length of the k-mers, from 1 to 31.
     canonical : bool, default=True
-        Whether a k-mer counts as its reverse complement, the first of both by the alphabet, as
-        strands can't be told apart.
+        Whether a k-mer and its reverse complement are counted together, in the column of the
+        alphabetically first of the two. This makes both strands equal.
     n_features : int, default=None
-        Columns. None: one for each of the 4**k k-mers, up to k = 10; k-mers are hashed to 4**10
-        above, or wherever fewer are told.
+        Number of columns. With less than 4**k columns, k-mers are hashed. None: 4**k columns, one
+        for each k-mer, but at most 4**10.
 
     Examples
     --------
@@ -65,7 +65,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
 
     @property
     def n_columns(self) -> int:
-        """As many as rows have."""
+        """The number of columns of the rows."""
         return min(4**self.k, self.n_features or _MOST)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
@@ -89,7 +89,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : iterable of str or bytes
-            Sequences, such as `read_sequences` gives them.
+            Sequences, for example those of `read_sequences`.
 
         Returns
         -------
@@ -100,14 +100,14 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
             raise ValueError("X is one sequence: pass a list of them, or read_sequences(path).")
         check_texts("X", X)
         if hasattr(X, "to_pylist"):
-            # Arrow's columns give their own scalars one by one.
+            # Iterating over an Arrow column gives Arrow scalars, which are not str.
             X = X.to_pylist()
         n_kmers = 0
 
         def as_bytes() -> Iterator[bytes]:
             nonlocal n_kmers
             for each in X:
-                # Letters that are not ASCII are no bases.
+                # Letters outside ASCII are replaced by "?", which is not a base.
                 raw = each.encode("ascii", "replace") if isinstance(each, str) else each
                 n_kmers += max(0, len(raw) - self.k + 1)
                 yield raw
@@ -125,12 +125,12 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         return csr_matrix(arrays, shape=(len(ends) - 1, self.n_columns))
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """K-mers by column, an array of str objects.
+        """Return the k-mers in the order of the columns, an array of str objects.
 
         Raises
         ------
         ValueError
-            If k-mers are hashed.
+            If k-mers are hashed, because columns then have no names.
         """
         if self.n_columns < 4**self.k:
             raise ValueError(f"K-mers of {self.k} bases are hashed: columns have no names.")

@@ -1,7 +1,7 @@
-"""The scale of the values of cells: counts, or what normalisation has made of them.
+"""Scales of the values of cells: counts, normalised counts and their logarithms.
 
-`scale_of` recognises the scale from the values of some cells. `way_between` says how values of one
-scale become values of another one, where that is exact.
+`scale_of` recognises the scale of some cells. `way_between` returns the exact conversion from one
+scale to another, if there is one.
 """
 
 from __future__ import annotations
@@ -18,38 +18,38 @@ from sparsemargin._engine.rows.csr import Csr
 #: 1 + x, where x are linear values. "other": none of these, such as square roots.
 Form = Literal["counts", "linear", "log1p", "log2", "log10", "other", "negative"]
 
-# The bases of the logarithms, the most frequent one first.
+# Bases of the logarithms, the most common one first.
 _BASES: dict[Form, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
 
-# Relative difference of totals that count as equal. Values of float16 differ by less.
+# Largest relative difference of totals that count as equal. float16 rounding errors are smaller.
 _SAME_TOTAL = 0.01
 
-# Cells of fewer rows are not enough to see that their totals are equal.
+# Smallest number of cells from which equal totals can be recognised.
 _FEW_CELLS = 3
 
-# Fewer values are not enough to see that they are multiples of one.
+# Smallest number of values from which it can be recognised that they are multiples of one value.
 _FEW_VALUES = 20
 
-# Distance from whole numbers, of values divided by the smallest one of their cell, up to which
-# these are counts times a factor.
+# Values of a cell are divided by its smallest one. They are counts times a factor if their distance
+# from whole numbers is at most this.
 _NEAR_WHOLE = 0.02
 
-# Values that are compared with whole numbers: beyond, rounding errors of float32 count.
+# Largest value that is compared with whole numbers. Larger ones have float32 rounding errors.
 _MOST_COUNT = 100.0
 
-# Largest ratio of the totals of a cell to those of the training cells, where the total that
-# they were normalised to is not known.
+# Largest ratio between the totals of cells and of the training cells, or its inverse, if the total
+# that they were normalised to is unknown.
 _LARGEST_RATIO = 3.0
 
-# No exponent is larger in data: float64 ends at e**709.
+# Largest exponent that is accepted as a logarithm. float64 overflows at e**709.
 _LARGEST_EXPONENT = 300.0
 
 
 class Scale(NamedTuple):
     """The form of values, and the total of each cell before logarithms were taken.
 
-    `total` is NaN where cells differ, or the form has no total. `raw` says that linear values are
-    the counts themselves.
+    `total` is NaN if cells differ or the form has no total. `raw` means that the values before
+    logarithms were taken are counts that were not normalised.
     """
 
     form: Form
@@ -72,10 +72,10 @@ class Scale(NamedTuple):
 
 
 class Way(NamedTuple):
-    """How the values of cells become those of a model.
+    """Conversion of the values of cells to the scale of a model.
 
-    `target` and `whole` are as for `find_scales`. `inverse` is the form whose logarithm is undone
-    first. `form` is that of the result, where `target` is a number above 0.
+    `target` and `whole` are arguments of `find_scales`. `inverse` is the form whose logarithm is
+    undone first. `form` is the form of the result if `target` is above 0.
     """
 
     target: float
@@ -84,7 +84,7 @@ class Way(NamedTuple):
     form: Form = "log1p"
 
 
-#: Values stay as they are: unchecked, or checked to be possible logarithms.
+#: Conversions that do not change values: without a check, and with a check for valid logarithms.
 UNCHECKED, CHECKED = Way(0.0), Way(nan)
 
 
@@ -95,7 +95,7 @@ def linear_of(form: Form, data: np.ndarray) -> np.ndarray:
 
 
 def from_log1p(form: Form, data: np.ndarray) -> np.ndarray:
-    """Turn values of log1p into those of another form."""
+    """Convert log1p values to another form."""
     return np.expm1(data) if form == "linear" else data / log(_BASES[form])
 
 
@@ -108,12 +108,12 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     columns : ndarray of int32
         As for `find_scales`: values of columns with `NO_GENE` do not count.
     near : Scale, default=None
-        The scale of the model. It is chosen where several fit equally well.
+        The scale of the model. It is preferred if several scales are possible.
 
     Returns
     -------
     Scale
-        `near`, or "counts", where there is no value.
+        The recognised scale. If there is no value: `near`, or "counts" if `near` is None.
     """
     data, cells = _values_of(rows, columns)
     bad = np.unique(cells[~np.isfinite(data)])
@@ -128,7 +128,7 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     parts = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
     if np.count_nonzero(parts) * 2 <= n_cells:
         return Scale("counts")
-    # Cells with whole values only, such as those of one gene, say nothing about logarithms.
+    # Cells with only whole values, such as cells with one gene, do not help to find the logarithm.
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
     every: list[Form] = ["linear", *_BASES]
@@ -138,7 +138,7 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
 
 
 def _values_of(rows: Csr, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Values of genes that are not 0, and the number of the cell of each."""
+    """Return the nonzero values of genes, and the cell number of each."""
     data = rows.data.astype(np.float64)
     cells = np.repeat(np.arange(rows.n_rows), np.diff(rows.indptr))
     keep = (data != 0) & (columns[np.clip(rows.indices, 0, len(columns) - 1)] != NO_GENE)
@@ -148,7 +148,7 @@ def _values_of(rows: Csr, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _by_totals(
     data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
 ) -> Scale | None:
-    """The form of which the totals of cells are equal. None if there is none."""
+    """Return the scale for which all cells have equal totals, or None."""
     found = list[tuple[float, Scale]]()
     for form in forms:
         totals = np.bincount(cells, weights=linear_of(form, data))
@@ -165,16 +165,16 @@ def _by_totals(
         return None
     scale = min(found, key=lambda pair: pair[0])[1]
     power = 10.0 ** round(np.log10(scale.total))
-    # Rounding errors of float32 add up to less.
+    # A total is rounded to a power of 10 if rounding errors of float32 explain the difference.
     return Scale(scale.form, power if abs(scale.total / power - 1) < 1e-4 else scale.total)
 
 
 def _by_counts(
     data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
 ) -> Scale:  # fmt: skip
-    """The form that makes values multiples of the smallest one of their cell, as counts are.
+    """Return the scale for which values are multiples of the smallest one of their cell.
 
-    Where there are too few values to see that, it is that of the model.
+    If there are too few values, return the form of `near` with an unknown total, or "other".
     """
     found = list[tuple[float, Scale]]()
     for form in forms:
@@ -190,19 +190,19 @@ def _by_counts(
     if not found:
         return Scale("other") if near is None else near._replace(total=nan)
     distance, scale = min(found, key=lambda pair: pair[0])
-    # The distance of random numbers is 1/4 on average.
+    # For comparison: random numbers have a mean distance of 1/4 from whole numbers.
     return scale if distance <= _NEAR_WHOLE else Scale("other")
 
 
 def same_total(first: float, second: float) -> bool:
-    """Whether two totals are equal but for rounding errors."""
+    """Return whether two totals are equal up to rounding errors."""
     return abs(first / second - 1) <= _SAME_TOTAL
 
 
 def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) -> bool:
-    """Whether the totals of cells are like those of the training cells, over the same genes.
+    """Return whether the totals of cells resemble those of the training cells, for shared genes.
 
-    `means` are the means of the training cells, before logarithms were taken.
+    `means` are the means of the genes over the training cells, before logarithms were taken.
     """
     shared = columns[columns >= 0]
     expected = float(means[shared].sum())
@@ -214,15 +214,15 @@ def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) ->
 
 
 def way_between(found: Scale, own: Scale) -> Way | None:
-    """How values become those of a model, exactly.
+    """Return the exact conversion from the scale `found` to the scale `own` of a model.
 
-    None where that is not possible. Where both have the same form and one of the totals is not
-    known, the values are taken as they are; see `is_typical`.
+    None if there is no exact conversion. If both have the same form and one of the totals is
+    unknown, values are not changed; the caller then checks `is_typical`.
     """
     if found.form == own.form and found.raw == own.raw:
         if found.form in ("counts", "negative"):
             return UNCHECKED
-        if not abs(found.total / own.total - 1) > _SAME_TOTAL:  # so it is for NaN
+        if not abs(found.total / own.total - 1) > _SAME_TOTAL:  # also true for NaN
             return CHECKED
     if isnan(own.total):
         return None

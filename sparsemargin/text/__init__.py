@@ -1,4 +1,4 @@
-"""scikit-learn's vectorizers, with the same results to the bit, at the speed of the text."""
+"""Faster versions of scikit-learn's text vectorizers with bit-identical results."""
 
 from sparsemargin._lazy import on_first_use
 

@@ -1,4 +1,4 @@
-"""Which analyses the engine makes, and texts as it reads them."""
+"""Analyses that the engine supports, and the preparation and scanning of texts."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
@@ -14,7 +14,8 @@ import numpy as np
 
 from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner, renumber
 
-#: Patterns of tokens: whether they are what stands between spaces, and have two characters.
+#: Token patterns that the engine supports. For each: whether tokens are separated by whitespace,
+#: and whether they have at least two characters.
 PATTERNS = {
     r"(?u)\b\w\w+\b": (False, True),
     r"\b\w\w+\b": (False, True),
@@ -27,28 +28,28 @@ PATTERNS = {
     r"\S+": (True, False),
 }
 
-#: What a subclass may have of its own: scikit-learn's code then asks it.
+#: Methods that a subclass may override. scikit-learn's code is used if it overrides one.
 STEPS = (
     "build_analyzer", "build_preprocessor", "build_tokenizer", "get_stop_words", "_word_ngrams",
     "_char_ngrams", "_char_wb_ngrams", "_white_spaces", "_get_hasher",
 )  # fmt: skip
 
-#: Characters of the texts that are handed over at once: Ctrl-C is heard between them.
+#: Least and largest number of characters of a block of texts. Ctrl-C takes effect between blocks.
 FEWEST, MOST = 250_000, 2_000_000
 
-#: Between two lines that tell how far it has come.
+#: Seconds between two progress messages.
 SECONDS = 5.0
 
 
 def is_own(vectorizer: Any, theirs: type, name: str) -> bool:
-    """Whether a vectorizer has something in place of what scikit-learn's class has."""
+    """Return whether a vectorizer overrides an attribute of scikit-learn's class."""
     return name in vars(vectorizer) or getattr(type(vectorizer), name, None) is not getattr(
         theirs, name, None
     )
 
 
 def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
-    """What `Scanner` is to be told; None for an analysis that it does not make."""
+    """Return the arguments of `Scanner`, or None for an analysis that it does not support."""
     v = vectorizer
     if v.preprocessor is not None or v.tokenizer is not None or callable(v.strip_accents):
         return None
@@ -67,7 +68,7 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
             return None
         by_spaces, from_two = PATTERNS[v.token_pattern]
         if by_spaces and lengths[1] > 1:
-            # Words may then hold what sorts before a space.
+            # These words may contain characters that sort before the space between words.
             return None
         settings |= {"by_spaces": by_spaces, "from_two": from_two}
         stop_words = v.get_stop_words()
@@ -80,11 +81,10 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
 
 
 class Preparation:
-    """Texts as a vectorizer's analyzer would decode them, and whether they are yet to be made
-    lower-case."""
+    """Decode texts as a vectorizer's analyzer does, with a flag for those not yet lowercased."""
 
     def __init__(self, vectorizer: Any, theirs: type) -> None:
-        # Warns of stop words, and refuses what is wrong with the settings.
+        # This call also warns about inconsistent stop words and raises errors for wrong settings.
         self.analyze = vectorizer.build_analyzer()
         self.preprocess = vectorizer.build_preprocessor()
         self.decode = vectorizer.decode
@@ -97,7 +97,7 @@ class Preparation:
         )
 
     def takes(self, text: bytes) -> bool:
-        """Whether the scanner can read UTF-8 as it lies there."""
+        """Return whether the scanner can read this UTF-8 without decoding it first."""
         if not self.as_they_come or self.strips:
             return False
         if not self.lower or text.isascii():
@@ -107,7 +107,10 @@ class Preparation:
     def blocks(
         self, raw_documents: Iterable[Any], first: int = 0
     ) -> Iterator[tuple[list[str], bytes]]:
-        """All texts, some at a time, with a flag for each; `first` is the number of the first."""
+        """Yield blocks of texts, each with one flag per text: whether it is to be lowercased.
+
+        `first` is the number of the first text, for error messages.
+        """
         documents, size, told = iter(raw_documents), 64, monotonic()
         while block := list(islice(documents, size)):
             if self.as_they_come and not self.strips and set(map(type, block)) <= {str, np.str_}:
@@ -125,7 +128,10 @@ class Preparation:
             size = max(size // 2, 1) if n_characters > MOST else size
 
     def scan(self, scanner: Scanner, texts: list[str], lower: bytes) -> None:
-        """Add the texts to a scanner's rows; what can't be hashed, as it is no UTF-8, raises."""
+        """Add the texts to a scanner's rows.
+
+        A term that cannot be hashed because it is not valid UTF-8 raises a UnicodeEncodeError.
+        """
         if scanner.scan(texts, lower) and scanner.hashes:
             for text in texts:
                 for feature in self.analyze(text):
@@ -150,7 +156,7 @@ class Preparation:
 
 
 def what_it_is(document: Any, i: int) -> str:
-    """What stands in place of a text, by its number, and what to do about it."""
+    """Return the part of an error message about an element that is not a text."""
     if document is None or type(document).__name__ in ("float", "NAType"):
         return f"texts[{i}] is {document!r}: leave it out, or '' in its place"
     return f"texts[{i}] is {type(document).__name__}: give it as a str"
@@ -158,9 +164,12 @@ def what_it_is(document: Any, i: int) -> str:
 
 @contextmanager
 def naming_no_texts(raw_documents: Any) -> Iterator[Iterator[Any]]:
-    """The texts for scikit-learn's code; errors of what is no text among them name it."""
+    """Give an iterator over the texts for scikit-learn's code.
+
+    If that code raises an error for an element that is not a text, its position is added.
+    """
     if hasattr(raw_documents, "to_pylist"):
-        # Arrow's columns give their own scalars one by one.
+        # Iterating over an Arrow column gives Arrow scalars, which are not str.
         raw_documents = raw_documents.to_pylist()
     i, document = 0, ""
 
@@ -178,8 +187,11 @@ def naming_no_texts(raw_documents: Any) -> Iterator[Iterator[Any]]:
 
 
 class Parts(Sequence[str]):
-    """Texts that lie in one buffer of UTF-8, from `starts` to before `ends`: each is made a str
-    only where it is asked for. A UnicodeDecodeError where it is none."""
+    """Sequence of texts in one UTF-8 buffer. A str is made only when an item is accessed.
+
+    Text i is ``buffer[starts[i]:ends[i]]``. A buffer that is not valid UTF-8 raises a
+    UnicodeDecodeError.
+    """
 
     def __init__(self, buffer: bytes, starts: np.ndarray, ends: np.ndarray) -> None:
         if not buffer.isascii():
@@ -196,17 +208,18 @@ class Parts(Sequence[str]):
 
 
 class Plan:
-    """How a vectorizer's texts are scanned, as long as its parameters stay what they are.
+    """How the texts of a vectorizer are scanned. It is valid until a parameter changes.
 
     Parameters
     ----------
     parameters : tuple
         See `parameters_of`.
     preparation : Preparation
+        Decodes the texts.
     settings : dict
-        See `Scanner`.
-    known : Vocabulary, optional
-        The terms that are counted. Without it, and unless columns are hashes, scanners learn terms.
+        Arguments of `Scanner`.
+    known : Vocabulary, default=None
+        The terms to count. None: scanners collect new terms, unless columns are hashes.
     """
 
     def __init__(
@@ -224,7 +237,7 @@ class Plan:
         self._idle: list[Scanner] = []
 
     def of_terms(self, known: Any) -> "Plan":
-        """The same for other terms."""
+        """Return a plan with the same settings for other terms."""
         if known is self.known:
             return self
         return Plan(self.parameters, self.preparation, self.settings, known)
@@ -238,14 +251,17 @@ class Plan:
         )  # fmt: skip
 
     def n_entries(self, texts: list[Any]) -> int:
-        """About as many as the rows of these texts have, or more."""
+        """Estimate the number of nonzeros in the rows of these texts, rather too high."""
         every, sizes = sizes_of(texts)
         shortest, longest = self.settings["ngram_range"]
         characters = sum(sizes) * every * (longest - shortest + 1)
         return characters // (8 if self.settings["analyzer"] == "word" else 2)
 
     def rows(self, texts: Iterable[Any], dtype: np.dtype) -> tuple[Scanner, tuple[Any, ...]]:
-        """See `scan`; of one thread. What scanners have of memory the next texts use again."""
+        """Count the features of all texts in one thread. See `scan`.
+
+        Scanners that do not collect terms are used again for later texts, with their memory.
+        """
         try:
             scanner = self._idle.pop()
         except IndexError:
@@ -264,7 +280,7 @@ class Plan:
 
 
 def parameters_of(vectorizer: Any) -> tuple[Any, ...]:
-    """All that says how texts are scanned, to be compared."""
+    """Return the parameters and overridden methods that determine how texts are scanned."""
     state = vars(vectorizer)
     kind: Any = type(vectorizer)
     given = [state[name] for name in names_of_parameters(kind)]
@@ -274,7 +290,7 @@ def parameters_of(vectorizer: Any) -> tuple[Any, ...]:
 
 @cache
 def names_of_parameters(kind: Any) -> list[str]:
-    """Those of a class of vectorizers, but for the terms."""
+    """Return the names of the parameters of a vectorizer class, without "vocabulary"."""
     return [name for name in kind._get_param_names() if name != "vocabulary"]
 
 
@@ -283,19 +299,19 @@ def scan(
 ) -> tuple[Scanner, tuple[np.ndarray, ...]]:
     """Count the features of all texts.
 
-    Each thread counts a part of the texts that lie together, by a scanner of its own. Where these
-    learn their numbers, the first one's lexicon then learns those of the others in turn: so they
-    are numbered as one thread would.
+    Each thread counts a contiguous part of the texts with a separate scanner. If the scanners
+    collect terms, the terms of each further scanner are added to the lexicon of the first in the
+    order of the texts. So terms get the same numbers as with one thread.
 
     Returns
     -------
     scanner : Scanner
-        One that knows all features.
-    rows : tuple of array
-        Values of type `dtype`, columns, ends of rows.
+        The scanner whose lexicon contains all terms.
+    rows : tuple of ndarray
+        Values of type `dtype`, columns, and row pointers as of a CSR matrix.
     """
     if hasattr(raw_documents, "to_pylist"):
-        # Arrow's columns give their own scalars one by one.
+        # Iterating over an Arrow column gives Arrow scalars, which are not str.
         raw_documents = raw_documents.to_pylist()
     if n_jobs == 1:
         return plan.rows(raw_documents, dtype)
@@ -303,7 +319,7 @@ def scan(
     bounds = parts_of(texts, n_jobs)
     types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
     scanners = [plan.scanner(each) for each in types]
-    # The first one's rows get the others' behind them.
+    # The rows of the other scanners are appended to those of the first.
     n_entries = plan.n_entries(texts)
     for i, scanner in enumerate(scanners):
         scanner.reserve(n_entries // n_jobs if i else n_entries)
@@ -324,7 +340,7 @@ def scan(
 
 
 def parts_of(texts: list[Any], n_parts: int) -> list[int]:
-    """Where parts of about as many characters start, and where the last ends."""
+    """Return bounds that split the texts into parts of about equal numbers of characters."""
     every, sizes = sizes_of(texts)
     ends = np.cumsum([0, *sizes])
     starts = np.searchsorted(ends, ends[-1] * np.arange(1, n_parts) / n_parts) * every
@@ -332,21 +348,24 @@ def parts_of(texts: list[Any], n_parts: int) -> list[int]:
 
 
 def sizes_of(texts: list[Any]) -> tuple[int, list[int]]:
-    """The lengths of a thousand texts or so, and of how many each is one."""
+    """Return a step width, and the lengths of about 1,000 texts taken at this step."""
     every = len(texts) // 1000 + 1
     return every, [len(each) if isinstance(each, str | bytes) else 1 for each in texts[::every]]
 
 
 def shares(n: int, size: int) -> list[slice]:
-    """Slices of `size`, the last one shorter, that make up the first `n` of something."""
+    """Return slices of length `size` that cover ``range(n)``. The last one may be shorter."""
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
 def joined(
     scanners: list[Scanner], dtype: np.dtype, learn: bool, threads: Executor
 ) -> tuple[np.ndarray, ...]:
-    """The rows of all scanners, end to end. Where they `learn`, the first one's lexicon gets what
-    all have learned, and rows its numbers."""
+    """Concatenate the rows of all scanners.
+
+    If the scanners collect terms (`learn`), all terms are added to the lexicon of the first one,
+    and the rows use its numbers.
+    """
     first = scanners[0].lexicon
     numbers = [first.absorb(each.lexicon) for each in scanners[1:]] if learn else []
     sorting = threads.submit(first.order)
@@ -355,7 +374,7 @@ def joined(
     starts = np.cumsum([ends[-1], *(len(columns) for _, columns, _ in parts)])
 
     def write(i: int, rows: slice) -> None:
-        """Some rows of a part."""
+        """Copy some rows of part i to their place in the result."""
         values, columns, ends = parts[i]
         ends = ends[rows.start : rows.stop + 1]
         own, to = slice(ends[0], ends[-1]), slice(starts[i] + ends[0], starts[i] + ends[-1])

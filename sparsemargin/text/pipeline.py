@@ -6,8 +6,10 @@ from sklearn import get_config, pipeline
 
 
 class Pipeline(pipeline.Pipeline):  # type: ignore[misc]
-    """scikit-learn's `Pipeline`, whose `predict` leaves it to the steps to say that they are not
-    fitted: to ask them beforehand takes as long as a short text does."""
+    """scikit-learn's `Pipeline` with a `predict` that does not check whether the steps are fitted.
+
+    The steps raise their own errors. The check takes as long as predicting a short text.
+    """
 
     def predict(self, X: Any, **params: Any) -> Any:
         if params or get_config()["enable_metadata_routing"]:

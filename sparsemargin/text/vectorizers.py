@@ -1,7 +1,7 @@
-"""The vectorizers: scikit-learn's classes, whose inner steps the engine takes where it can.
+"""The vectorizers: subclasses of scikit-learn's classes with steps computed by the engine.
 
-Each step that is overridden here goes to scikit-learn's own code where an analysis is one that the
-engine does not make; a version that had no such step would do without the engine altogether.
+Each overridden step calls scikit-learn's code for analyses that the engine does not support. If a
+version of scikit-learn does not call such a step, the engine is not used and results stay correct.
 """
 
 import inspect
@@ -36,22 +36,23 @@ from sparsemargin.text.analysis import (
 )
 from sparsemargin.text.vocabulary import Vocabulary
 
-#: Entries of a matrix that are worked on at once.
+#: Nonzeros of a matrix that are processed at once, so that they stay in the cache.
 ENTRIES = 1 << 18
 
-#: Hashed columns, each of which has a count of its own; of more, scikit-learn's code makes rows.
+#: Largest number of hashed columns, because a scanner has a counter for each. For more columns,
+#: scikit-learn's code is used.
 MOST_HASHED = 1 << 26
 
 try:
     from sklearn.utils._sparse import _align_api_if_sparse as as_configured
-except ImportError:  # scikit-learn before 1.9 always gives matrices
+except ImportError:  # Before version 1.9, scikit-learn always returns matrices.
 
     def as_configured(X: Any) -> Any:
         return X
 
 
 def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr_matrix:
-    """The rows that a scanner has counted."""
+    """Return the rows of a scanner (values, columns and ends of rows) as a CSR matrix."""
     values, columns, ends = arrays
     if len(columns) <= np.iinfo(np.int32).max:
         ends = ends.astype(np.int32)
@@ -61,7 +62,7 @@ def matrix_of(arrays: tuple[np.ndarray, ...], n_columns: int, dtype: Any) -> csr
 
 
 def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> None:
-    """Do some work for all of `n` entries, some at a time that stay in the cache."""
+    """Call `work` with slices that cover `n` entries, each small enough for the cache."""
     parts = shares(n, ENTRIES)
     if len(parts) > 1 and joblib.effective_n_jobs(n_jobs) > 1:
         with ThreadPoolExecutor(joblib.effective_n_jobs(n_jobs)) as threads:
@@ -89,7 +90,10 @@ def normalized(X: Any, norm: str | None) -> Any:
 
 
 def n_texts_of(X: Any) -> np.ndarray:
-    """How many rows each column is in: as `numpy.bincount`, which makes 64 bits of all indices."""
+    """Return the number of rows that contain each column, as int64 of shape (n_columns,).
+
+    `numpy.bincount` converts indices to 64 bits, so it is called on parts of them.
+    """
     n_columns = X.shape[1]
     counts = np.zeros(n_columns, np.int64)
     for part in shares(X.nnz, max(ENTRIES, n_columns)):
@@ -97,25 +101,25 @@ def n_texts_of(X: Any) -> np.ndarray:
     return counts
 
 
-# What the docstrings of all vectorizers end with.
+# The end of the docstrings of all vectorizers.
 _SHARED_DOC = """
-    A callable `analyzer`, `tokenizer` or `preprocessor`, and a `token_pattern` that is not among
-    the usual ones, are scikit-learn's own matter: they are right, and no faster than there.
+    With a callable `analyzer`, `tokenizer` or `preprocessor`, or with an unusual `token_pattern`,
+    scikit-learn's code is used. The results are correct, but not faster than scikit-learn's.
 
     Parameters
     ----------
     **params
-        Those of `sklearn.feature_extraction.text.{name}`.
-    n_jobs : int, optional
-        Threads; the matrix is the same whatever their number. More than one read all texts into a
-        list first.
+        Parameters of `sklearn.feature_extraction.text.{name}`.
+    n_jobs : int, default=None
+        Number of threads. The matrix does not depend on it. With more than one thread, all texts
+        are first read into a list. None: 1 unless set by `joblib.parallel_config`.
     verbose : int, default=0
-        Above 0, a line every few seconds tells how many texts have been read.
+        Above 0, the number of texts read so far is printed every few seconds.
     """
 
 
 def with_threads(cls: type) -> type:
-    """Give a vectorizer the constructor of its base, with ``n_jobs`` and ``verbose`` besides."""
+    """Decorate a vectorizer: add ``n_jobs`` and ``verbose`` to the constructor of its base."""
     cls.__doc__ = f"{(cls.__doc__ or '').rstrip()}\n{_SHARED_DOC.format(name=cls.__name__)}"
     base = next(each for each in cls.__mro__ if each.__module__ == theirs.__name__)
 
@@ -136,10 +140,10 @@ def with_threads(cls: type) -> type:
 
 
 class _Scanning:
-    """What all vectorizers have: a plan by which the engine scans their texts."""
+    """Base of all vectorizers, with the plan by which the engine scans their texts."""
 
     _base: type
-    # What the methods call the texts.
+    # Name of the argument with the texts, for error messages.
     _argument = "raw_documents"
 
     def fit(self, raw_documents: Any, y: Any = None) -> Self:
@@ -165,8 +169,10 @@ class _Scanning:
         return super().fit(raw_documents, y)  # type: ignore[misc,no-any-return]
 
     def _plan_of(self, terms: Callable[[], Vocabulary] | None = None, **given: Any) -> Plan | None:
-        """The plan for the parameters, and `terms`, as they are now; None where scikit-learn's code
-        is to do the work. What is `given` goes to the scanners."""
+        """Return the plan for the current parameters and `terms`, or None for scikit-learn's code.
+
+        `given` are additional arguments of the scanners.
+        """
         plan = self.__dict__.get("_plan")
         parameters = parameters_of(self)
         if plan is None or plan.parameters != parameters:
@@ -193,12 +199,12 @@ class _Counting(_Scanning):
     n_jobs: int | None
 
     def fit_transform(self, raw_documents: Any, y: Any = None) -> Any:
-        """Fit, and transform the same texts, as scikit-learn's class does; see `fit`."""
+        """Fit to texts and transform them as scikit-learn's class does. See `fit`."""
         check_texts(self._argument, raw_documents)
         return super().fit_transform(raw_documents, y)  # type: ignore[misc]
 
     def transform(self, raw_documents: Any) -> Any:
-        """Make rows of texts, as scikit-learn's class does; see `fit`."""
+        """Transform texts to rows as scikit-learn's class does. See `fit`."""
         check_texts(self._argument, raw_documents)
         return super().transform(raw_documents)  # type: ignore[misc]
 
@@ -223,7 +229,7 @@ class _Counting(_Scanning):
 
     @property
     def compiled_vocabulary(self) -> Vocabulary | None:
-        """The terms as the engine has them; None where they are a dict."""
+        """The terms in the engine's form, or None if they are a dict."""
         terms = self.__dict__.get("_terms")
         return None if terms is None or "vocabulary_" in self.__dict__ else terms
 
@@ -232,13 +238,13 @@ class _Counting(_Scanning):
             super()._check_vocabulary()  # type: ignore[misc]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Terms by column, an array of str objects."""
+        """Return the terms in the order of the columns, an array of str objects."""
         if not self.compiled_vocabulary:
             return super().get_feature_names_out(input_features)  # type: ignore[misc]
         return np.array(self.compiled_vocabulary.terms(), dtype=object)
 
     def _vocabulary_of_fit(self, as_words: bool) -> Vocabulary:
-        """The terms and their columns as they are now."""
+        """Return the current terms and their columns."""
         terms, given = self.__dict__.get("_terms"), self.__dict__.get("vocabulary_")
         changed = terms is not None and given is not None and len(given) != len(terms)
         if terms is None or changed or terms.as_words != as_words:
@@ -291,7 +297,7 @@ class _Counting(_Scanning):
         n_documents = n_texts_of(X)
         kept = (n_documents <= high) & (n_documents >= low)
         if limit is not None and kept.sum() > limit:
-            # Of terms that are as frequent, the other library's sorting says which are kept.
+            # scikit-learn makes the same call, so ties are resolved in the same way.
             n_times = np.asarray(X.sum(axis=0)).ravel()
             most = (-n_times[kept]).argsort()[:limit]
             most_kept = np.zeros_like(kept)
@@ -309,10 +315,10 @@ class _Counting(_Scanning):
 
 @with_threads
 class CountVectorizer(_Counting, theirs.CountVectorizer):
-    """Counts of the terms of texts: scikit-learn's `CountVectorizer`, to the bit.
+    """Counts of the terms of texts, identical to scikit-learn's `CountVectorizer`.
 
-    Pickles hold `vocabulary_`, which is made when it is asked for: until then the engine keeps the
-    terms. Change it by assigning another dict.
+    The engine stores the terms. The dict `vocabulary_` is made on first access and for pickles. To
+    change it, assign another dict.
     """
 
     _base = theirs.CountVectorizer
@@ -320,9 +326,9 @@ class CountVectorizer(_Counting, theirs.CountVectorizer):
 
 @with_threads
 class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
-    """Tf-idf weights of the terms of texts: scikit-learn's `TfidfVectorizer`, to the bit.
+    """TF-IDF weights of the terms of texts, identical to scikit-learn's `TfidfVectorizer`.
 
-    With ``dtype=numpy.float32`` weights are computed in that type.
+    With ``dtype=numpy.float32``, weights are computed in float32.
     """
 
     _base = theirs.TfidfVectorizer
@@ -333,7 +339,8 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
         self._tfidf = theirs.TfidfTransformer(**{name: getattr(self, name) for name in names})
         X = super(self._base, self).fit_transform(raw_documents)
-        # By columns, of which `fit` asks no more than where they end; rows' numbers are not true.
+        # TfidfTransformer.fit uses only the number of entries of each column. So a CSC matrix with
+        # the right column pointers suffices; its row numbers are not correct.
         ends = np.append(0, n_texts_of(X).cumsum()).astype(X.indices.dtype)
         self._tfidf.fit(csc_matrix((X.data, X.indices, ends), shape=X.shape))
         return self._weighed(X)
@@ -345,8 +352,10 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
         return self._weighed(super(self._base, self).transform(raw_documents))
 
     def _weighed(self, X: Any) -> Any:
-        """Weigh the rows of counts in place, as `TfidfTransformer.transform` does. Its checks of
-        the matrix, which take longer than a text, are left out where they can't fail."""
+        """Weight the rows of counts in place, as `TfidfTransformer.transform` does.
+
+        Its checks of the matrix are skipped if they cannot fail: they take longer than a text.
+        """
         tfidf = self._tfidf
         n_features = getattr(tfidf, "n_features_in_", X.shape[1])
         if (
@@ -368,7 +377,7 @@ class TfidfVectorizer(_Counting, theirs.TfidfVectorizer):
 
 
 class _HashedNames(Sequence[str]):
-    """Names of columns, of which few have one but their number."""
+    """Names of columns: a term for some columns, the column's number for all others."""
 
     def __init__(self, n_columns: int, terms: dict[int, str]) -> None:
         self.n_columns, self.terms = n_columns, terms
@@ -379,15 +388,15 @@ class _HashedNames(Sequence[str]):
     def __getitem__(self, column: Any) -> Any:
         if isinstance(column, slice):
             return [self[j] for j in range(*column.indices(self.n_columns))]
-        column = range(self.n_columns)[column]  # an IndexError beyond
+        column = range(self.n_columns)[column]  # IndexError if out of range
         return self.terms.get(column, str(column))
 
 
 @with_threads
 class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Counts of the hashed terms of texts: scikit-learn's `HashingVectorizer`, to the bit.
+    """Counts of the hashed terms of texts, identical to scikit-learn's `HashingVectorizer`.
 
-    Of more than 67 million features (2**26) its own code makes the rows.
+    With more than 2**26 (67 million) features, scikit-learn's code is used.
     """
 
     _base = theirs.HashingVectorizer
@@ -397,13 +406,14 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         return super().fit(X, y)
 
     def remember_terms(self, texts: Iterable[Any], most: int = 1 << 17) -> Self:
-        """Keep terms of texts, the most frequent one of each column, to call the columns by.
+        """Name each column after its most frequent term in some texts.
 
         Parameters
         ----------
         texts : iterable of str
+            Texts whose terms are counted.
         most : int, default=131072
-            Only so many of the most frequent terms are kept.
+            Largest number of terms to keep. The most frequent ones are kept.
 
         Returns
         -------
@@ -418,12 +428,12 @@ class HashingVectorizer(_Scanning, theirs.HashingVectorizer, auto_wrap_output_ke
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Sequence[str]:
-        """The term that is remembered of each column, else the column's number.
+        """Return the term of each column from `remember_terms`, else the column's number.
 
         Raises
         ------
         AttributeError
-            If none has been remembered.
+            If `remember_terms` has not been called.
         """
         return _HashedNames(self.n_features, self.terms_)
 

@@ -1,4 +1,4 @@
-"""The terms of a vectorizer and their columns, made a dict only where one is asked for."""
+"""The terms of a vectorizer and their columns. A dict of them is made only on request."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,16 +9,16 @@ from sparsemargin._engine.text.counting import Lexicon
 
 
 class Vocabulary:
-    """Which feature each column counts.
+    """The term that each column counts.
 
     Parameters
     ----------
     lexicon : Lexicon
-        Features by number, in the order in which they were first met.
-    numbers : array of int32
-        The number of each column's feature.
+        Terms, numbered in the order of their first occurrence.
+    numbers : ndarray of int32, shape (n_columns,)
+        The number of each column's term in the lexicon. -1 if no text can contain the term.
     as_words : bool
-        Whether n-grams are made of words.
+        Whether n-grams consist of words (True) or of characters (False).
     """
 
     def __init__(self, lexicon: Lexicon, numbers: np.ndarray, as_words: bool) -> None:
@@ -29,7 +29,10 @@ class Vocabulary:
 
     @classmethod
     def of_terms(cls, terms: Mapping[Any, Any], as_words: bool) -> "Vocabulary":
-        """That of terms and their columns; those that no text can have keep theirs."""
+        """Return the vocabulary of a dict of terms and their columns.
+
+        Terms that no text can contain, such as objects that are not str, keep their columns.
+        """
         lexicon = Lexicon()
         columns = {
             number: column
@@ -42,13 +45,13 @@ class Vocabulary:
         return vocabulary
 
     def saved(self) -> dict[str, np.ndarray]:
-        """The terms by column, to be kept in a file."""
+        """Return the terms in the order of their columns, as arrays for a file."""
         text, ends = self.lexicon.spelled(self.numbers)
         return {"text": text, "ends": ends}
 
     @classmethod
     def restored(cls, saved: dict[str, np.ndarray], as_words: bool) -> "Vocabulary":
-        """What was saved; a ValueError where that is damaged."""
+        """Return the vocabulary of the arrays from `saved`. Damaged arrays raise a ValueError."""
         text, lexicon = saved["text"].tobytes(), Lexicon()
         text.decode("utf-8", "surrogatepass")
         numbers = lexicon.add_spelled(text, saved["ends"], as_words)
@@ -61,7 +64,10 @@ class Vocabulary:
 
     @property
     def columns(self) -> np.ndarray:
-        """The column of each number of the lexicon, -1 where it has none, and a -1 behind them."""
+        """The column of each number of the lexicon, as int32 of shape (n_terms + 1,).
+
+        Terms without a column have -1. So has the additional last element.
+        """
         if self._columns is None:
             columns = np.full(len(self.lexicon) + 1, -1, np.int32)
             there = self.numbers >= 0
@@ -70,12 +76,12 @@ class Vocabulary:
         return self._columns
 
     def keep(self, kept: np.ndarray) -> None:
-        """Leave columns out, by a mask."""
+        """Keep only the columns for which the boolean mask `kept` is True."""
         self.numbers = self.numbers[kept]
         self._columns = None
 
     def sort(self) -> np.ndarray:
-        """Sort the columns by their terms. Returns the new column of each."""
+        """Sort the columns by their terms, and return the new column of each old column."""
         columns = self.columns[self.lexicon.order()]
         before = columns[columns >= 0]
         now = np.empty_like(before)
@@ -85,11 +91,11 @@ class Vocabulary:
         return now
 
     def terms(self) -> list[str]:
-        """Of all columns, in their order."""
+        """Return the terms of all columns, in the order of the columns."""
         return self.lexicon.terms(self.numbers)
 
     def as_dict(self) -> dict[str, int]:
-        """Column by term, those first that were met first."""
+        """Return a dict from terms to columns, in the order of first occurrence."""
         by_number = np.argsort(self.numbers)
         terms = self.lexicon.terms(self.numbers[by_number])
         return dict(zip(terms, by_number.tolist(), strict=True))

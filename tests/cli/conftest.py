@@ -1,4 +1,4 @@
-"""The folder in which commands are tested."""
+"""Fixtures for the tests of commands."""
 
 import shutil
 
@@ -21,8 +21,11 @@ def originals(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def folder(originals, tmp_path, monkeypatch):
-    """The working directory: train.svm, test.svm and a.model, which are of two classes, and
-    train3.svm, test3.svm and a3.model, of three. A text of some KB is many blocks."""
+    """A working directory with files and models of two classes and of three classes.
+
+    The former are train.svm, test.svm and a.model, the latter train3.svm, test3.svm and a3.model.
+    Blocks are small, so that a file of a few KB has many.
+    """
     shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)

@@ -1,4 +1,4 @@
-"""The command line as such: help, wrong usage, errors, exit codes."""
+"""General behaviour of the command line: help, wrong usage, errors, exit codes."""
 
 import re
 from pathlib import Path
@@ -39,11 +39,11 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
         for parameter in parameters_of(algorithm):
             assert parameter in ALL_PARAMETERS
             assert re.search(rf" {option_name(parameter)}[ ,]", text), parameter
-    # Defaults are those of the constructors.
+    # The defaults agree with those of the constructors.
     assert re.search(r"--c X [^\[]*\[ho\] \[default: 0\.4\]", text)
     assert re.search(r"--max-iter, --epochs N\|none\|until .*?1000 at most\] *\[default: 1\]", text)
     assert "--hypothesis average|last|random|vote|auto" in text
-    # MarginPerceptron and ALMAClassifier differ here.
+    # MarginPerceptron and ALMAClassifier have different defaults, so --help shows none.
     assert not re.search(r"--hypothesis [^\[]*\[default", text)
     offered = re.findall(r"^ {2}(-.*?)(?:  |$)", help_text, re.MULTILINE)
     offered = set(re.findall(r"--[a-z][\w-]*", " ".join(offered).lower()))

@@ -1,4 +1,4 @@
-"""No command replaces a file that it reads, or one of its outputs by another."""
+"""No command replaces an input file, or one of its outputs by another output."""
 
 import os
 from importlib import import_module
@@ -17,9 +17,9 @@ from sparsemargin.files.distinct import Named, SameFileError, check_distinct
 
 COMMANDS = {name: import_module(f"sparsemargin.cli.{name}").command for name in _COMMANDS}
 
-# Options of free text that name no file.
+# Options with free text that is not the name of a file.
 NO_FILES = {"classes", "positive", "text", "layer", "var", "dask", *ALL_PARAMETERS}
-# What a model may be trained further in.
+# The command and options that may name the same model file, which is trained in place.
 IN_PLACE = ("train", "output", "init_model")
 
 
@@ -37,7 +37,7 @@ def test_every_option_that_names_a_file_declares_what_it_does_with_it(command):
 
 
 def arguments(command, given):
-    """A command line with these values, and with what the command needs besides."""
+    """Return a command line with these values and the other required arguments."""
     needed = {"files": "train.svm", "model": "a.model"}
     if command == "train":
         needed = {"files": "train.svm", "output": "b.model", "readable": "b.txt"}

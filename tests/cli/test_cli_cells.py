@@ -1,4 +1,4 @@
-"""Cells from the command line."""
+"""Commands on files of cells."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""``sparsemargin info`` and ``inspect``: files and what is in them."""
+"""``sparsemargin info`` and ``inspect`` describe files and models."""
 
 import bz2
 import json
@@ -100,7 +100,7 @@ def inspected(*options, model="a.model"):
 
 
 def test_inspect_tells_the_strongest_features():
-    # Indices as the file has them, from 1 or 0.
+    # Indices start at 1 or 0, as in the file.
     for first in 1, 0:
         model = fit_svmlight("train.svm", "alma", alpha=0.7, zero_based=first == 0, random_state=0)
         save_model(model, "a.model")
@@ -116,7 +116,7 @@ def test_inspect_tells_the_strongest_features():
         assert [int(e["feature"]) - first for e in entry["against"]] == order[:5].tolist()
         assert [e["weight"] for e in entry["against"]] == model.coef_[0][order[:5]].tolist()
     text = run("inspect", "a.model", "--top", "5").stdout
-    # Names and weights each stand in a column.
+    # Names and weights are aligned in columns.
     table = text.split("\n\n")[-1].splitlines()
     assert re.split(r" {2,}", table[0]) == ["for 1", "weight", "against 1", "weight"]
     assert {len(line.rstrip()) for line in table} == {len(table[0])}

@@ -1,4 +1,4 @@
-"""``sparsemargin predict`` and ``evaluate``: labels, scores and figures of models on files."""
+"""``sparsemargin predict`` and ``evaluate``: labels, scores and figures for files."""
 
 import re
 from pathlib import Path
@@ -15,23 +15,23 @@ from sparsemargin.evaluation import margins
 
 @pytest.fixture(params=["", "3"], ids=["two classes", "three classes"])
 def case(request):
-    """A model's path and a file to test it on."""
+    """The path of a model and of a test file."""
     return f"a{request.param}.model", f"test{request.param}.svm"
 
 
 def file(lines, path="few.svm"):
-    """The path of a file with a few lines."""
+    """Write a file with a few lines and return its path."""
     Path(path).write_text(lines)
     return path
 
 
 def changed(path, change):
-    """The lines of a file, their labels and what follows these given to a function."""
+    """Return the lines of a file after a function of the label and the rest of each line."""
     return "".join(change(*line.rstrip().split(" ", 1)) + "\n" for line in Path(path).open())
 
 
 def loaded(model, path):
-    """The model, and the rows of the file without the features it does not know."""
+    """Return the model, and the rows of the file without features unknown to the model."""
     model = load_model(model)
     X, y = load_svmlight(path)
     return model, X[:, : model.n_features_in_], y
@@ -53,7 +53,7 @@ def test_labels_and_scores_are_the_classifiers_to_the_bit(case):
     np.testing.assert_array_equal(scores.squeeze(), model.decision_function(X))
     labels = [line[0] for line in lines]
     assert labels == predicted(*case) == texts(model.predict(X))
-    # Neither labels nor features never seen make a difference.
+    # Labels and unknown features do not change the predictions.
     for change in (
         lambda label, rest: rest,
         lambda label, rest: f"a,b {rest}",
@@ -87,7 +87,7 @@ def test_classes_with_commas_are_no_lists():
 def test_output_to_a_file():
     assert run("predict", "a.model", "test.svm", "-o", "labels.txt").stdout == ""
     assert Path("labels.txt").read_text().splitlines() == predicted("a.model", "test.svm")
-    # An error leaves what is there.
+    # After an error, the existing output is unchanged.
     file("old", "labels.txt")
     bad = file(Path("test.svm").read_text() + "1 3:x\n")
     error = run("predict", "a.model", bad, "-o", "labels.txt", code=1).stderr
@@ -135,7 +135,7 @@ def test_models_of_every_kind_predict(hypothesis):
     save(classifier.fit(*load_svmlight("train.svm")), "a.model")
     _, X, y = loaded("a.model", "test.svm")
     assert predicted("a.model", "test.svm") == texts(classifier.predict(X))
-    # Votes have margins, draws have none.
+    # The hypothesis "vote" has margins, "random" has none.
     told = evaluated("a.model", "test.svm")["margins"]
     if hypothesis == "random":
         assert told is None
@@ -173,7 +173,7 @@ def test_figures_are_those_of_scikit_learn(case):
     for entry in told["quantiles"]:
         exact = np.quantile(expected, entry["share"], method="inverted_cdf")
         assert entry["margin"] == pytest.approx(exact, rel=1e-12)
-    # The same, for people.
+    # The text output contains the same figures.
     text = run("evaluate", *case).stdout
     assert re.search(rf"^accuracy +{100 * figures['accuracy']:.2f} %$", text, re.MULTILINE)
     for entry in figures["classes"]:
@@ -208,11 +208,11 @@ def test_one_label_against_the_rest():
     assert figures["accuracy"] == 1.0
     assert [entry["rows"] for entry in figures["classes"]] == [40, 40]
     assert evaluated("b.model", path, "--positive", "M11")["accuracy"] == 0.5
-    # Without it a row may have one label.
+    # Without --positive, rows with several labels are an error.
     error = run("evaluate", "b.model", path, code=1).stderr
     assert "more than one label. The model has learned one class a row: give each row" in error
     assert "or pass --positive LABEL if the model tells that one from all others" in error
-    # It may be misspelt; that it is a class of the model is not enough.
+    # The positive label must occur in the file, even if it is a class of the model.
     for label, lines, there in ("999", "1 1:1\n2 2:1\n", "1, 2"), ("1", "2 1:1\n3 2:1\n", "2, 3"):
         error = run("evaluate", "a.model", file(lines), "--positive", label, code=1).stderr
         assert f"no row has the label --positive {label}. There are: {there}." in error

@@ -1,4 +1,4 @@
-"""The command as a process: pipes, signals, terminals, what it imports."""
+"""Commands as processes: pipes, signals, terminals and imported modules."""
 
 import json
 import os
@@ -18,7 +18,7 @@ from sparsemargin import load_model
 
 
 def finish(started, text=None, code=0):
-    """Output of a process, once it has ended as it should."""
+    """Wait for a process, check its exit code, and return its output."""
     out, error = started.communicate(text, timeout=60)
     assert started.returncode == code, error.decode()
     return (out or b"").decode(), error.decode()
@@ -26,7 +26,7 @@ def finish(started, text=None, code=0):
 
 @pytest.fixture(scope="module")
 def folder(originals, tmp_path_factory):
-    """The files and the model, and one some MB long."""
+    """A folder with the files and the model, and with a file of several MB."""
     folder = shutil.copytree(originals, tmp_path_factory.mktemp("files"), dirs_exist_ok=True)
     (folder / "long.svm").write_bytes((folder / "train.svm").read_bytes() * 80)
     return folder
@@ -161,7 +161,7 @@ def test_imports_that_fail_are_no_tracebacks(module, code, told):
 
 
 def fed(text, *options):
-    """A training that has been given more than a block, by a pipe that stays open."""
+    """Start training on more than one block from a pipe that stays open."""
     started = process("train", "-", *options, stdin=subprocess.PIPE)
     started.stdin.write(text)
     started.stdin.flush()
@@ -169,7 +169,7 @@ def fed(text, *options):
 
 
 def interrupted(started, by=signal.SIGINT):
-    """What a process says that Ctrl-C ends, or SIGTERM, while its standard input is open."""
+    """Interrupt a process while its standard input is open, and return its standard error."""
     watch = threading.Timer(60, started.kill)
     watch.start()
     started.send_signal(by)
@@ -187,7 +187,7 @@ KERNEL = "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"
 def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
     output = tmp_path / "b.model"
     started = fed((folder / "long.svm").read_bytes(), "-o", output, *options.split())
-    # A line of the first epoch.
+    # Wait for a progress line of the first epoch.
     next(line for line in iter(started.stderr.readline, b"") if b" 1 " in line)
     error = interrupted(started)
     assert "Warning: Interrupted after " in error
@@ -196,7 +196,7 @@ def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
 
 
 def noise(folder, path):
-    """Write rows of which no end is learned, as each has both labels."""
+    """Write rows that each occur with both labels, so that each epoch makes corrections."""
     text = (folder / "long.svm").read_bytes()
     path.write_bytes(text + text.translate(bytes.maketrans(b"+-", b"-+")))
     return path
@@ -219,14 +219,14 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_an_end_before_anything_was_learned(end, tmp_path):
-    # More than a pipe holds: once all is written, some has been read.
+    # This exceeds the capacity of a pipe, so some of it has been read once it is written.
     started = fed(b"# no row\n" * 100_000, "-o", tmp_path / "b.model")
     assert interrupted(started, end) == ENDS[end]
     assert not list(tmp_path.iterdir())
 
 
 def ignoring_ctrl_c():
-    """As shells start what is to run in the background."""
+    """Ignore SIGINT, as shells do for background jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -264,7 +264,7 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
     told = json.loads(run(*command, "--resume", "--json").stdout)
     assert told["epochs"] == 40
     assert cut.read_bytes() == whole.read_bytes()
-    # What is killed while it writes a checkpoint leaves the beginning of a file beside it.
+    # A process that is killed while it writes a checkpoint leaves a temporary file.
     begun = set(tmp_path.glob(".cut.model.checkpoint.*.tmp")) if end == signal.SIGKILL else set()
     left = {path.name for path in set(tmp_path.iterdir()) - begun}
     assert left == {"noise.svm", "whole.model", "cut.model"}
@@ -274,7 +274,7 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
 
 
 def begun(command, folder, output):
-    """A command that has read some lines of a pipe that stays open."""
+    """Start a command that has read some lines from a pipe that stays open."""
     model = folder / "a.model"
     started = process(command, model, "-", "-o", output, stdin=subprocess.PIPE)
     started.stdin.write((folder / "train.svm").read_bytes() * 20)
@@ -297,7 +297,7 @@ def test_predictions_that_a_signal_cut_leave_nothing_behind(end, folder, tmp_pat
 def test_all_commands_end_alike(command, end, folder):
     args = [folder / "a.model", "-"] if command == "evaluate" else ["-"]
     started = process(command, *args, stdin=subprocess.PIPE)
-    started.stdin.write((folder / "train.svm").read_bytes() * 20)  # more than a pipe holds
+    started.stdin.write((folder / "train.svm").read_bytes() * 20)  # exceeds the capacity of a pipe
     started.stdin.flush()
     assert interrupted(started, end) == ENDS[end]
 
@@ -314,14 +314,14 @@ def test_a_hangup_that_nohup_ignores_stays_ignored(folder, tmp_path):
 
 
 def on_terminal(*args, code=0):
-    """What a process shows on a terminal of 100 columns."""
+    """Return the output of a process on a terminal with 100 columns."""
     pty = pytest.importorskip("pty")
     ours, theirs = pty.openpty()
     streams = dict.fromkeys(("stdin", "stdout", "stderr"), theirs)
     started = process(*args, env={"TERM": "xterm", "COLUMNS": "100"}, **streams)
     os.close(theirs)
     shown = b""
-    with suppress(OSError):  # how the end looks on Linux
+    with suppress(OSError):  # on Linux, the end of a terminal raises OSError
         while part := os.read(ours, 1 << 16):
             shown += part
     os.close(ours)
@@ -333,7 +333,7 @@ def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, t
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
     for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
         assert words in shown
-    # No lines as elsewhere.
+    # On a terminal there are no progress lines.
     assert "rows  epoch" not in shown
     shown = on_terminal("evaluate", folder / "a.model", folder / "test.svm")
     assert "───" in shown
@@ -350,7 +350,7 @@ def test_a_terminal_gets_no_line_that_is_too_long(tmp_path, monkeypatch):
     (tmp_path / "rows.tsv").write_text("".join(lines))
     for command in ("train rows.tsv -o a.model", "info a.model", "evaluate a.model rows.tsv"):
         shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", on_terminal(*command.split()))
-        # A display returns to the beginning of its line.
+        # The display returns to the start of the line with carriage returns.
         assert max(map(len, re.split("[\r\n]+", shown))) <= 100
         words = re.sub(r"[^\w]+", " ", shown)
         assert all(f"number {i} " in words for i in range(8))

@@ -1,4 +1,4 @@
-"""``sparsemargin train`` gives the models of `fit_svmlight`, and says what it does."""
+"""``sparsemargin train`` gives the models of `fit_svmlight`, and reports its progress."""
 
 import errno
 import io
@@ -24,13 +24,13 @@ def train(options, code=0):
 
 
 def trained(options, output="a.model"):
-    """The model that it makes."""
+    """Train with these options and return the model."""
     train(f"{options} -o {output} -q")
     return load_model(output)
 
 
 def error_of(options, code=1):
-    """What it says is wrong, before it learns anything."""
+    """Return the error of a command that fails before training."""
     error = train(options, code).stderr
     assert "epoch" not in error
     return error
@@ -72,9 +72,9 @@ def test_a_cache_is_kept_where_it_is_asked_for():
         assert kept in told
         cache.unlink()
     assert trained("train.svm --epochs until --algo perceptron").max_iter == 1000
-    # A cache is no model where there is none to make.
+    # Without --cache, the model may have the default name of a row cache.
     trained("train.svm", "train.svm.smcache")
-    # One that is there is taken if it fits, and made anew if not.
+    # An existing cache is used if it fits the file, and written again if not.
     trained("train.svm --cache rows.smcache")
     made = os.stat("rows.smcache")
     trained("train.svm --epochs 2 --cache rows.smcache")
@@ -104,7 +104,7 @@ def test_going_on_from_a_model_and_with_several_files():
     model = trained("train.svm test.svm --init a.model", "b.model")
     assert_same(model, fit_svmlight(["train.svm", "test.svm"], init_model=first))
     assert Path("a.model").read_bytes() == kept
-    # The model may be replaced by the one that went on from it.
+    # The output may replace the initial model.
     again = trained("train.svm --init a.model --epochs 2")
     assert_same(again, fit_svmlight("train.svm", init_model=first, max_iter=2))
 
@@ -121,7 +121,7 @@ def test_a_model_says_what_can_be_done_with_it():
     assert "a model that has learned its classes can't learn others" in error
     Path("zero.svm").write_text("1 0:1\n-1 1:1\n")
     assert "add 1 to the indices here" in train("zero.svm -o b.model --init a.model", 1).stderr
-    # One of a matrix has not learned what indices count from.
+    # A model fitted to a matrix does not know whether indices start at 0 or 1.
     save_model(PNormPerceptron().fit(*load_svmlight("train.svm")), "a.model")
     trained("train.svm --init a.model --zero-based no", "b.model")
 
@@ -167,7 +167,7 @@ def test_files_that_cannot_be_made_or_read_are_told_before_training(options, cod
 
 
 def test_a_full_disk_leaves_the_old_model(monkeypatch):
-    # The model is there where its weights can't be written as text.
+    # The model is saved even if its weights can't be written as text.
     Path("words.txt").write_text("one\ntwo\n")
     error = train("train.svm -o a.model --readable w.txt --dictionary words.txt -q", 1).stderr
     assert error.endswith(" The model has been saved: a.model\n")
@@ -188,7 +188,7 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     header, *lines = train("train.svm -o a.model --epochs 2").stderr.splitlines()
     assert header.split()[:3] == ["rows", "epoch", "features"]
     rows = [int(line.split()[0].replace(",", "")) for line in lines if line[0] == " "]
-    # Each time the rows have doubled.
+    # Progress is printed whenever the number of rows has doubled.
     assert len(rows) > 4
     assert min(b / a for a, b in pairwise(rows) if b > a) >= 2
     assert "one-step-ahead error" in "".join(lines)
@@ -203,7 +203,7 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     Path("apart.svm").write_text("1 1:1\n2 2:1\n" * 20)
     told = train("apart.svm -o a.model --algo perceptron --epochs until").stderr
     assert re.search("epochs +[0-9]{1,2}, the last without a correction", told)
-    # Of more epochs the error is that of the first, whose rows are new.
+    # With several epochs, the error is that of the first epoch, in which the rows are new.
     once, often = (
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)
     )
@@ -214,7 +214,7 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     result = train("train.svm -o a.model -q --json")
     assert result.stderr == ""
     figures, model = json.loads(result.stdout), load_model("a.model")
-    # What is predicted wrongly is corrected.
+    # Each mistake is followed by a correction.
     assert 0 < figures["mistakes"] <= figures["corrections"]
     expected = {
         "model": "a.model", "model_bytes": os.path.getsize("a.model"), "classes": ["-1", "1"],

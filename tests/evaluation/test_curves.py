@@ -1,4 +1,4 @@
-"""Curves over epochs, against loops written out by hand."""
+"""Curves over epochs compared with explicit loops."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ IN_ORDER = {"hypothesis": "last", "shuffle": False}
 
 
 def make_problem(n_classes=2, m=90, n=12, seed=0):
-    """Return dense rows and labels of which some are noise."""
+    """Return dense rows and labels, some of which are noise."""
     rng = np.random.RandomState(seed)
     X = rng.standard_normal((m, n))
     y = (X @ rng.standard_normal((n, n_classes)) + rng.standard_normal((m, n_classes))).argmax(1)
@@ -49,7 +49,7 @@ def test_every_epoch_may_have_an_order_of_its_own():
         mistakes.append(by_hand.n_corrections_)
     assert_array_equal(curve.mistakes, mistakes)
     in_order = learning_curve_over_epochs(model, X, y, X, y)
-    assert_array_equal(in_order.epochs, [1, 2, 3, 5, 10, 15, 20])  # those of the paper
+    assert_array_equal(in_order.epochs, [1, 2, 3, 5, 10, 15, 20])  # the epochs of the paper
     assert not np.array_equal(curve.mistakes, in_order.mistakes[:3])
 
 

@@ -1,4 +1,4 @@
-"""Why a row got its label: what its features add to the output adds up to it."""
+"""Explanations of rows: the contributions of the features add up to the output."""
 
 import re
 from pathlib import Path
@@ -103,7 +103,7 @@ def test_a_text_is_explained_through_its_pipeline():
     )
     assert same.output < 0
     assert same.names == ["money", "free"] or same.names == ["free", "money"]
-    # Of hashed words only the numbers are left.
+    # Hashed words have only column numbers as names.
     hashed = make_pipeline(HashingVectorizer(n_features=64), ALMAClassifier(random_state=0))
     (why,) = explain_row(hashed.fit(TEXTS, [1, 1, 0, 0]), "money")
     assert why.names == [str(j) for j in why.columns]

@@ -1,4 +1,4 @@
-"""Margins against their dense definition, for models of this library and of others."""
+"""Margins compared with their dense definition, for models of this and other libraries."""
 
 from itertools import product
 
@@ -17,7 +17,7 @@ from sparsemargin import PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
 
 PEERS = [LinearSVC(intercept_scaling=2.5), LinearSVC(fit_intercept=False), RidgeClassifier()]
-# SVC has a vector for each pair of classes, which is one for two classes.
+# SVC has one vector for each pair of classes, so only the case of two classes is supported.
 PEERS = [*product(PEERS, [2, 3]), (SVC(kernel="linear"), 2)]
 
 
@@ -32,7 +32,7 @@ def make_problem(n_classes=2, m=60, n=12, seed=0):
 
 
 def dense_margins(coef, intercept, X, codes, *, p=2.0, rho=None, normalize=True):
-    """The definition, row by row and class by class."""
+    """Compute the margins by their definition, row by row and class by class."""
     W, rows = np.atleast_2d(coef).astype(float), np.array(X, dtype=float)
     if rho is not None:
         W = np.column_stack([W, np.array(intercept) / rho])

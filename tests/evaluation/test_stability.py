@@ -1,4 +1,4 @@
-"""Which features are the strongest, and whether models agree about them."""
+"""Selection of the strongest features and its stability over splits."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ from sparsemargin.evaluation.weights import strongest_features
 def test_the_strongest_are_those_of_a_full_sort():
     random = np.random.RandomState(0)
     for top in (0, 1, 7, 50, 80):
-        weights = random.randint(-5, 6, size=60).astype(float)  # many of them equal
+        weights = random.randint(-5, 6, size=60).astype(float)  # many weights are equal
         expected = np.argsort(-np.abs(weights), kind="stable")
         expected = expected[weights[expected] != 0][:top]
         assert_array_equal(strongest_features(weights, top), expected)
@@ -67,7 +67,7 @@ def test_what_has_no_top_features_is_refused(model, settings, told):
 
 
 class FirstRow(LinearSVC):
-    """Its weights are the first row."""
+    """Classifier whose weights are the first training row."""
 
     def fit(self, X, y):
         self.coef_, self.classes_ = X[:1], np.array([0, 1])
@@ -75,7 +75,7 @@ class FirstRow(LinearSVC):
 
 
 def stability_of(*weights, top=2):
-    """Of models with these weights, one a split."""
+    """Return the stability of models with these weights, one model per split."""
     y, splits = np.zeros(len(weights)), [([k], [0]) for k in range(len(weights))]
     return selection_stability(FirstRow(), np.array(weights), y, splits, top=top)
 
@@ -84,7 +84,7 @@ def test_agreement_of_the_strongest_features_and_their_effective_number():
     first, second = np.array([5.0, -4, 0.1, 0]), np.array([0.1, 4, -5, 0])
     assert stability_of(first, -first).agreement == 1
     assert_allclose(stability_of(first, first, second).agreement, (1 + 1 / 3 + 1 / 3) / 3)
-    # The effective number of equal weights is their number.
+    # For equal weights, the effective number is the number of weights.
     weights = [2.0, -2, 0, 2, 0], [1.0, 0.1, 0, 0, 0], [1e200, 1e200, 0, 0, 0], [0.0] * 5
     equal, one, large, none = stability_of(*weights).effective_numbers
     assert_allclose([equal, large], [3, 2])

@@ -1,4 +1,4 @@
-"""K-mers beside scikit-learn's characters, and sequences from files."""
+"""K-mers compared with scikit-learn's character n-grams, and sequences from files."""
 
 import bz2
 import gzip
@@ -20,7 +20,7 @@ COMPLEMENT = str.maketrans("ACGT", "TGCA")
 
 
 def named(vectorizer, sequences):
-    """Counts of each sequence by k-mer."""
+    """Return the counts of each sequence as a dict by k-mer."""
     names, X = vectorizer.get_feature_names_out(), vectorizer.transform(sequences)
     return [dict(zip(names[row.indices].tolist(), row.data.tolist(), strict=True)) for row in X]
 
@@ -70,7 +70,7 @@ def test_long_kmers_are_hashed(k):
     assert X.shape == (2, 4**10)
     assert X[0].sum() == 3001 - k
     assert not (X[0] != X[1]).nnz
-    # Of so few, hardly two meet.
+    # There are so few k-mers that hash collisions are rare.
     assert X[0].nnz > 2950 - k
     small = KmerVectorizer(k, n_features=100).transform([sequence])
     assert small.shape == (1, 100)

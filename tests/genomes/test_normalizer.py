@@ -1,4 +1,4 @@
-"""`CellNormalizer` as scikit-learn's transformers are used."""
+"""`CellNormalizer` used like scikit-learn's transformers."""
 
 import numpy as np
 import pytest
@@ -59,8 +59,11 @@ def test_what_is_given_stays_as_it_is():
 @settings(deadline=None)
 @given(st.data(), st.sampled_from([np.float32, np.float64]), st.sampled_from([np.int32, np.int64]))
 def test_the_two_walks_come_to_what_a_dense_table_comes_to(data, dtype, index_type):
-    """Counts and empty cells, or logarithms; genes in another order, left out or not genes at all;
-    cells in any order, or left out."""
+    """The cells contain counts or logarithms, and may be empty.
+
+    Genes may have a different order, be left out or be columns that are not genes. Cells may have
+    any order or be left out.
+    """
     n_cells, n_genes = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 8))
     is_log = data.draw(st.booleans())
     values = st.sampled_from([0, 0.5, 3.25] if is_log else [0, 1, 2, 63, 64, 70_000])

@@ -1,4 +1,4 @@
-"""Probabilities of models of few rows."""
+"""Probabilities of models trained on few rows."""
 
 import numpy as np
 import pytest
@@ -17,5 +17,5 @@ def test_probabilities_of_random_classes_stay_near_the_shares_of_the_classes(n_r
         for model in AROWClassifier(random_state=0), PNormPerceptron(random_state=0):
             told = model.fit(X[:n_rows], y[:n_rows]).predict_proba(X[n_rows:])
             losses.append(-np.log(told[np.arange(500), y[n_rows:]]).mean())
-    # The log loss of the shares is 0.69, and CalibratedClassifierCV(model, cv=3) has up to 0.76.
+    # For comparison: the class shares have a log loss of 0.69, CalibratedClassifierCV up to 0.76.
     assert np.mean(losses) < most

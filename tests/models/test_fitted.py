@@ -1,4 +1,4 @@
-"""What a fit leaves is whole: as it is, copied, and in a file."""
+"""The state of a fitted model is complete, also in copies and in files."""
 
 import copy
 import pickle

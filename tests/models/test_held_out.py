@@ -1,4 +1,4 @@
-"""Outputs for rows that are held out of models like the one that is fitted, and their state."""
+"""Outputs for rows that are held out of models like the fitted one, and their state."""
 
 import warnings
 
@@ -65,7 +65,7 @@ def test_fits_of_several_epochs_do_not_depend_on_what_is_held_out(text, monkeypa
 
 @pytest.fixture
 def likes(monkeypatch):
-    """The calls that fit a model to a part of the rows, with the models that they return."""
+    """Record the calls that fit a model to a part of the rows, with the models they return."""
     fitted, original = [], held_out._like
 
     def recorded(*args):

@@ -1,4 +1,4 @@
-"""The encoders of labels, against scikit-learn's."""
+"""Label encoders compared with those of scikit-learn."""
 
 import warnings
 
@@ -61,7 +61,7 @@ def test_lists_are_those_of_an_indicator(lists):
 @examples(200)
 @given(st.data(), LISTS)
 def test_rows_match_where_they_have_the_very_labels(data, lists):
-    """Whatever else than the classes 0, 1, 2 is in them."""
+    """Rows may also contain labels other than the classes 0, 1 and 2."""
     sets = st.lists(st.integers(0, 2), unique=True)
     told = data.draw(st.lists(sets, min_size=len(lists), max_size=len(lists)))
     encoder = MultilabelEncoder(np.arange(3))

@@ -1,4 +1,4 @@
-"""Probabilities: what is kept of rows before they are learned, and what is made of it."""
+"""Probabilities, and the outputs of rows before training that they are fitted to."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
 
 
 def reference_sigmoid(outputs, having, weights):
-    """Platt's, with two slopes, by a general minimizer."""
+    """Fit Platt's sigmoid with two slopes by a general minimiser."""
     n_having, n_not = weights[having].sum(), weights[~having].sum()
     targets = np.where(having, (n_having + 1) / (n_having + 2), 1 / (n_not + 2))
     features = np.c_[np.minimum(outputs, 0), np.maximum(outputs, 0), np.ones(len(outputs))]
@@ -159,7 +159,7 @@ def test_sigmoids_are_platts_with_two_slopes(seed, shift):
     weights = random.integers(1, 4, 400).astype(float)
     expected = reference_sigmoid(outputs, having, weights)(outputs)
     found = Sigmoids(Window(outputs[:, np.newaxis], having[:, np.newaxis], weights))
-    # Outputs are told apart by 256 steps.
+    # The fit distinguishes only 256 steps of outputs.
     np.testing.assert_allclose(found(outputs[:, np.newaxis])[:, 0], expected, atol=5e-3)
 
 
@@ -203,7 +203,7 @@ def test_probabilities_are_better_than_the_shares_of_the_classes(model, text):
     np.testing.assert_allclose(told.sum(axis=1), 1)
     np.testing.assert_array_equal(np.log(told), fitted.predict_log_proba(X[4000:]))
     assert log_loss(y[4000:], told) < 0.6
-    # In ten bins of the largest probability as many are right as it says.
+    # In ten bins of the largest probability, the accuracy agrees with the probability.
     largest, right = told.max(axis=1), told.argmax(axis=1) == y[4000:]
     bins = (largest * 10).astype(int)
     off = np.abs(np.bincount(bins, right - largest)).sum() / len(right)
@@ -268,7 +268,7 @@ def test_rows_learned_again_leave_no_probabilities(ways, text, tmp_path):
     assert "learned rows more than once" in str(refusal.value.__cause__)
     with pytest.raises(ValueError, match="learned rows more than once"):
         Rejector(FrozenEstimator(model)).fit(X, y)
-    # What the error recommends.
+    # The remedy that the error message recommends works.
     told = CalibratedClassifierCV(FrozenEstimator(model)).fit(text[0][600:900], text[1][600:900])
     assert told.predict_proba(X[:2]).shape == (2, 3)
     assert hasattr(model.set_params(warm_start=False).fit(X, y), "predict_proba")
@@ -399,7 +399,7 @@ def test_scikit_learns_display_takes_the_probabilities(text):
 
 def test_what_later_batches_keep_is_in_the_place_of_their_trials():
     X, y = make_zipf_text(80, 200, random_state=0)
-    model = AROWClassifier(max_iter=2, **HOW).fit(X[:50], y[:50])  # epochs that are not counted
+    model = AROWClassifier(max_iter=2, **HOW).fit(X[:50], y[:50])  # these epochs do not count
     told = []
     for row in range(50, 80):
         told.append(model.decision_function(X[row])[0])

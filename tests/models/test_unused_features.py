@@ -1,7 +1,8 @@
-"""What a model costs follows from what it is asked and has learned, not from what there might be.
+"""The cost of a model depends on the features in use, not on the number of possible features.
 
-Bytes are counted, of arrays, files and pickles. Vectors of weights, and what stands beside them for
-each feature, are dense by nature: fits and copies may take these, and nothing else that grows.
+The tests count bytes of arrays, files and pickles. Weight vectors and other arrays with one value
+per feature are dense. Fits and copies may allocate them, but nothing else that grows with the
+number of features.
 """
 
 import pickle
@@ -25,12 +26,12 @@ from sparsemargin.models.parameters import declarations
 
 N_ROWS, N_USED, NARROW, WIDE = 120, 50, 4 * 10**4, 10**6
 
-# What may differ where columns have longer numbers: less than a byte a feature.
+# Allowed difference in bytes, because column numbers have more digits: 0.1 bytes per feature.
 ROOM = WIDE // 10
 
 
 def make_problem(n_features, n_classes):
-    """Rows over features that lie far apart."""
+    """Return rows whose features have indices that are far apart."""
     rng = np.random.RandomState(0)
     X = sp.random(N_ROWS, N_USED, 0.3, format="csr", random_state=rng)
     columns = X.indices * (n_features // N_USED)
@@ -39,7 +40,7 @@ def make_problem(n_features, n_classes):
 
 
 def ways_of(algo):
-    """Names, parameters and numbers of classes of all that the algorithm learns in."""
+    """Yield names, parameters and numbers of classes for all spaces of the algorithm."""
     known = declarations(ALGORITHMS[algo][0])
     yield "two classes", {}, 2
     yield "many classes", {}, 5
@@ -70,7 +71,7 @@ def peak_of(call):
 
 
 def dense_bytes(space):
-    """Of what a space has for each feature."""
+    """Return the number of bytes of the dense arrays of a space."""
     if isinstance(space, SupportSpace | LabelBlocks):
         return 0
     if hasattr(space, "spaces"):
@@ -102,7 +103,7 @@ def test_features_that_no_row_has_cost_nothing(algo, params, n_classes, tmp_path
     assert_array_equal(*(model.decision_function(X) for model, X, _ in (narrow, wide)))
     paths = [tmp_path / name for name in ("narrow.model", "wide.model")]
     for _, call in calls(*narrow, paths[0]):
-        call()  # imports what it needs
+        call()  # the first call imports modules
     before, after = (
         {
             **{name: peak_of(call) for name, call in calls(*each, path)},

@@ -1,5 +1,7 @@
-"""Weights of rows and classes: only their ratios matter, and rare classes gain by them. What
-outputs of 0 predict."""
+"""Weights of rows and classes, and predictions for outputs of 0.
+
+Only the ratios of weights matter, and weights improve the results for rare classes.
+"""
 
 import numpy as np
 import pytest
@@ -113,7 +115,7 @@ def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(mo
 
 @each_model
 def test_rows_of_a_class_of_weight_0_are_no_trials(model):
-    """In averages, nor in the epochs that an epoch without a correction spares."""
+    """Averages ignore these rows, and so does stopping after an epoch without a correction."""
     X, y = make_problem(200)
     model = clone(model).set_params(hypothesis="average", random_state=0, max_iter=12)
     of_rows = clone(model).fit(X, y, sample_weight=y.astype(float))
@@ -136,7 +138,7 @@ def test_nor_are_they_in_files(max_iter, tmp_path):
 
 @pytest.fixture(scope="module")
 def rare():
-    """Rows of which 3 in 100 are positive: 4000 to learn from, and 4000 others."""
+    """4,000 training rows and 4,000 test rows, 3 % of which are positive."""
     X, y = make_zipf_text(16_000, 5000, random_state=0)
     positive, negative = np.flatnonzero(y == y.max())[:240], np.flatnonzero(y == y.min())[:7760]
     rows = np.random.RandomState(0).permutation(np.append(positive, negative))
@@ -159,7 +161,7 @@ def test_balanced_weights_help_a_rare_class(model, rare):
 
 @pytest.fixture(scope="module")
 def dense():
-    """Dense rows of few features, of which 3 in 100 are positive."""
+    """Dense rows with few features, 3 % of which are positive."""
     return make_classification(
         8000, 30, n_informative=10, weights=[33 / 34], class_sep=2.0, flip_y=0.005, random_state=0
     )
@@ -182,7 +184,7 @@ def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
         y = np.where(np.arange(200) % 2, y, most)
         model = clone(model).set_params(fit_intercept=False, random_state=0)
         fitted = clone(model).fit(X, y)
-        # In a stream it is the majority of what has come by then.
+        # In a stream it is the majority class so far.
         stream = clone(model).partial_fit(X[y != most], y[y != most], classes=range(n_classes))
         other = stream.predict(sp.csr_matrix((1, X.shape[1])))
         assert other != most
@@ -192,10 +194,10 @@ def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
             nothing = sp.csr_matrix((3, X.shape[1]))
             assert not same.decision_function(nothing).any()
             assert_array_equal(same.predict(nothing), [most] * 3)
-        # Rows of weight 0 have not been seen.
+        # Rows of weight 0 do not count.
         weighted = clone(model).fit(X, y, sample_weight=(y != most).astype(float))
         assert_array_equal(weighted.predict(nothing), np.repeat(other, 3))
-        # Where nothing is known of the rows.
+        # Without counts of rows, the second of two classes or the first of several is predicted.
         stream.fitted.rows_by_class[:] = 0
         assert_array_equal(stream.predict(nothing), [1 if n_classes == 2 else 0] * 3)
 
@@ -230,7 +232,7 @@ def test_weights_that_leave_no_row_are_refused(model):
     with pytest.raises(ValueError, match="sample_weight and class_weight leave no row"):
         half.fit(X, y, sample_weight=(first == 0) * 1.0)
     assert not hasattr(half, "classes_")
-    half.fit(X, y)  # the remedy: rows of the other class count
+    half.fit(X, y)  # the remedy: rows of the other class have a weight
 
 
 def test_class_weights_that_leave_no_label_of_many_are_refused():

@@ -1,4 +1,4 @@
-"""The same matrix, to the bit, and the same vocabulary as scikit-learn's vectorizers."""
+"""Matrices and vocabularies are identical to those of scikit-learn's vectorizers."""
 
 import pickle
 import random
@@ -54,7 +54,7 @@ OPTIONS = {
 
 
 def own(name, options):
-    """Those of the options that a vectorizer has."""
+    """Return the options that a vectorizer has."""
     known = getattr(theirs, name)().get_params()
     return {
         key: value
@@ -69,7 +69,7 @@ def vectorizers(name, options):
 
 
 def outcome(vectorizer, texts, others):
-    """What comes of fitting and of other texts; the exception where there is one."""
+    """Return the matrices of the training texts and of other texts, or the exception."""
     try:
         with np.errstate(all="ignore"):
             return vectorizer.fit_transform(texts), vectorizer.transform(others)
@@ -87,7 +87,7 @@ def assert_same_matrix(X, Y):
 
 
 def parts(texts):
-    """The same texts in one buffer, but for lone surrogates."""
+    """Return the same texts in one buffer, without lone surrogates."""
     encoded = [text.encode(errors="ignore") for text in texts]
     ends = np.cumsum([len(each) for each in encoded], dtype=np.int64)
     starts = ends - [len(each) for each in encoded]
@@ -177,7 +177,7 @@ def test_threads_change_nothing(name, n_jobs):
 
 
 def test_every_character_is_lower_as_python_has_it():
-    # Each alone: some depend on their neighbours.
+    # Each character is tested alone, because some depend on their neighbours.
     texts = [f"x{chr(c)} {chr(c)}{chr(c)}" for c in range(0x110000)]
     texts = [" ".join(texts[i : i + 256]) for i in range(0, len(texts), 256)]
     vectorizer = ours.CountVectorizer(token_pattern=r"(?u)\b\w+\b")
@@ -285,7 +285,7 @@ def test_the_package_imports_the_other_library_only_when_it_is_used():
 def test_infinite_weights_are_refused_where_scikit_learn_refuses_them(norm, dtype):
     results = []
     for module in theirs, ours:
-        # No text of the fit has "the", so that its idf is infinite.
+        # No training text contains "the", so its idf is infinite.
         vectorizer = module.TfidfVectorizer(
             vocabulary=["goal", "the"], smooth_idf=False, norm=norm, dtype=dtype
         )

@@ -1,4 +1,4 @@
-"""What must not go wrong: long texts, many words, threads, Ctrl-C, too little memory."""
+"""Hazards: long texts, many words, threads, Ctrl-C, too little memory."""
 
 import os
 import pickle
@@ -64,7 +64,7 @@ def test_indices_of_64_bits_stay_so(name, n_jobs, monkeypatch):
         X.indices, X.indptr = X.indices.astype(np.int64), X.indptr.astype(np.int64)
         return X
 
-    # As many entries as need them take more memory than there is.
+    # A matrix that needs 64-bit indices would not fit into memory, so they are simulated.
     monkeypatch.setattr(vectorizers, "matrix_of", wide)
     monkeypatch.setattr(vectorizers, "ENTRIES", 3)
     X = getattr(ours, name)(n_jobs=n_jobs).fit_transform(TEXTS)

@@ -1,4 +1,4 @@
-"""What is given for texts and is no list of texts is refused, by its name and with what to pass."""
+"""Inputs other than lists of texts raise errors that name the argument and a remedy."""
 
 import re
 

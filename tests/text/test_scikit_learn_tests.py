@@ -1,4 +1,4 @@
-"""scikit-learn's own tests of its vectorizers pass with ours in their place."""
+"""scikit-learn's tests of its vectorizers pass with the vectorizers of this library."""
 
 import subprocess
 import sys

@@ -1,20 +1,23 @@
-"""Outputs kept of rows that were not yet learned from: those of the later half of all trials,
-thinned to as many as there are places."""
+"""Stored outputs for rows before they were used for training (progressive validation).
+
+The outputs are those of at least the later half of all trials, evenly thinned to the number of
+places.
+"""
 
 from libc.stdint cimport int64_t, uint8_t
 
 cdef struct Kept:
-    double* outputs  # n_places x step, of labels
-    uint8_t* positive  # likewise
-    double* steps  # n_places, what multiplies those of the rows
+    double* outputs  # n_places x step: outputs of the weight vectors
+    uint8_t* positive  # n_places x step: whether the row is positive for the vector
+    double* steps  # n_places: factors of the steps of the rows
     Py_ssize_t step
-    int64_t n_places  # a power of two; 0: nothing is kept
-    int64_t ahead  # trials that the space has made beside those that are counted here
-    int64_t stop  # the trial from which on rows have been learned from before
+    int64_t n_places  # a power of two, or 0 if nothing is stored
+    int64_t ahead  # number of trials of the space that are not counted here
+    int64_t stop  # first trial whose row was already used for training
 
 
 cdef inline int64_t place_of(const Kept* kept, int64_t trial) noexcept nogil:
-    """Where the outputs of a trial are kept; -1: nowhere."""
+    """Return the place of the outputs of a trial, or -1 if they are not stored."""
     cdef int thinning = 0
     if trial >= kept.stop or kept.n_places == 0:
         return -1
@@ -27,7 +30,7 @@ cdef inline int64_t place_of(const Kept* kept, int64_t trial) noexcept nogil:
 
 
 cdef inline Kept kept_of(outputs) except *:
-    """The places of a `ProgressiveOutputs`, None: there are none."""
+    """Return the places of a `ProgressiveOutputs`. None gives a struct without places."""
     cdef Kept kept
     cdef double[:, :] numbers
     cdef uint8_t[:, :] positive

@@ -1,4 +1,4 @@
-"""Fingerprints of rows, by which rows that a model is given again are recognised."""
+"""Fingerprints of rows. They recognise rows on which a model is trained again."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ import numpy as np
 from sparsemargin._engine.rows.csr import Csr, row_hashes
 from sparsemargin._engine.state import MAX_TRIALS, array_of, integer, real, require
 
-# Hashes that are kept: enough for a second epoch to be noticed within a few percent of its rows.
+# Number of stored hashes. It suffices to detect a second epoch within a few percent of its rows.
 _MOST = 512
 
-# Hashes that are sorted at once; the smallest of more are found first.
+# Largest number of hashes that are sorted. If there are more, a partition first selects the
+# smallest.
 _SORTED = 8 * _MOST
 
-# Rows are noticed to be repeated where they are more than expected by so many, and by this share of
-# the rows compared. Tallies begin anew after so many rows.
+# Rows count as repeated if the repeats exceed the expected number by `_EXCESS` and by the fraction
+# `_SHARE` of the compared rows. The tally restarts after `_TALLIED` compared rows.
 _EXCESS, _SHARE, _TALLIED = 2.0, 1 / 8, 64
 
 
 class Fingerprints:
-    """The smallest hashes of the rows met, and how often each has come.
+    """The smallest hashes of the rows so far, and the number of rows with each of them.
 
-    Rows may be equal by nature: short texts, or rows of few categories. How many of these are to
-    be expected is estimated by Good and Turing: the next row is new with the probability that a
-    row met so far is the only one of its hash. More than that are rows that are given again.
+    Different rows may be equal by chance, such as short texts or rows of few categories. The
+    expected number of such repeats is the Good-Turing estimate: the probability that the next row
+    is new is the fraction of rows so far whose hash is unique. More repeats than expected mean that
+    rows are presented again.
     """
 
     def __init__(self) -> None:
         self.hashes, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        # No larger hash is kept.
+        # Largest hash that is stored.
         self.largest = np.uint64(np.iinfo(np.uint64).max)
-        # Rows compared since the tally began, and the repeats among them beyond those expected.
+        # Number of rows compared since the tally started, and number of repeats above expectation.
         self.compared = self.excess = 0.0
 
     @classmethod
     def merged(cls, parts: Sequence[Fingerprints]) -> Fingerprints:
-        """Return those of all rows that the parts have met."""
+        """Return the fingerprints of the rows of all parts."""
         whole = cls()
         whole.largest = min(part.largest for part in parts)
         whole._add(
@@ -48,7 +50,7 @@ class Fingerprints:
         return whole
 
     def meet(self, rows: Csr, which: np.ndarray | None) -> bool:
-        """Take in rows, all of them or those given; return whether rows are given again."""
+        """Add rows, or those in `which`, and return whether rows are presented again."""
         hashes = row_hashes(rows)
         if which is not None:
             hashes = hashes[which]
@@ -71,7 +73,7 @@ class Fingerprints:
     def _add(self, hashes: np.ndarray, counts: np.ndarray) -> None:
         hashes, counts = np.append(self.hashes, hashes), np.append(self.counts, counts)
         for n_sorted in 2 * _MOST, _SORTED:
-            # Rows that are equal have one hash, so the fewest may hold too few different ones.
+            # Equal rows have equal hashes, so the smallest may contain too few different ones.
             largest = self.largest
             if len(hashes) > n_sorted:
                 largest = np.partition(hashes, n_sorted)[n_sorted]

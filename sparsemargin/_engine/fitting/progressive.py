@@ -1,4 +1,4 @@
-"""Outputs of a model for rows that it had not learned, by which its probabilities are fitted."""
+"""Outputs of a model for rows before training on them. Its probabilities are fitted to them."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.state import MAX_TRIALS, array_of, flag, instance, integer, require
 
-# Numbers that are kept of all labels together; and rows, of few and of many labels.
+# Largest number of stored outputs over all vectors, and largest and smallest number of rows for
+# which outputs are stored.
 _NUMBERS, _MOST_ROWS, _FEWEST_ROWS = 1 << 20, 1 << 13, 1 << 5
 
-# Of averages, whose outputs no trial makes: one epoch over 100,000 rows takes 2 % longer for them.
+# Largest number of rows for averaged hypotheses. Their outputs are computed in addition to the
+# trials, which makes one epoch over 100,000 rows 2 % longer.
 _MOST_ROWS_AVERAGED = 1 << 9
 
 
 def count_places(n_labels: int, averaged: bool, joint: bool = False) -> int:
-    """How many rows' outputs are kept, a power of two; half of them tell a temperature, which is
-    all that is made of a joint machine's."""
+    """Return the number of rows whose outputs are stored, a power of two.
+
+    For an averaged joint classifier it is half as large, because only a temperature is fitted.
+    """
     most = _MOST_ROWS_AVERAGED >> joint if averaged else _MOST_ROWS
     fitting = max(_FEWEST_ROWS, _NUMBERS // n_labels)
     return min(most, 1 << (fitting.bit_length() - 1))
@@ -30,8 +34,10 @@ def count_places(n_labels: int, averaged: bool, joint: bool = False) -> int:
 
 @contextmanager
 def keeping(task: Task, space: Space) -> Iterator[None]:
-    """Keep the outputs of the next trials of the space, one for each row of the task, where the
-    task has places for them; rows that have been learned before spoil those kept."""
+    """Store the outputs of the next trials, one for each row of the task, if it has places.
+
+    If rows were already used for training, the stored outputs are marked as spoiled.
+    """
     kept, before = task.kept, space.trials
     if kept is None:
         yield
@@ -46,34 +52,38 @@ def keeping(task: Task, space: Space) -> Iterator[None]:
 
 
 class ProgressiveOutputs:
-    """Outputs of rows that were not learned: of each row just before it was learned, of all trials
-    while there are places for them, then of the later half, evenly thinned. `kept.pxd` defines
-    which trial has which place.
+    """Outputs of rows just before the model was trained on them (progressive validation).
+
+    Outputs of all trials are stored while there are places. After that, those of at least the later
+    half of the trials are stored, evenly thinned. `kept.pxd` defines the place of each trial.
 
     Parameters
     ----------
-    n_labels, n_places : int
+    n_labels : int
+        Number of weight vectors.
+    n_places : int
+        Number of rows whose outputs can be stored.
     weight_root : int
-        Steps grow with that root of a row's weight.
+        Steps grow with this root of the weight of a row.
 
     Attributes
     ----------
     outputs : ndarray of shape (n_places, n_labels)
-        Of the hypothesis that predicts, as `decision_function` gives them.
+        Outputs of the hypothesis that predicts, as `decision_function` returns them.
     positive : ndarray of shape (n_places, n_labels), uint8
-        Whether the row has the label.
+        Whether the row is positive for the vector.
     steps : ndarray of shape (n_places,)
-        What multiplied those of the row.
+        Factor of the steps of the row.
     n_trials : int
-        Of rows not yet learned from.
+        Number of trials on rows that were not used for training before.
     n_held_out : int
-        The first of these trials, whose rows were held out of models like this one. They are as
-        good as later ones.
+        Number of these trials, the first ones, whose rows were held out of models like this one.
+        They are as useful as later trials.
     fingerprints : Fingerprints
-        Of the rows learned.
+        Fingerprints of the training rows.
     spoiled : bool
-        Whether the model has learned rows more than once since. Its outputs may then have another
-        scale than those kept.
+        Whether the model was trained on rows again since then. Its outputs may then have a
+        different scale than the stored ones.
     """
 
     def __init__(self, n_labels: int, n_places: int, weight_root: int) -> None:
@@ -86,8 +96,10 @@ class ProgressiveOutputs:
     def held_out(
         self, outputs: np.ndarray, positive: np.ndarray, steps: np.ndarray
     ) -> ProgressiveOutputs:
-        """Return outputs of rows that were held out, for these to be replaced by, in as many places
-        as these have, or more where they need them."""
+        """Return a replacement of these outputs by outputs of held-out rows.
+
+        It has at least the same number of places, and up to `count_places` if the rows need more.
+        """
         needed = 1 << max(0, len(outputs) - 1).bit_length()
         n_places = min(max(len(self.steps), needed), count_places(self.n_labels, averaged=False))
         whole = ProgressiveOutputs(self.n_labels, n_places, self.weight_root)
@@ -98,8 +110,10 @@ class ProgressiveOutputs:
         return whole
 
     def recent(self) -> np.ndarray:
-        """Return the places of the later half of all trials, in order; trials of rows held out
-        count as if as many had come before them."""
+        """Return the places of the later half of all trials, in the order of the trials.
+
+        Held-out rows are treated as if the same number of trials had preceded them.
+        """
         trials = self.trials()
         recent = np.flatnonzero(trials >= max(0, self.n_trials - self.n_held_out) // 2)
         return recent[np.argsort(trials[recent])]
@@ -112,9 +126,12 @@ class ProgressiveOutputs:
     def merged(
         cls, parts: Sequence[ProgressiveOutputs], n_places: int, n_rounds: int = 1
     ) -> ProgressiveOutputs:
-        """Those of models that have learned side by side, as of one that has learned all rows: each
-        trial counts for as late as it came in its own. In each of the rounds, which come one after
-        the other, as many have learned."""
+        """Merge the outputs of models that were trained in parallel on parts of the rows.
+
+        The result resembles that of one model trained on all rows. Trials are ordered by their
+        relative position within their own part. The parts are those of `n_rounds` consecutive
+        rounds with the same number of models.
+        """
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
@@ -138,7 +155,7 @@ class ProgressiveOutputs:
 
     @classmethod
     def beside(cls, parts: Sequence[ProgressiveOutputs]) -> ProgressiveOutputs:
-        """Those of some labels after the other, of the same rows."""
+        """Concatenate the outputs of several groups of weight vectors for the same rows."""
         whole = cls.__new__(cls)
         vars(whole).update(vars(parts[0]))
         whole.outputs = np.hstack([part.outputs for part in parts])
@@ -146,13 +163,16 @@ class ProgressiveOutputs:
         return whole
 
     def fewer(self, n_parts: int) -> ProgressiveOutputs:
-        """Places for one of so many parts of the rows: twice its share, as of long streams the
-        later half is what counts."""
+        """Return empty places for one of `n_parts` parts of the rows.
+
+        Their number is twice the share of the part, because merging long streams uses only the
+        later half.
+        """
         n_places = min(len(self.steps), max(1, 2 * len(self.steps) // n_parts))
         return ProgressiveOutputs(self.n_labels, 1 << (n_places.bit_length() - 1), self.weight_root)
 
     def of_labels(self, first: int, last: int) -> ProgressiveOutputs:
-        """The same places, of some labels."""
+        """Return a view of the same places for the vectors from `first` to before `last`."""
         part = ProgressiveOutputs.__new__(ProgressiveOutputs)
         vars(part).update(vars(self))
         part.outputs, part.positive = self.outputs[:, first:last], self.positive[:, first:last]
@@ -160,11 +180,11 @@ class ProgressiveOutputs:
 
     @property
     def n_kept(self) -> int:
-        """Places that are filled."""
+        """Return the number of filled places."""
         return min(self.n_trials, len(self.steps))
 
     def trials(self) -> np.ndarray:
-        """The trial of each place that is filled, counted from 0."""
+        """Return the number, from 0, of the trial in each filled place."""
         n_places, last = len(self.steps), self.n_trials - 1
         places = np.arange(self.n_kept)
         if self.n_trials <= n_places:

@@ -1,32 +1,32 @@
-"""Spaces over the features met, and trials over rows for them: a part of base.pyx.
+"""Spaces over the features seen so far, and their trials over rows. Included by base.pyx.
 
-Once the matrix changes no more, a mistake moves its part, over the inner features, and those of the
-row. Over the outer ones, which the matrix leaves alone, w is held without a common factor, as
-`first_order/linear.pyx` has it: ``w_i = common * link(v_i / scale)``, with the sum of the
-hypotheses ``Z w_i + total_i``.
+When the matrix no longer changes, a mistake changes w for all inner features, on which the matrix
+acts, and for the outer features of the row only. For outer features, w is stored without a common
+factor, as in `first_order/linear.pyx`: ``w_i = common * link(v_i / scale)``. The sum of the
+hypotheses is ``Z w_i + total_i``.
 """
 
-# Powers add up to a number between these, or v is rescaled.
+# Range of the sum of powers. v is rescaled if the sum leaves it.
 cdef double LEAST_POWERS = ldexp(1.0, -500)
 cdef double MOST_POWERS = ldexp(1.0, 500)
-# Outputs below it, and above its inverse, may have lost terms.
+# Outputs below this value, or above its inverse, may have lost terms.
 cdef double LEAST_OUTPUT = 1e-270
 
 cdef class FeatureSpace(MatrixSpace):
-    """A space over the features met.
+    """A space over the features seen so far.
 
     Parameters
     ----------
     n_features : int
     p, bias : float
-        The norm; the value of the intercept's coordinate, 0: there is none.
+        The norm, and the value of the intercept's coordinate, or 0 without an intercept.
     single : bool
         Whether rows are stored as float32.
     solver : {"auto", "implicit", "primal"}
     primal_room : int
-        Bytes the n x n form may take, where that is not asked for.
+        Largest size of the n x n form in bytes with ``solver="auto"``.
     **settings
-        Those of `MatrixSpace`.
+        Settings of `MatrixSpace`.
     """
 
     def __init__(self, **settings):
@@ -79,7 +79,7 @@ cdef class FeatureSpace(MatrixSpace):
         self.nonzero += (self.v[number] != 0.0) - (before != 0.0)
 
     cdef int widen(self) except -1 nogil:
-        """Let the vectors reach as far as the features met."""
+        """Grow the vectors to the number of features seen so far."""
         self.w.resize(self.n_met)
         self.v.resize(self.n_met)
         if self.averaged:
@@ -98,8 +98,10 @@ cdef class FeatureSpace(MatrixSpace):
     # ------------------------------------------------------------------------ the settled matrix
 
     cdef int settle(self, bint fixed) except -1 nogil:
-        """Begin a correction: once the matrix changes no more, the outer part of the row is kept
-        apart. `fixed`: it never has changed."""
+        """Begin a correction, and split off the outer part of the row if the matrix is final.
+
+        `fixed` says that the matrix never changes.
+        """
         cdef size_t j, n = 0
         self.outer_x.clear()
         self.outer.clear()
@@ -119,7 +121,7 @@ cdef class FeatureSpace(MatrixSpace):
         return OK
 
     cdef void move_outer(self, double step) noexcept nogil:
-        """v <- v + step * x, and w with it, over the outer features."""
+        """Update v <- v + step * x and w for the outer features."""
         cdef size_t j
         cdef int32_t i
         self.outer_w.resize(self.outer.size())
@@ -136,8 +138,10 @@ cdef class FeatureSpace(MatrixSpace):
             self.sweep(0.0)
 
     cdef void sweep(self, double peak) noexcept nogil:
-        """Make w and the powers anew over the outer features, `peak` being what the scale must do
-        for beside these; 0: it stays."""
+        """Recompute w and the powers for the outer features.
+
+        The new scale covers `peak` and all values of v. With `peak` 0 the scale does not change.
+        """
         cdef size_t i
         self.swap_outer()
         self.flush()
@@ -153,11 +157,11 @@ cdef class FeatureSpace(MatrixSpace):
         self.most_powers = self.powers.high
 
     cdef bint fit(self, double powers) noexcept nogil:
-        """Whether so many powers are in range."""
+        """Return whether a sum of powers is in range."""
         return LEAST_POWERS < powers < MOST_POWERS
 
     cdef void swap_outer(self) noexcept nogil:
-        """Let w be what it was over the outer part of the row, or what it has become."""
+        """Exchange the old and the new values of w for the outer part of the row."""
         cdef size_t j
         cdef double now
         for j in range(self.outer.size()):
@@ -166,7 +170,7 @@ cdef class FeatureSpace(MatrixSpace):
             self.outer_w[j] = now
 
     cdef void flush(self) noexcept nogil:
-        """Let the total take in what Z has counted."""
+        """Add ``Z w`` to the total for the outer features, and reset Z."""
         cdef size_t i
         if self.average.Z != 0.0:
             for i in range(self.n_inner, self.w.size()):
@@ -193,27 +197,26 @@ cdef class FeatureSpace(MatrixSpace):
                     self.w[self.outer[j]] - self.outer_w[j])
 
     cdef double cost(self) noexcept nogil:
-        """About how many multiplications the next correction takes: known to subclasses."""
+        """Return the approximate number of multiplications of the next correction (subclasses)."""
 
     # ---------------------------------------------------------------------------- the n x n form
 
     cdef Py_ssize_t side(self) noexcept nogil:
-        """Of the n x n form, which is laid out for all features there may be."""
+        """Return the side length of the n x n form, which has room for all possible features."""
         return self.n_coordinates + 1
 
     cdef bint primal_pays(self, double cost, double primal_cost) noexcept nogil:
-        """Whether it is time for the n x n form: it fits, and corrections have come to cost more
-        without it."""
+        """Return whether to switch to the n x n form: it fits and makes corrections cheaper."""
         cdef double side = self.side()
         return (self.automatic and not self.primal and cost > primal_cost
                 and 8.0 * side * side <= self.primal_room)
 
     cdef double* column(self, int32_t number) noexcept nogil:
-        """Of the n x n form."""
+        """Return the column of a feature in the n x n form, which is stored contiguously."""
         return self.matrix.data() + number * self.side()
 
     cdef int clear_matrix(self) except -1 nogil:
-        """Let the n x n form be what it is without any correction: its diagonal alone."""
+        """Set the n x n form to its initial value, a diagonal matrix."""
         cdef Py_ssize_t i, side = self.side()
         self.matrix.assign(side * side, 0.0)
         for i in range(side):
@@ -221,7 +224,7 @@ cdef class FeatureSpace(MatrixSpace):
         return OK
 
     cdef int lay_out(self) except -1 nogil:
-        """Go over to the n x n form."""
+        """Switch to the n x n form."""
         cdef int64_t i
         cdef vector[double] x
         cdef vector[int32_t] columns
@@ -238,7 +241,7 @@ cdef class FeatureSpace(MatrixSpace):
 
     cdef int fold(self, size_t i, const vector[double]& x,
                   const vector[int32_t]& columns) except -1 nogil:
-        """Let the n x n form take in stored row i."""
+        """Add stored row i to the n x n form."""
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
         """As `LinearSpace.resize`.
@@ -269,7 +272,7 @@ cdef class FeatureSpace(MatrixSpace):
             self.lay_part_met(matrix)
 
     cdef part_met(self):
-        """The n x n form, as far as it is over the features met."""
+        """Return the part of the n x n form for the features seen so far."""
         cdef Py_ssize_t side = self.side()
         if not self.primal:
             return np.zeros((0, 0))
@@ -277,7 +280,7 @@ cdef class FeatureSpace(MatrixSpace):
         return np.asarray(matrix)[:self.n_met, :self.n_met].copy()
 
     cdef lay_part_met(self, part):
-        """Make room for all features there may be, those met being as given."""
+        """Allocate the n x n form for all possible features, with the given part for known ones."""
         cdef Py_ssize_t side = self.side()
         self.clear_matrix()
         matrix = <double[:side, :side]> self.matrix.data()
@@ -286,7 +289,7 @@ cdef class FeatureSpace(MatrixSpace):
     # ----------------------------------------------------------------------------- for Python
 
     def weights(self, columns=slice(None)):
-        """The vector that predicts, shape (n_coordinates,), or these coordinates of it."""
+        """Return the weight vector that predicts, shape (n_coordinates,), or some coordinates."""
         return self.hypothesis()[self.met[columns]]
 
     def sum_of_hypotheses(self):
@@ -296,12 +299,14 @@ cdef class FeatureSpace(MatrixSpace):
         return result
 
     def summed(self):
-        """Sum of the hypotheses, each as often as it lasted, shape (n_coordinates,)."""
+        """Return the sum of all hypotheses, weighted by their lifetimes, shape (n_coordinates,)."""
         return self.sum_of_hypotheses()[self.met]
 
     def take_sums(self, sums, int64_t trials):
-        """Let the average have counted hypotheses that come to these sums, which are 0 for features
-        not met, in so many trials."""
+        """Set the sum of the hypotheses, and the number of trials over which they were summed.
+
+        The sums must be 0 for features not seen so far.
+        """
         cdef const double[::1] by_coordinate = sums
         cdef Py_ssize_t i
         self.trials = self.average.begin = trials
@@ -330,13 +335,13 @@ cdef class FeatureSpace(MatrixSpace):
         require(not (self.primal and self.rows.count()), "'rows' are left of another form")
 
     cdef record_met(self, Record record):
-        """The numbers of the features met, each of one coordinate."""
+        """Record the numbers of the features seen so far, one for each coordinate."""
         most = min(self.n_coordinates + 1, INT32_MAX)
         self.n_met = record.field("n_met", self.n_met, integer, 1, most)
         if record.writing:
             record.fields["met"] = sparse(self.met)
             return
-        self.met = None  # before there is another of its size
+        self.met = None  # frees the old array before the new one is allocated
         array = np.zeros(self.n_coordinates, np.int32)
         restore(array, record.fields, "met")
         numbers = np.sort(array[np.flatnonzero(array)])
@@ -378,7 +383,7 @@ cdef class FeatureSpace(MatrixSpace):
 
 cdef int take_row(FeatureSpace space, const RowScale* scale,
                   const Row[value_t, index_t]& row) except -1 nogil:
-    """Make the augmented row, divided by its norm, the one at hand; new features get numbers."""
+    """Load the augmented row, divided by its norm. New features get numbers."""
     cdef Py_ssize_t j, column
     cdef double value
     space.x.clear()
@@ -399,7 +404,7 @@ cdef int take_row(FeatureSpace space, const RowScale* scale,
 
 cdef inline double score(FeatureSpace space, const double* weights,
                          const Row[value_t, index_t]& row, double factor=1.0) noexcept nogil:
-    """``w.x`` of the augmented row times a factor."""
+    """Return ``w.x`` for the augmented row times a factor."""
     cdef double total = 0.0
     cdef Py_ssize_t j
     for j in range(row.nnz):
@@ -411,7 +416,7 @@ cdef inline double score(FeatureSpace space, const double* weights,
 
 cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
                            double output) noexcept nogil:
-    """``w.x`` of the augmented row by the hypothesis, `output` being what `score` says."""
+    """Return ``w.x`` for the augmented row by the hypothesis. `output` is the result of `score`."""
     cdef double value, times, outer, total = 0.0
     cdef Py_ssize_t i, j
     if not space.averaged:
@@ -427,8 +432,10 @@ cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
 
 cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
                       double output, RowScale* scale) except -1 nogil:
-    """Whether a trial corrects, the row's output being known but for what rounding has lost; the
-    row is measured then. A zero row never corrects."""
+    """Return whether a trial makes a correction, and measure the row in this case.
+
+    `output` is the output of the row up to rounding errors. A zero row never makes a correction.
+    """
     cdef double y = copysign(1.0, step)
     cdef bint told = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
     if (told and y * output > 0.0 and space.threshold == 0.0) or not (
@@ -471,28 +478,28 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
                const int64_t[::1] numbers, kept=None, shares=None, *, bint mistaken=False):
-    """Trials over checked rows, one after the other.
+    """Make trials on checked rows, in the given order.
 
     Parameters
     ----------
     which : ndarray of shape (n_trials,)
-        The row of each.
+        Row of each trial.
     steps : ndarray of shape (n_trials,)
-        What a correction makes, with the sign of its label; 0: there is none.
+        Step of a correction, with the sign of the label. 0 excludes a correction.
     numbers : ndarray of shape (n_trials,)
-        What the rows are called in the list of mistakes.
+        Numbers of the rows in the list of mistakes.
     kept : ProgressiveOutputs or None
-        Of this label.
+        Places for the outputs of this weight vector.
     shares : ndarray of shape (n_trials,) or None
-        What the weights of the rows multiply steps by, to be kept; None where another label keeps
-        them, which may do so at the same time.
+        Factors of the steps due to the weights of the rows, which are stored in `kept`. None if
+        another weight vector stores them, possibly in another thread.
     mistaken : bool
-        Whether all are mistakes that were made elsewhere, and count as no trials here.
+        Whether all trials are mistakes that were made elsewhere. They do not count as trials here.
 
     Returns
     -------
     products : float
-        About how many multiplications they took.
+        Approximate number of multiplications.
     """
     cdef double made
     cdef Kept places = kept_of(kept)
@@ -525,7 +532,7 @@ cdef void score_all(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def outputs(FeatureSpace space, Csr rows, double[:] out):
-    """Let `out` have ``w.x`` of every row by the hypothesis."""
+    """Write ``w.x`` of each row by the hypothesis to `out`."""
     cdef const double[::1] weights = space.hypothesis()
     with nogil:
         if rows.types == FLOAT_INT32:

@@ -1,4 +1,4 @@
-// Rows of a CSR matrix as typed pointers, and what is asked of their bits.
+// Rows of a CSR matrix as typed pointers, and branch-free checks of their values and columns.
 #pragma once
 
 #include <algorithm>
@@ -38,8 +38,8 @@ SM_INLINE void prefetch_row(const Row<V, I> &row) {
     sm_prefetch_span(row.columns, row.columns + row.nnz);
 }
 
-// What is wrong with one entry leaves a sign bit in a sum over all: integer operations without
-// branches let the compiler use vector instructions.
+// The checks collect errors in the sign bit of a value that is combined over all entries. Integer
+// operations without branches let the compiler use vector instructions.
 template <class U>
 SM_INLINE bool sign(U bits) {
     return bits >> (8 * sizeof(U) - 1);
@@ -47,7 +47,8 @@ SM_INLINE bool sign(U bits) {
 
 template <class I>
 SM_INLINE bool in_range(const I *columns, int64_t nnz, int64_t n_features) {
-    // A column below 0 has the sign bit, and what it is short of the last one has it beyond that.
+    // The sign bit is set in a negative column, and in the difference to the last column if the
+    // column is too large.
     using U = std::make_unsigned_t<std::remove_const_t<I>>;
     const U last = static_cast<U>(std::min(n_features - 1, int64_t{std::numeric_limits<I>::max()}));
     U wrong = 0;
@@ -63,10 +64,10 @@ SM_INLINE bool is_rising(const I *columns, int64_t nnz) {
     return !sign(falling);
 }
 
-// Tells a row's columns apart: each marks a bit, of its own as far as there are so many. Between
-// rows none is marked.
+// Bits that detect repeated columns of a row. Each column sets the bit of its index modulo the
+// number of bits. All bits are cleared after each row.
 class ColumnMarks {
-    std::vector<uint8_t> bytes;  // in longer words, one column would wait for another to mark its own
+    std::vector<uint8_t> bytes;  // with longer words, columns would wait for each other's writes
 
     template <class I>
     uint64_t place(I column) const {
@@ -78,7 +79,7 @@ class ColumnMarks {
 
     void grow(int64_t n_bits) { bytes.resize(n_bits / 8); }  // a power of two
 
-    // Whether two columns of a row mark the same bit.
+    // Returns whether two columns of a row set the same bit.
     template <class I>
     bool meet(const I *columns, int64_t nnz) {
         unsigned met = 0;
@@ -118,14 +119,15 @@ SM_INLINE bool all_finite(const V *values, int64_t nnz) {
     return !sign(carry);
 }
 
-// How many values are not 0, where all of these are from 2**-plain to 2**plain; else -1.
+// Returns the number of nonzero values if all of them are between 2**-plain and 2**plain in
+// magnitude, else -1.
 template <class V>
 SM_INLINE int64_t count_plain(const V *values, int64_t nnz, int plain) {
     constexpr Bits<V> middle = IS_FLOAT<V> ? 127 : 1023, most = ~Bits<V>{0} / 2;
     Bits<V> wide = 0, count = 0;
     for (int64_t j = 0; j < nnz; ++j) {
         Bits<V> bits = bits_of(values[j]) & most, exponent = bits >> MANTISSA<V>;
-        Bits<V> some = bits + most;  // the sign bit: it is not 0
+        Bits<V> some = bits + most;  // the sign bit is set if the value is not 0
         wide |= ((exponent - (middle - plain)) | (middle + plain - exponent)) & some;
         count += sign(some);
     }

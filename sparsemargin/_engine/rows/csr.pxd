@@ -1,4 +1,4 @@
-"""Rows of CSR matrices, and what the engine asks of one."""
+"""Rows of CSR matrices, with their checks and norms."""
 
 from libc.stdint cimport int32_t, int64_t
 
@@ -17,14 +17,14 @@ ctypedef fused index_t:  # column indices and row pointers of X
     int64_t
 
 
-cpdef enum:  # what is wrong with a row, or ended a loop
+cpdef enum:  # status of a row, or the reason why a loop ended
     OK
-    NOT_FINITE  # a NaN or an infinity in the row
+    NOT_FINITE  # a value is NaN or infinite
     OUT_OF_RANGE  # a column index that is negative or not below n_features
-    NOT_CANONICAL  # a column stands twice in the row: `has_repeats` tells
+    NOT_CANONICAL  # a column occurs twice in the row, see `has_repeats`
     TOO_WIDE  # magnitudes too far apart for one floating-point vector to hold
-    ALL_STOPPED  # every label has used up its corrections
-    NO_LENGTH  # a length in feature space that no kernel value could be divided by
+    ALL_STOPPED  # each weight vector has used up its corrections
+    NO_LENGTH  # the length in feature space is no valid divisor of kernel values
 
 cdef extern from "rows/csr.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Row[V, I]:
@@ -55,16 +55,16 @@ cdef extern from "numerics/widths.hpp":
     void prefetch "SM_PREFETCH"(const void* address) noexcept nogil
     void prefetch_span "sm_prefetch_span"(const void* start, const void* stop) noexcept nogil
 
-# A shuffled row comes from anywhere in memory; asked for this many trials ahead it arrives in
-# time, and shuffled epochs cost little more than epochs in order.
+# Number of trials by which rows are prefetched. Shuffled rows are scattered over memory. With
+# prefetching, shuffled epochs take little longer than epochs in order.
 cdef enum:
     AHEAD = 4
 
 cdef struct RowScale:
-    int exponent  # 0 where nothing is lost without scaling, for p = 2; else that of the largest
-    double factor  # 2**-exponent: exact, so scaling a row changes no digit
+    int exponent  # exponent of the largest magnitude, or 0 if p = 2 needs no scaling
+    double factor  # 2**-exponent, so scaling a row is exact
     double norm  # p-norm of the augmented row times factor
-    double smallest  # at most its smallest magnitude but 0, times factor; 0 if that underflows
+    double smallest  # at most the smallest nonzero magnitude times factor, 0 if that underflows
 
 
 cdef enum Types:  # of values and indices
@@ -80,7 +80,7 @@ cdef class Csr:
     cdef readonly object indptr
     cdef readonly Py_ssize_t n_features
     cdef readonly Py_ssize_t n_rows
-    # The pointers, of these types, once as each; only those of `types` may be followed.
+    # The pointers, once for each combination of types. Only those of `types` may be dereferenced.
     cdef Types types
     cdef Rows[float, int32_t] float_int32
     cdef Rows[float, int64_t] float_int64
@@ -93,7 +93,7 @@ cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
                       ColumnMarks& marks) except -1 nogil
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
                           double slack) noexcept nogil
-cdef double LEAST_SQUARE  # of rows that need no scaling for p = 2
+cdef double LEAST_SQUARE  # smallest square in rows that need no scaling for p = 2
 cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil
 cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
                   double slack) noexcept nogil

@@ -1,4 +1,4 @@
-"""Row access over CSR: checks and norms. Nothing here writes to a row."""
+"""Rows of CSR matrices: checks, norms and hashes. No function here changes a row."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport INFINITY, fabs, ilogb, ldexp, pow, sqrt
@@ -17,15 +17,16 @@ from sparsemargin._engine.numerics.arithmetic cimport (
 
 from sparsemargin._engine.state import received
 
-# Rows below 2**-1022, subnormal throughout, are scaled no further: 2**1023 is the largest power.
+# Smallest exponent by which rows are scaled. Rows of only subnormal values have smaller ones, but
+# their factor would exceed 2**1023, the largest power in float64.
 cdef enum:
     LOWEST_EXPONENT = -1022
 
-# What tells the columns of an unsorted row apart, powers of two.
+# Smallest and largest number of bits of `ColumnMarks`, powers of two.
 cdef enum:
     FEWEST_MARKS = 1 << 10
     MOST_MARKS = 1 << 25
-    FIRST = 16  # columns, of which some of an unsorted row's fall
+    FIRST = 16  # number of first columns that are checked first: unsorted rows usually fail here
 
 # Rows whose magnitudes are from 2**-PLAIN to 2**PLAIN need no scaling for p = 2.
 cdef enum:
@@ -35,7 +36,7 @@ cdef double LEAST_SQUARE = ldexp(1.0, -2 * PLAIN)
 
 
 cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noexcept nogil:
-    """OK, or the worst that is wrong with the row."""
+    """Return OK, or the status of the most severe error of the row."""
     cdef const index_t* columns = row.columns
     cdef const value_t* values = row.values
     if not in_range(columns, row.nnz, n_features):
@@ -45,14 +46,16 @@ cdef int check_row(const Row[value_t, index_t]& row, Py_ssize_t n_features) noex
 
 cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
                       ColumnMarks& marks) except -1 nogil:
-    """Whether a column of the row, whose columns are in range, stands twice. Those of an unsorted
-    row that may share a place for their marks, if two of them do, are sorted."""
+    """Return whether a column occurs twice in the row. All columns must be in range.
+
+    The columns of an unsorted row are sorted only if two of them set the same bit of `marks`.
+    """
     cdef vector[int64_t] ordered
     cdef Py_ssize_t n = max(<Py_ssize_t> FEWEST_MARKS, marks.size()), nnz = row.nnz
     cdef const index_t* columns = row.columns
     if is_rising(columns, min(nnz, FIRST)) and is_rising(columns, nnz):
         return False
-    # So many that few rows have columns that share one by chance.
+    # With this number of bits, few rows have different columns that set the same bit.
     while n < MOST_MARKS and n < n_features and n < 16 * nnz * nnz:
         n *= 2
     if marks.size() < n:
@@ -68,7 +71,7 @@ cdef bint has_repeats(const Row[value_t, index_t]& row, Py_ssize_t n_features,
 
 cdef inline double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
                             double slack) noexcept nogil:
-    """2-norm of the augmented row; not safe against overflow, see `measure` for that."""
+    """Return the 2-norm of the augmented row. It may overflow; `measure` does not."""
     cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
     cdef Py_ssize_t j, whole = nnz - nnz % 4
     for j in range(0, whole, 4):
@@ -83,9 +86,9 @@ cdef inline double two_norm(const value_t* values, Py_ssize_t nnz, double bias,
 
 cdef double bound_of_norm(const Row[value_t, index_t]& row, double bias,
                           double slack) noexcept nogil:
-    """Not less than the p-norm of the augmented row: its 2-norm, which takes no power."""
+    """Return an upper bound of the p-norm of the augmented row: its 2-norm, without powers."""
     cdef double bound = two_norm(row.values, row.nnz, bias, slack) * (1.0 + 1e-12)
-    # Squares of smaller values may have underflowed.
+    # For smaller norms, squares may have underflowed.
     return bound if bound > 1e-140 else INFINITY
 
 
@@ -94,8 +97,10 @@ cdef inline bint is_plain(double value) noexcept nogil:
 
 
 cdef void take_squares(RowScale* scale, double square, double bias, double slack) noexcept nogil:
-    """What `measure` would tell for p = 2 of a row with this sum of squares, none of which is below
-    LEAST_SQUARE; norm 0: it is not told here."""
+    """Compute the result of `measure` for p = 2 from the sum of squares of a row.
+
+    No square may be below LEAST_SQUARE. Norm 0 means that `measure` is needed.
+    """
     scale.norm = 0.0
     if square <= 1.0 / LEAST_SQUARE and is_plain(bias) and is_plain(slack):
         scale.exponent, scale.factor, scale.smallest = 0, 1.0, LEAST_PLAIN
@@ -104,8 +109,10 @@ cdef void take_squares(RowScale* scale, double square, double bias, double slack
 
 cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor, double bias,
                             double slack) noexcept nogil:
-    """`two_norm` of the row times factor, a power of two; to the bit that of the row without its
-    zeros, times factor."""
+    """Return `two_norm` of the row times `factor`, a power of two.
+
+    The result is bit-identical to that of the row without its stored zeros.
+    """
     cdef double sums[4]
     cdef double value
     cdef Py_ssize_t j, n = 0, n_nonzero = 0, whole
@@ -125,7 +132,10 @@ cdef double scaled_two_norm(const value_t* values, Py_ssize_t nnz, double factor
 
 cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
                            double* least) noexcept nogil:
-    """Largest magnitude, at least `peak`; `least` falls to the smallest one that is not 0."""
+    """Return the largest magnitude, at least `peak`.
+
+    `least` is lowered to the smallest nonzero magnitude.
+    """
     cdef double magnitude
     cdef Py_ssize_t j
     for j in range(nnz):
@@ -138,7 +148,7 @@ cdef inline double peak_of(const value_t* values, Py_ssize_t nnz, double peak,
 
 cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize_t nnz,
                                  double factor, double lift) noexcept nogil:
-    """Of the row times factor times lift."""
+    """Return the sum of the powers of the row times factor times lift."""
     cdef double block[BLOCK]
     cdef double even = 0.0, odd = 0.0
     cdef Py_ssize_t b, j, n
@@ -158,7 +168,7 @@ cdef inline double sum_of_powers(const Power* p, const value_t* values, Py_ssize
 
 cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& row, double bias,
                   double slack) noexcept nogil:
-    """Scale and p-norm of the augmented row; False where the row is zero."""
+    """Compute scale and p-norm of the augmented row. Return False if the row is zero."""
     cdef double least = INFINITY, total, lift
     cdef const value_t* values = row.values
     cdef Py_ssize_t n_nonzero = -1, nnz = row.nnz
@@ -186,7 +196,7 @@ cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& 
     if p.exponent == 2.0:
         scale.norm = scaled_two_norm(values, nnz, scale.factor, bias, slack)
         return True
-    lift = ldexp(1.0, -ilogb(peak * scale.factor))  # 1, but of subnormal rows
+    lift = ldexp(1.0, -ilogb(peak * scale.factor))  # 1, except for subnormal rows
     total = (sum_of_powers(p, values, nnz, scale.factor, lift)
              + raised(p, fabs(bias) * scale.factor * lift)
              + raised(p, fabs(slack) * scale.factor * lift))
@@ -197,7 +207,7 @@ cdef bint measure(RowScale* scale, const Power* p, const Row[value_t, index_t]& 
 # ----------------------------------------------------------------------------------- from Python
 
 cdef const void* address(array) except? NULL:
-    """Where the array's numbers lie, one after the other."""
+    """Return the address of the data of a contiguous array."""
     cdef Py_buffer buffer
     PyObject_GetBuffer(array, &buffer, PyBUF_SIMPLE)
     PyBuffer_Release(&buffer)
@@ -205,7 +215,7 @@ cdef const void* address(array) except? NULL:
 
 
 cdef int point(Rows[value_t, index_t]* rows, Csr to) except -1:
-    """Point to the arrays, as if they were of these types."""
+    """Set the pointers to the arrays, interpreted as arrays of these types."""
     rows.data = <const value_t*> address(to.data)
     rows.indices = <const index_t*> address(to.indices)
     rows.indptr = <const index_t*> address(to.indptr)
@@ -214,7 +224,7 @@ cdef int point(Rows[value_t, index_t]* rows, Csr to) except -1:
 
 
 cdef class Csr:
-    """The rows of a CSR matrix, of the types the engine is compiled for; immutable.
+    """Immutable rows of a CSR matrix, with dtypes for which the engine is compiled.
 
     Parameters
     ----------
@@ -249,23 +259,23 @@ cdef class Csr:
         return self.data, self.indices, self.indptr
 
     def with_data(self, data):
-        """Rows with other values in the same places."""
+        """Return rows with other values and the same structure."""
         return Csr(data, self.indices, self.indptr, self.n_features)
 
     def part(self, Py_ssize_t start, Py_ssize_t stop):
-        """The rows from `start` to before `stop`, where they lie."""
+        """Return the rows from `start` to before `stop` without a copy."""
         return Csr(self.data, self.indices, self.indptr[start:stop + 1], self.n_features)
 
 
 class BadRow(Exception):
-    """A compiled loop met a row it can't learn from, for the reason that the status is."""
+    """Raised if a compiled loop reaches an invalid row. `status` is the reason."""
 
     def __init__(self, int status, Py_ssize_t row):
         super().__init__(status, row)
         self.status, self.row = status, row
 
 
-#: Types that values and indices may have.
+#: Supported dtypes of values and indices.
 VALUE_TYPES = np.dtype(np.float32), np.dtype(np.float64)
 INDEX_TYPES = np.dtype(np.int32), np.dtype(np.int64)
 
@@ -274,7 +284,7 @@ TYPES = dict(zip(product(VALUE_TYPES, INDEX_TYPES),
 
 
 def first_bad_row(Csr rows, bint repeats_allowed):
-    """First row that can't be used as it stands.
+    """Return the first invalid row.
 
     Returns
     -------
@@ -296,8 +306,10 @@ def first_bad_row(Csr rows, bint repeats_allowed):
 
 
 def rows_with_repeats(Csr rows):
-    """Return which rows have a column twice, a bool for each row. Rows with a column out of range
-    count as rows without repeats."""
+    """Return a bool for each row: whether a column occurs twice in it.
+
+    Rows with a column out of range count as rows without repeats.
+    """
     result = np.zeros(rows.n_rows, bool)
     cdef uint8_t[::1] found = result.view(np.uint8)
     with nogil:
@@ -341,8 +353,10 @@ cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
 
 
 def bad_pointer(indptr, Py_ssize_t stored):
-    """First row whose pointers, of one of the `INDEX_TYPES` and contiguous, fall or point outside
-    the `stored` entries; -1: none."""
+    """Return the first row whose pointers decrease or are outside the `stored` entries, or -1.
+
+    The pointers must be contiguous and have one of the `INDEX_TYPES`.
+    """
     if indptr.dtype.itemsize == 4:
         return bad_among(<const int32_t*> address(indptr), len(indptr) - 1, stored)
     return bad_among(<const int64_t*> address(indptr), len(indptr) - 1, stored)
@@ -359,7 +373,7 @@ cdef Py_ssize_t bad_among(const index_t* indptr, Py_ssize_t n, Py_ssize_t stored
 
 
 def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):
-    """p-norm of every row, the constants `bias` and `slack` appended to it."""
+    """Return the p-norm of each row with the constants `bias` and `slack` appended."""
     cdef Power power = make_power(p)
     result = np.zeros(rows.n_rows)
     cdef double[::1] norms = result
@@ -384,22 +398,22 @@ cdef void measure_all(const Rows[value_t, index_t]& rows, const Power* power, do
             norms[r] = ldexp(scale.norm, scale.exponent)
 
 
-# Entries of a row that its hash is made of, spread evenly over it.
+# Number of evenly spaced entries of a row that its hash uses.
 cdef enum:
     HASHED = 8
 
 cdef inline uint64_t mixed(uint64_t bits) noexcept nogil:
-    """The bits, mixed as splitmix64 does."""
+    """Return the bits mixed by the finaliser of splitmix64."""
     bits = (bits ^ (bits >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
     bits = (bits ^ (bits >> 27)) * <uint64_t> 0x94D049BB133111EB
     return bits ^ (bits >> 31)
 
 
 def row_hashes(Csr rows):
-    """A hash of every row, of its length and some of its entries.
+    """Return a hash of each row, computed from its length and some of its entries.
 
-    Values count as float32, and columns relative to the first one of the row: a file that is read
-    again may have another type, and columns that begin at 0 instead of 1.
+    Values are converted to float32, and columns are relative to the first one of the row, because a
+    file that is read again may have another dtype, and indices that start at 0 instead of 1.
     """
     result = np.zeros(rows.n_rows, np.uint64)
     cdef uint64_t[::1] hashes = result

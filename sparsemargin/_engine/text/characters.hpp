@@ -1,8 +1,8 @@
-// A text's characters, in CPython's own buffers, made lower-case UTF-8 and a bit for each byte:
-// whether it is part of a token.
+// Conversion of a text, from CPython's buffers, to lowercase UTF-8 with one bit for each byte: it
+// says whether the byte is part of a token.
 //
-// Surrogates that stand alone are written as if they were characters, so that bytes sort as code
-// points do. What is a letter, and which is its small one, is asked of whoever runs the scanner.
+// Lone surrogates are encoded like other code points, so that bytes sort like code points. The
+// caller provides functions that classify code points and convert them to lowercase.
 #pragma once
 
 #include <algorithm>
@@ -17,20 +17,20 @@ namespace sparsemargin::text {
 
 struct Document {
     const void *data;
-    int64_t length;  // in characters; of UTF-8 in bytes
-    int width;       // bytes of each: 1, 2 or 4; 0: UTF-8
+    int64_t length;  // in characters, or in bytes for UTF-8
+    int width;       // bytes per character: 1, 2 or 4; 0 means UTF-8
     bool lower;
 };
 
-// What an interpreter says of a code point.
+// Python's functions for the lowercase form and the classification of a code point.
 struct Unicode {
     uint32_t (*lower)(uint32_t);
     int (*is_word)(uint32_t);
     int (*is_space)(uint32_t);
 };
 
-// A character as it is written: in the lower 32 bits its bytes, above these how many, a bit for each
-// where it is part of a token, and whether it is a surrogate.
+// An encoded character. Bits 0 to 31: its UTF-8 bytes. From bit 32: their number. From bit 40: one
+// bit for each byte, set if the character is part of a token. Bit 44: whether it is a surrogate.
 using Written = uint64_t;
 
 constexpr Written SURROGATE = Written(1) << 44;
@@ -50,7 +50,7 @@ inline Written encode(uint32_t c) {
            (c >> 6 & 0x3F) << 16 | (c & 0x3F) << 24;
 }
 
-// Characters as they are written, by pages of 256, each made when it is first met.
+// Table of encoded characters, in pages of 256. A page is computed when it is first used.
 class Characters {
   public:
     Characters(const Unicode &unicode, bool by_spaces, bool lower)
@@ -83,13 +83,13 @@ class Characters {
     std::array<std::unique_ptr<Page>, 0x1100> pages_;
 };
 
-// Eight ASCII characters at once. `repeat(c)` has c in each byte; sums of bytes below 0x80 carry
-// into no other's.
+// The following functions process eight ASCII characters at once. `repeat(c)` has c in each byte.
+// Sums of two bytes below 0x80 do not carry into the next byte.
 constexpr uint64_t repeat(uint64_t c) { return c * 0x0101010101010101; }
 
 constexpr uint64_t HIGH = repeat(0x80);
 
-// The high bits of bytes from `first` to `last`.
+// Sets the high bit of each byte with a value from `first` to `last`.
 constexpr uint64_t between(uint64_t word, uint64_t first, uint64_t last) {
     return (word + repeat(0x80 - first)) & ~(word + repeat(0x7F - last)) & HIGH;
 }
@@ -103,16 +103,16 @@ constexpr uint64_t space_bytes(uint64_t word) {
     return between(word, 9, 13) | between(word, 28, 32);
 }
 
-// Bit i: the high bit of byte i.
+// Moves the high bit of byte i to bit i.
 constexpr uint64_t gather(uint64_t high) { return (high >> 7) * 0x0102040810204080 >> 56; }
 
-// Where the character after the one at `p` starts.
+// Returns the start of the character after the one at `p`.
 inline const char *next_character(const char *p) {
     const auto first = static_cast<unsigned char>(*p);
     return p + 1 + (first >= 0xC0) + (first >= 0xE0) + (first >= 0xF0);
 }
 
-// One text at a time: its bytes, and a bit for each that is part of a token.
+// The UTF-8 bytes of one text at a time, with one bit per byte: whether it is part of a token.
 class Lowered {
   public:
     Lowered(const Unicode &unicode, bool by_spaces)
@@ -123,7 +123,7 @@ class Lowered {
     const char *bytes() const { return bytes_.data(); }
     size_t size() const { return size_; }
 
-    // A lone one cannot be written as UTF-8 proper.
+    // Returns whether the text contains a lone surrogate, which valid UTF-8 cannot contain.
     bool has_surrogate() const { return has_surrogate_; }
 
     void read(const Document &text) {
@@ -146,7 +146,7 @@ class Lowered {
         *to.bit_at = 0;
     }
 
-    // Where tokens start and end, in turn.
+    // Stores the start and end of each token, alternately.
     void find_edges(Array<uint32_t> &edges) const {
         edges.clear();
         edges.reserve(size_ + 2);
@@ -167,13 +167,14 @@ class Lowered {
     bool in_token(size_t i) const { return bits_[i / 64] >> (i % 64) & 1; }
 
   private:
-    // A variable of its own, so that what is written to `at` can't be one of its members.
+    // The state of writing is a local variable, so the compiler knows that writes through `at` do
+    // not change it.
     struct Writer {
         char *at;
         uint64_t *bit_at, pending = 0;
         int n_pending = 0;
 
-        // The first `n` bytes of a word, and a bit for each.
+        // Appends the first `n` bytes of a word, and one bit for each.
         void add(uint64_t word, uint64_t bits, int n) {
             store_word(at, word);
             at += n;
@@ -214,7 +215,7 @@ class Lowered {
         return to;
     }
 
-    // The character at `p`, which goes on to the next.
+    // Decodes the character at `p` and moves `p` to the next one.
     static uint32_t decoded(const char *&p, const char *stop) {
         const char *end = std::min(next_character(p), stop);
         const auto first = static_cast<unsigned char>(*p);
@@ -228,7 +229,7 @@ class Lowered {
         Characters &characters = text.lower ? as_lower_ : as_written_;
         Written all = 0;
         for (const Char *stop = p + text.length; p < stop; ++p) {
-            // No string has others, and none reads beyond the pages.
+            // Strings contain no larger code points. The limit protects reads beyond the table.
             const Written c = characters[std::min<uint32_t>(*p, 0x10FFFF)];
             all |= c;
             to.add(c);

@@ -1,4 +1,4 @@
-"""Texts made rows of CSR matrices; `scanner.hpp` says what is counted."""
+"""Conversion of texts to rows of CSR matrices. `scanner.hpp` defines what is counted."""
 
 from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals
@@ -113,21 +113,22 @@ cdef int is_space(uint32_t c) noexcept nogil:
     return Py_UNICODE_ISSPACE(c)
 
 
-# Before the first table is made, so that none needs to know.
+# The seeds are set on import, before the first table is created.
 SEEDS[0], SEEDS[1] = np.frombuffer(os.urandom(16), np.uint64)
 
 cdef enum:
-    # A text's bytes are counted in 32 bits, four for each character.
+    # Largest number of characters of a text. Its bytes, up to four per character, are counted in 32
+    # bits.
     LONGEST = 0x3FFFFFF0
 
 
-#: Capital sigma and I with a dot: in lower-case they depend on their neighbours, or are two
-#: characters.
+#: Characters whose lowercase form depends on their neighbours (capital sigma) or consists of two
+#: characters (capital I with a dot).
 SPECIAL = "\u03a3\u0130"
 
 
 cdef class Lexicon:
-    """The features that have been met, by number: strings, and n-grams of them."""
+    """The known features, which are strings or n-grams of strings, with their numbers."""
 
     cdef CppLexicon known
     cdef object sorted
@@ -136,27 +137,31 @@ cdef class Lexicon:
         return self.known.size()
 
     def add(self, str term, bint as_words):
-        """A term's number, or None where no text has it: with `as_words` spaces are between
-        words."""
+        """Add a term and return its number, or None if no text can contain the term.
+
+        With `as_words` the term consists of words separated by spaces.
+        """
         text = term.encode("utf-8", "surrogatepass") + bytes(PADDING)
         number = self.known.insert_term(text, <uint32_t> (len(text) - PADDING), as_words)
         return None if number == NONE else number
 
     def absorb(self, Lexicon other):
-        """Take in all that another one has. Returns the number here of each of its numbers."""
+        """Add all features of another lexicon, and return the number here of each of them."""
         cdef Array[uint32_t] numbers
         with nogil:
             self.known.absorb(other.known, numbers)
         return array_of(numbers.release(), len(other), np.dtype(np.uint32))
 
     def lengths(self):
-        """How many words each number stands for."""
+        """Return the number of words of each feature, as uint8."""
         cdef vector[unsigned char] n = lengths(self.known)
         return np.frombuffer(bytes(n), np.uint8) if n.size() else np.empty(0, np.uint8)
 
     def order(self):
-        """All numbers in the order of what they stand for; kept, as another thread may ask before
-        it is needed."""
+        """Return all numbers in the order of their terms.
+
+        The result is cached, so that another thread can compute it before it is needed.
+        """
         cdef int32_t[::1] numbers
         if self.sorted is None or len(self.sorted) != len(self):
             numbers = np.empty(self.known.size(), np.int32)
@@ -173,7 +178,7 @@ cdef class Lexicon:
         return 0
 
     def terms(self, const int32_t[::1] numbers):
-        """What the numbers stand for, a list of str."""
+        """Return the terms of some numbers as a list of str."""
         cdef string text
         cdef Py_ssize_t i
         terms = [None] * numbers.shape[0]
@@ -184,7 +189,7 @@ cdef class Lexicon:
         return terms
 
     def spelled(self, const int32_t[::1] numbers):
-        """What the numbers stand for, in UTF-8, end to end, and where each ends, int64."""
+        """Return the terms of some numbers as concatenated UTF-8, and the end of each (int64)."""
         cdef string text
         cdef int64_t[::1] ends = np.empty(numbers.shape[0], np.int64)
         cdef Py_ssize_t i
@@ -194,7 +199,10 @@ cdef class Lexicon:
         return np.frombuffer(<bytes> text, np.uint8), np.asarray(ends)
 
     def add_spelled(self, bytes spelled, const int64_t[::1] ends, bint as_words):
-        """The numbers of terms that `spelled` gave; a ValueError where no text has one of them."""
+        """Add the terms that `spelled` returned, and return their numbers.
+
+        A term that no text can contain raises a ValueError.
+        """
         cdef const uint8_t[::1] text = spelled + bytes(PADDING)
         cdef int32_t[::1] numbers = np.empty(ends.shape[0], np.int32)
         cdef int64_t start = 0
@@ -212,10 +220,10 @@ cdef class Lexicon:
 
 
 cdef class Memory:
-    """Memory from malloc, which is freed together with the last array that uses it.
+    """Owner of memory from malloc, which is freed together with the last array that uses it.
 
-    An array of Cython would do the same, but has itself as its base, so that programs which look
-    for the base of an array (joblib does) never come to an end.
+    A Cython array would do the same, but it is its own base, so that programs which follow the
+    bases of an array, such as joblib, never terminate.
     """
 
     cdef void* start
@@ -229,7 +237,7 @@ cdef class Memory:
 
 
 cdef object array_of(void* start, int64_t n, dtype):
-    """Return an array of the values that malloc has given room for, without a copy."""
+    """Return an array of n values in memory from malloc, without a copy."""
     cdef Memory owner = Memory()
     owner.start, owner.size = start, n * dtype.itemsize
     return np.frombuffer(owner, dtype, n) if n else np.empty(0, dtype)
@@ -244,36 +252,38 @@ TYPES = {
 
 
 cdef class Scanner:
-    """Counts the features of texts, one list of texts after the other.
+    """Counts the features of texts. Texts may be added in several calls.
 
-    Only one thread may use it at a time; scanners that share a lexicon that none of them adds to
-    don't wait for one another.
+    Only one thread may use a scanner at a time. Several scanners may share a lexicon in parallel if
+    none of them adds features to it.
 
     Parameters
     ----------
     dtype : numpy.dtype
-        Type of the counts: one of `TYPES`.
+        Type of the counts, one of `TYPES`.
     analyzer : {"word", "char", "char_wb"}
     by_spaces : bool
-        Whether a word is what stands between spaces, or what consists of letters, digits and "_".
+        Whether words are separated by whitespace (True), or consist of letters, digits and "_".
     from_two : bool
-        Whether words of one character are passed over.
+        Whether words of one character are ignored.
     ngram_range : tuple of int
-        The shortest and longest n-grams, at least 1.
-    stop_words : Lexicon, optional
-        Words that are passed over.
-    lexicon : Lexicon, optional
-        The features' numbers. Without it, one that learns all it meets.
-    columns : array of int32, optional
-        With a given lexicon: the columns of its numbers, below `n_columns`, -1 for none, and one
-        -1 more. It is not looked through: to do that for each text would take longer than the text.
+        Smallest and largest length of n-grams, at least 1.
+    stop_words : Lexicon, default=None
+        Words that are ignored.
+    lexicon : Lexicon, default=None
+        The numbers of features. None: a new lexicon, to which all features are added.
+    columns : array of int32, default=None
+        Columns of the numbers of `lexicon`, below `n_columns`, or -1 for features without column,
+        followed by one more -1. The values are not checked, because a check for each text would
+        take longer than the text.
     n_columns : int
+        Number of columns.
     n_hashed : int, default=0
-        Above 0: columns are hashes, and there is no lexicon.
+        If above 0, the number of columns for hashes, which replace the lexicon.
     signs : bool
-        With hashes: whether the highest bit of the hash makes the count negative.
+        Whether the highest bit of a hash makes the count negative.
     once : bool
-        Whether each feature counts 1 in a text, however often it is there.
+        Whether each feature counts 1 at most in a text.
     """
 
     cdef CppScanner* scanner
@@ -330,17 +340,17 @@ cdef class Scanner:
         ----------
         texts : list of str
         lower : buffer of bytes
-            For each text whether it is to be made lower-case.
+            For each text, whether to convert it to lowercase.
 
         Returns
         -------
         bool
-            Whether a lone surrogate has been met in any text so far.
+            Whether any text so far contained a lone surrogate.
         """
         cdef vector[Document] documents
         cdef Document document
         cdef Py_ssize_t i
-        # What is read stays, whatever another thread does to the list.
+        # The copy keeps the texts alive if another thread changes the list.
         texts = list(texts)
         if lower.shape[0] != len(texts):
             raise ValueError(f"{lower.shape[0]} flags for {len(texts)} texts")
@@ -364,8 +374,10 @@ cdef class Scanner:
 
     def scan_parts(self, const uint8_t[::1] text, const int64_t[::1] starts,
                    const int64_t[::1] ends, bint lower):
-        """Add a row for each part of a text in UTF-8, which has nothing SPECIAL if they are
-        to be made lower-case."""
+        """Add a row for each part of a UTF-8 text.
+
+        If `lower` is True, the text must not contain characters of `SPECIAL`.
+        """
         cdef vector[Document] documents
         cdef Document document
         cdef Py_ssize_t i
@@ -394,12 +406,15 @@ cdef class Scanner:
         return PyErr_CheckSignals()
 
     def reserve(self, size_t n_entries):
-        """Ask for room for what comes: where arrays grow, other threads wait."""
+        """Reserve memory for entries, because other threads wait while arrays grow."""
         self.rows.reserve(n_entries)
 
     def take_rows(self, int64_t n_more=0):
-        """All rows so far: arrays of values, columns (int32) and where rows end (int64, from 0).
-        The scanner has none of them any more. With room for `n_more` entries, which are not set."""
+        """Return all rows so far and remove them from the scanner.
+
+        The result is a tuple of values, columns (int32) and row pointers (int64). Values and
+        columns end with `n_more` additional, uninitialised entries.
+        """
         cdef int64_t n, n_ends = self.rows.ends.size()
         self.rows.columns.extend(n_more)
         self.rows.values.extend(n_more * self.dtype.itemsize)
@@ -414,8 +429,10 @@ cdef class Scanner:
 def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
              const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
              number_t[::1] values):
-    """Write rows with `numbers` of them in place of their columns, each sorted by these, to
-    `new_columns` and `values`."""
+    """Replace the columns of rows by their `numbers`, and sort each row by these.
+
+    The result is written to `new_columns` and `values`.
+    """
     cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
     cdef uint32_t none = 0
     if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (

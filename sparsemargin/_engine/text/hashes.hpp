@@ -1,5 +1,5 @@
-// Hashes: of tables, seeded so that nobody can write texts that collide; and MurmurHash3, whose
-// values name columns.
+// Hash functions. Those of tables are seeded, so that nobody can prepare texts whose words collide.
+// MurmurHash3 gives the columns of hashed features.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sparsemargin::text {
 
-// Drawn once a process, before the first table is made.
+// Random seeds, drawn once per process before the first table is created.
 inline uint64_t SEEDS[2] = {0x9E3779B97F4A7C15, 0xD1B54A32D192ED03};
 
 inline uint64_t folded(uint64_t a, uint64_t b) {
@@ -17,7 +17,7 @@ inline uint64_t folded(uint64_t a, uint64_t b) {
     return static_cast<uint64_t>(product) ^ static_cast<uint64_t>(product >> 64);
 }
 
-// What is looked up: bytes, of which the first eight, filled up with zeros, are at hand.
+// Key of a table: a string of bytes. `first` contains its first eight bytes, padded with zeros.
 struct Key {
     const char *start;
     uint32_t size;
@@ -25,10 +25,10 @@ struct Key {
     uint64_t hash;
 };
 
-// The eight bytes from `start` on must be readable, whatever follows the key.
+// Eight bytes from `start` must be readable, even if the key is shorter.
 inline Key key_of(const char *start, uint32_t size) {
     constexpr uint64_t ODD = 0xA0761D6478BD642F;
-    // Sizes up to 8 are told apart without a branch: nothing tells beforehand which comes next.
+    // There is no branch on sizes up to 8, because it would be mispredicted often.
     const int unused = size < 8 ? 64 - 8 * static_cast<int>(size) : 0;
     const uint64_t first = load_word(start) << unused >> unused;
     uint64_t hash = SEEDS[1] + size * ODD;
@@ -45,9 +45,9 @@ inline uint64_t hash_of_pair(uint64_t pair) { return folded(pair ^ SEEDS[0], SEE
 
 inline uint32_t rotated(uint32_t x, int by) { return x << by | x >> (32 - by); }
 
-// MurmurHash3 of 32 bits with seed 0, by its definition: little-endian words of four bytes. Sizes up
-// to 24 take as many steps each, of which some are in vain: nothing tells beforehand which size comes
-// next. As many bytes from `p` on, and PADDING more, must be readable.
+// MurmurHash3 with 32 bits and seed 0, on little-endian words of four bytes. All sizes up to 24
+// take the same number of steps, and surplus steps are discarded, because a branch on the size
+// would be mispredicted often. `size` + PADDING bytes from `p` must be readable.
 inline uint32_t murmur(const char *p, uint32_t size) {
     constexpr uint32_t FIRST = 0xCC9E2D51, SECOND = 0x1B873593;
     const auto mixed = [](uint32_t block) { return rotated(block * FIRST, 15) * SECOND; };

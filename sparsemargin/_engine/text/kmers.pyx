@@ -1,4 +1,4 @@
-"""K-mers of sequences counted, two bits a base; those with other letters than ACGTU are left out."""
+"""Counts of the k-mers of sequences. K-mers with letters other than ACGTU are not counted."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libcpp.algorithm cimport sort
@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsemargin._engine.vectors cimport as_array
 
-# Codes of letters, 4 for those that are no base.
+# Two-bit codes of the letters of bases, and 4 for all other letters.
 cdef uint8_t[256] BASES
 BASES[:] = [4] * 256
 for _code, _letters in enumerate(("Aa", "Cc", "Gg", "TtUu")):
@@ -59,7 +59,7 @@ def count_kmers(sequences, int k, bint canonical, int64_t n_columns):
 
 
 cdef uint64_t mixed(uint64_t code) noexcept nogil:
-    """A bijection that no pattern outlives: the end of MurmurHash3, of 64 bits."""
+    """Hash a 64-bit code by a bijection: the finaliser of MurmurHash3."""
     code = (code ^ (code >> 33)) * <uint64_t> 0xff51afd7ed558ccd
     code = (code ^ (code >> 33)) * <uint64_t> 0xc4ceb9fe1a85ec53
     return code ^ (code >> 33)
@@ -87,7 +87,7 @@ cdef int find_codes(
 cdef int add_row(
     vector[uint64_t]& codes, int64_t n_columns, vector[uint64_t]& columns, vector[float]& counts
 ) except -1 nogil:
-    """How often each code comes, by rising code."""
+    """Count each code, and store codes and counts in the order of the codes."""
     cdef vector[int32_t] table
     cdef size_t i
     if n_columns <= <int64_t> (4 * codes.size()):

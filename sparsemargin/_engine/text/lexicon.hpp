@@ -1,6 +1,7 @@
-// Numbers for strings, and for pairs of numbers, in the order in which they are first met.
+// Numbers for strings and for pairs of numbers, in the order of their first occurrence.
 //
-// A pair is an n-gram of words: the number of all but its last word, and that of the last.
+// A pair is an n-gram of words: the number of its prefix without the last word, and the number of
+// the last word.
 #pragma once
 
 #include <algorithm>
@@ -18,14 +19,14 @@ namespace sparsemargin::text {
 constexpr uint32_t NONE = UINT32_MAX;
 constexpr uint32_t MOST_NUMBERS = INT32_MAX;
 
-// In the order of their hashes: a table twice as large has them in the same order, so that it is
-// filled from one end to the other.
+// Hash table whose slots are ordered by the hash. A table of twice the size has the same order, so
+// growing writes it from one end to the other.
 class Slots {
   public:
     struct Slot {
         uint64_t key;
         uint32_t tag;
-        uint32_t number;  // plus 1; 0 where the slot is free
+        uint32_t number;  // number + 1, or 0 for a free slot
     };
 
     Slots() = default;
@@ -43,7 +44,7 @@ class Slots {
         if (slots_) __builtin_prefetch(slots_ + (hash >> shift_));
     }
 
-    // The slot that has what is sought, or the free one where it would be.
+    // Returns the slot of the key, or the free slot in which it belongs.
     template <class IsIt>
     Slot *find(uint64_t hash, IsIt is_it) const {
         for (uint64_t i = hash >> shift_;; i = (i + 1) & mask_) {
@@ -53,7 +54,7 @@ class Slots {
 
     uint64_t size() const { return n_; }
 
-    // Room for some more: at most five of eight slots are ever in use.
+    // Makes room for `more` keys. At most five of eight slots are in use.
     template <class HashOf>
     void make_room(HashOf hash_of, uint64_t more = 1) {
         const uint64_t n_old = slots_ ? mask_ + 1 : 0;
@@ -123,8 +124,9 @@ class Lexicon {
         return slot->number - 1;
     }
 
-    // Takes in a term: with `as_words`, words between which spaces are. NONE where one is empty, as
-    // no text has it. PADDING bytes behind the term must be readable.
+    // Adds a term and returns its number. With `as_words` it consists of words separated by spaces.
+    // Returns NONE if a word is empty, because no text contains it. PADDING bytes after the term
+    // must be readable.
     uint32_t insert_term(const char *p, uint32_t size, bool as_words) {
         uint32_t number = NONE;
         for (const char *stop = p + size;; ++p) {
@@ -141,14 +143,14 @@ class Lexicon {
     uint32_t rest(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair] >> 32); }
     uint32_t last(uint32_t pair) const { return static_cast<uint32_t>(nodes_[pair]); }
 
-    // Eight bytes from its start on are readable.
+    // Returns a string and its size. At least eight bytes from its start are readable.
     const char *string(uint32_t number, uint32_t &size) const {
         const char *p = arena_.data() + (nodes_[number] & ~STRING);
         std::memcpy(&size, p, sizeof(uint32_t));
         return p + sizeof(uint32_t);
     }
 
-    // With spaces between the words of an n-gram.
+    // Appends the term with this number to `out`, with spaces between the words of an n-gram.
     void spell(uint32_t number, std::string &out) const {
         uint32_t size;
         if (!is_string(number)) {
@@ -160,7 +162,8 @@ class Lexicon {
         out.append(p, size);
     }
 
-    // Takes in all that another one has, in its order; `numbers` gets what is whose number here.
+    // Adds all features of another lexicon in its order. `numbers[i]` becomes the number here of
+    // its feature i.
     void absorb(const Lexicon &other, Array<uint32_t> &numbers) {
         make_room_for_strings(other.strings_.size());
         make_room_for_pairs(other.pairs_.size());
@@ -177,7 +180,7 @@ class Lexicon {
         }
     }
 
-    // The slot of a feature that is taken in soon.
+    // Prefetches the slot of a feature that is added soon.
     void send_for(const Lexicon &other, uint32_t number, const Array<uint32_t> &numbers) const {
         if (other.is_string(number)) {
             uint32_t size;
@@ -210,8 +213,8 @@ class Lexicon {
 
     static uint32_t number_of(const Slots::Slot *slot) { return slot->number - 1; }
 
-    // Up to eight bytes these and the tag are the string; of longer ones the tag says that it may
-    // be the one.
+    // A string of up to eight bytes is identified by its bytes and the tag. For longer strings, equal
+    // tags require a comparison.
     static uint32_t tag_of(const Key &key) {
         return std::min<uint32_t>(key.size, 255) << 24 | (key.hash & 0xFFFFFF);
     }

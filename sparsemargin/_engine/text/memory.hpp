@@ -1,4 +1,4 @@
-// Arrays that grow in place: on a virtual machine fresh pages cost more than what is written there.
+// Arrays that grow in place. On virtual machines, new pages cost more time than writing to them.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@
 
 namespace sparsemargin::text {
 
-// Bytes after a text that may be read and written, whatever they hold.
+// Number of bytes after a text that may be read and written. Their values have no effect.
 constexpr size_t PADDING = 32;
 
-// Asks for large pages, where the system has some.
+// Requests huge pages from the operating system, if it supports them.
 inline void advise(void *start, size_t bytes) {
 #ifdef __linux__
     constexpr uintptr_t PAGE = uintptr_t(1) << 21;
@@ -30,7 +30,7 @@ inline void advise(void *start, size_t bytes) {
 #endif
 }
 
-// Of plain values; what is beyond `size` is not set.
+// Array of trivially copyable values. Values beyond `size` are not initialised.
 template <class T>
 class Array {
   public:
@@ -51,7 +51,7 @@ class Array {
         if (room > room_) grow(std::max<size_t>({room, room_ + room_ / 2, 64}));
     }
 
-    // What is new is not set.
+    // Appends `by` uninitialised values.
     T *extend(size_t by) {
         reserve(size_ + by);
         size_ += by;
@@ -60,8 +60,8 @@ class Array {
 
     void push_back(T value) { *extend(1) = value; }
 
-    // As many, of which those that are new are 0; at first pages that nothing is written to cost
-    // nothing.
+    // Grows to `size` values, with 0 for the new ones. The first call uses calloc, so that pages
+    // without writes cost no memory.
     void grow_by_zeros(size_t size) {
         const size_t more = size - size_;
         if (data_) {
@@ -73,7 +73,7 @@ class Array {
         }
     }
 
-    // The caller's from now on, to be freed; never null.
+    // Returns the memory, which the caller must free. It is never null.
     T *release() {
         reserve(1);
         T *kept = data_;

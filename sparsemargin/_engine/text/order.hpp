@@ -1,4 +1,4 @@
-// The numbers of a lexicon in the order of their strings, and what is done to rows of numbers.
+// Sorting of the numbers of a lexicon by their strings, and renumbering of rows.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ struct Ranked {
     uint32_t number;
 };
 
-// By keys below 2**bits; those that are equal stay in their order.
+// Sorts by keys below 2**bits. The sort is stable.
 inline void sort_by_radix(std::vector<Ranked> &items, int bits) {
     constexpr int DIGIT = 11;
     std::vector<Ranked> sorted(items.size());
@@ -33,7 +33,7 @@ inline void sort_by_radix(std::vector<Ranked> &items, int bits) {
     }
 }
 
-// Strings by their bytes: the first eight of them, then, where these are alike, the rest.
+// Sorts the strings by their first eight bytes, and equal ones by the remaining bytes.
 inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
     std::vector<Ranked> items;
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
@@ -57,7 +57,7 @@ inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
     return items;
 }
 
-// Words in each n-gram.
+// Returns the number of words of each n-gram.
 inline std::vector<uint8_t> lengths(const Lexicon &lexicon) {
     std::vector<uint8_t> lengths(lexicon.size(), 1);
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
@@ -68,8 +68,8 @@ inline std::vector<uint8_t> lengths(const Lexicon &lexicon) {
     return lengths;
 }
 
-// An n-gram comes after the one that it goes on from, and before all that come after that. A
-// space sorts before whatever words consist of.
+// Sorts all numbers by their strings. An n-gram follows directly after its prefix without the last
+// word, because a space sorts before all characters of words.
 inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
     std::vector<Ranked> items = sorted_strings(lexicon);
     std::vector<uint32_t> rank(lexicon.size()), word_rank;
@@ -99,7 +99,7 @@ inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
     for (const Ranked &item : items) *order++ = static_cast<int32_t>(item.number);
 }
 
-// Rows with `numbers` of them in place of columns, each sorted by these.
+// Replaces the columns of rows by their `numbers`, and sorts each row by these.
 template <class Value>
 void renumber(const int32_t *counted, const int32_t *columns, const int64_t *ends, size_t n_rows,
               const uint32_t *numbers, size_t n_numbers, int32_t *new_columns, Value *values) {

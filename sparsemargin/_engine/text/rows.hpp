@@ -1,4 +1,4 @@
-// The counts of one text, which leave sorted, and the rows they make.
+// Counts of the features of one text, which are read in sorted order, and rows of counts.
 #pragma once
 
 #include <algorithm>
@@ -9,16 +9,17 @@
 
 namespace sparsemargin::text {
 
-// A count for each number, and a bit for each that has one; a bit above for each 64 bits of which
-// one is set, and so on: the numbers that are set are read in order without a look at others.
+// Counts by number, with a hierarchy of bits. A bit of the lowest level says that a number has a
+// count. A bit of a higher level says that one of 64 bits below it is set. So the numbers with a
+// count are read in order without visiting others.
 class Counts {
   public:
-    // With `once` every number counts 1, however often it is added: bits alone stay in the cache.
+    // With `once` each number counts 1 at most. Only bits are stored, which fit into the cache.
     explicit Counts(bool once = false) : once_(once) {}
 
     size_t size() const { return n_; }
 
-    // Numbers below `n` may be counted.
+    // Makes room for numbers below `n`.
     void make_room(size_t n) {
         if (n <= room_) return;
         room_ = n = std::max(n, room_ + room_ / 2);
@@ -31,7 +32,8 @@ class Counts {
         if (!once_) __builtin_prefetch(counts_.data() + number);
     }
 
-    // Without a branch on whether it is the number's first: nothing tells that beforehand.
+    // Adds to a count. There is no branch on whether the number is new, because it would be
+    // mispredicted often.
     void add(uint32_t number, int32_t by) {
         uint64_t &bits = levels_[0][number / 64], &above = levels_[1][number / 4096];
         const uint64_t bit = uint64_t(1) << number % 64;
@@ -42,7 +44,7 @@ class Counts {
         above |= uint64_t(1) << number / 64 % 64;
     }
 
-    // Gives each number and its count, in order, and forgets them.
+    // Calls `take` with each number and its count in increasing order, and clears them.
     template <class Take>
     void drain(Take take) {
         for (size_t top = 0; top < levels_[N_LEVELS - 1].size(); ++top) {
@@ -86,7 +88,7 @@ enum class Type { int32, int64, float32, float64 };
 
 inline size_t size_of(Type type) { return type == Type::int32 || type == Type::float32 ? 4 : 8; }
 
-// Rows end to end.
+// Rows of counts in CSR form.
 struct Rows {
     explicit Rows(Type type) : type(type) { ends.push_back(0); }
 
@@ -95,7 +97,7 @@ struct Rows {
     Array<char> values;
     Array<int64_t> ends;
 
-    // Room for more entries, to be written to or not.
+    // Reserves memory for `n` more entries.
     void reserve(size_t n) {
         columns.reserve(columns.size() + n);
         values.reserve(values.size() + n * size_of(type));

@@ -1,8 +1,9 @@
-// Texts made rows of counts: of words and their n-grams, or of n-grams of characters, which have
-// numbers of a lexicon, or of hashes. Python has no part in this.
+// Conversion of texts to rows of counts of word n-grams or character n-grams. Columns are numbers
+// of a lexicon, or hashes. This code does not use Python objects.
 //
-// Features are met in scikit-learn's order: of a text all words, then all pairs of neighbours, and
-// so on; characters likewise, within a word where n-grams end at its bounds.
+// The order of features is that of scikit-learn: first all words of a text, then all pairs of
+// neighbours, and so on. The same holds for characters, with one word after the other if n-grams
+// end at the bounds of words.
 #pragma once
 
 #include <cstdint>
@@ -21,18 +22,18 @@ enum class Analyzer { words, characters, within_words };
 
 struct Settings {
     Analyzer analyzer;
-    bool by_spaces;  // words are what stands between spaces
-    bool from_two;   // and have at least two characters
-    int64_t least, most;  // lengths of n-grams
-    uint32_t n_hashed;    // above 0: columns are hashes modulo this
-    bool signs;           // of hashes are those of the counts
-    bool once;            // each feature counts 1 in a text, however often it is there
+    bool by_spaces;  // words are separated by whitespace
+    bool from_two;   // words have at least two characters
+    int64_t least, most;  // smallest and largest length of n-grams
+    uint32_t n_hashed;    // if above 0, columns are hashes modulo this number
+    bool signs;           // counts have the signs of their hashes
+    bool once;            // each feature counts 1 at most in a text
 };
 
 class Scanner {
   public:
-    // Without `columns` the lexicon learns what it meets, and columns are its numbers. Else these
-    // are the columns of its numbers, -1 for what is none.
+    // Without `columns`, new features are added to the lexicon, and their columns are its numbers.
+    // Otherwise `columns` contains the column of each number, or -1 for features without column.
     Scanner(const Settings &settings, const Unicode &unicode, Lexicon &lexicon,
             const Lexicon *stop_words, const int32_t *columns, int64_t n_columns)
         : settings_(settings),
@@ -47,7 +48,7 @@ class Scanner {
         counts_.make_room(columns ? n_columns : settings.n_hashed);
     }
 
-    // Whether a text held what UTF-8 has no bytes for.
+    // Returns whether a text contained a lone surrogate, which valid UTF-8 cannot contain.
     bool has_surrogate() const { return has_surrogate_; }
 
     void scan(const Document *texts, int64_t n, Rows &rows) {
@@ -64,13 +65,13 @@ class Scanner {
     }
 
   private:
-    // Keys in flight: as many lines of the table are sent for before the first is needed.
+    // Number of keys that are looked up together. Their table lines are prefetched first.
     static constexpr int BATCH = 128;
-    // Of n-grams remembered for words.
+    // Largest number of n-grams that are stored for words.
     static constexpr size_t MOST_REMEMBERED = size_t(1) << 26;
 
-    // What a feature is in a row: its number, or its column; or its hashed column, twice, and 1
-    // where it counts as -1.
+    // A feature of a row: its number or its column. For hashes it is two times the column, plus 1
+    // if the feature counts -1.
     using Feature = uint32_t;
 
     Feature feature_of(uint32_t number) const {
@@ -78,12 +79,12 @@ class Scanner {
         return static_cast<uint32_t>(columns_[number]);
     }
 
-    // Nothing tells signs beforehand, so that there is no branch on them.
+    // Returns the hashed feature. It has no branch on the sign, which would often be mispredicted.
     Feature hashed(const char *p, uint32_t size) const {
         const uint32_t hash = murmur(p, size), sign = 0u - (hash >> 31);
         const uint32_t positive = (hash ^ sign) - sign;
         uint32_t column = mask_ ? positive & mask_ : positive % settings_.n_hashed;
-        // There is no positive of this one; the other library takes its neighbour's.
+        // -2**31 has no positive counterpart. scikit-learn uses the column of its neighbour.
         if (positive == 1u << 31) column = (INT32_MAX - (settings_.n_hashed - 1)) % settings_.n_hashed;
         return column << 1 | (sign & settings_.signs);
     }
@@ -96,12 +97,12 @@ class Scanner {
         }
     }
 
-    // Has all numbers of the lexicon counted that are there now.
+    // Makes room for counts of all current numbers of the lexicon.
     void make_room() {
         if (!columns_ && !settings_.n_hashed) counts_.make_room(lexicon_.size());
     }
 
-    // Keys, looked up in batches. `take` gets their numbers, or hashed features, in order.
+    // Looks up keys in batches. `take` is called with their numbers or hashed features, in order.
     template <class Take>
     struct Lookup {
         Scanner &scanner;
@@ -109,10 +110,10 @@ class Scanner {
         int n = 0;
         Key keys[BATCH];
 
-        // The keys are not set.
+        // The keys are left uninitialised.
         Lookup(Scanner &scanner, Take take) : scanner(scanner), take(take) {}
 
-        // What is not `wanted` is looked at in vain, which takes less than a branch.
+        // Keys that are not `wanted` are prefetched too, which is faster than a branch.
         void add(const char *p, uint32_t size, bool wanted = true) {
             keys[n] = key_of(p, size);
             if (!scanner.settings_.n_hashed) scanner.lexicon_.prefetch(keys[n]);
@@ -147,7 +148,7 @@ class Scanner {
         for (int i = 0; i < n; ++i) count(found[i]);
     }
 
-    // Gives the words of the text, and whether they are none to be passed over.
+    // Calls `take` with each word of the text, and whether it counts as a feature.
     template <class Take>
     void each_word(Take take) {
         lowered_.find_edges(edges_);
@@ -175,7 +176,7 @@ class Scanner {
         if (chains) count_chains();
     }
 
-    // Each n-gram is the one before it in length, and a word.
+    // Counts n-grams of words. Each n-gram is a pair of a shorter n-gram and a word.
     void count_chains() {
         const size_t n_words = words_.size();
         if (!n_words) return;
@@ -207,7 +208,7 @@ class Scanner {
         }
     }
 
-    // Words are put side by side, so that any n of them are one string.
+    // Copies the words next to each other, so that any n consecutive words are one string.
     void hash_word_ngrams() {
         joined_.clear();
         edges_of_words_.clear();
@@ -234,7 +235,7 @@ class Scanner {
         }
     }
 
-    // Copies the text with one space for several, and keeps where its characters start.
+    // Copies the text, with each run of spaces as one space, and stores the starts of characters.
     void collapse() {
         joined_.clear();
         starts_.clear();
@@ -268,7 +269,7 @@ class Scanner {
         lookup.flush();
     }
 
-    // Of the characters at `starts_`.
+    // Adds the n-grams of the characters that start at `starts_`.
     template <class Lookup>
     void add_ngrams(Lookup &lookup) {
         const auto n_characters = static_cast<int64_t>(starts_.size()) - 1;
@@ -279,7 +280,8 @@ class Scanner {
         }
     }
 
-    // The n-grams of each word are looked up when it is first met, and counted once for each text.
+    // Counts character n-grams within words. The n-grams of a word are looked up once and stored.
+    // For each text they are counted once, times the number of occurrences of the word.
     void count_within_words() {
         if (ngrams_.size() > MOST_REMEMBERED) forget_words();
         lowered_.find_edges(edges_);
@@ -326,7 +328,7 @@ class Scanner {
             }
         };
         Lookup<decltype(take)> lookup(*this, take);
-        // One that is no longer than the shortest n-gram is one itself.
+        // A word that is shorter than the shortest n-gram is a feature as a whole.
         if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
             lookup.add(joined_.data(), size + 2);
         } else {
@@ -341,7 +343,7 @@ class Scanner {
     Lexicon &lexicon_;
     const Lexicon *stop_words_;
     const int32_t *columns_;
-    uint32_t mask_ = 0;  // of as many hashed columns as a power of two
+    uint32_t mask_ = 0;  // n_hashed - 1 if n_hashed is a power of two, else 0
     bool has_surrogate_ = false;
     Counts counts_, word_counts_;
     Array<uint32_t> edges_, words_, chains_, edges_of_words_, starts_;
