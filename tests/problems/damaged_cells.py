@@ -120,7 +120,7 @@ def _change_dataset(file, name, node, attributes, random):
     elif kind == 1:
         file.create_dataset(name, (1 << 40,), "i8", chunks=(1000,))
     elif kind == 2:
-        file.create_dataset(name, (1 << 20,) * 2, "f4", chunks=(1 << 16, 1 << 16))
+        file.create_dataset(name, (1 << 20,) * 2, "f4", chunks=(1 << 14, 1 << 14))
     elif kind == 3:
         file[name] = h5py.SoftLink(f"/{name}")
     elif kind == 4:

@@ -69,15 +69,14 @@ def first_labels(labels: Sequence[Any], most: int = 10) -> str:
 def number_of(label: Any) -> float:
     """Return the value of a numeric label, or NaN for other text.
 
-    Infinities, and text with non-ASCII characters, underscores or surrounding white space, are not
-    numeric.
+    Infinities, and text with non-ASCII characters or surrounding white space, are not numeric.
 
     Examples
     --------
-    >>> number_of("+1e0"), number_of(" 1"), number_of("1_0"), number_of("\uff11")
-    (1.0, nan, nan, nan)
+    >>> number_of("+1e0"), number_of(" 1"), number_of("\uff11")
+    (1.0, nan, nan)
     """
-    if isinstance(label, str) and (not label.isascii() or label.strip() != label or "_" in label):
+    if isinstance(label, str) and not (label.isascii() and label.strip() == label):
         return nan
     try:
         number = float(label)
