@@ -34,7 +34,7 @@ ODD = [
     np.uint64(2**64 - 1), np.longdouble(1), np.array(1), np.array([1]), [], ["a"], [1, 0], (),
     ("a",), {"a": 1}, {"a"}, object(), datetime.date(2020, 1, 1), datetime.timedelta(1), Ellipsis,
 ]  # fmt: skip
-# What Python, numpy or pyarrow say of what should have been looked at before.
+# Messages of Python, numpy or pyarrow about values that should have been checked before.
 UNCLEAR = re.compile(
     "object is not|unhashable|has no attribute|Unsupported|setting an array|inhomog"
 )
@@ -104,7 +104,7 @@ def _written(write: Any, path: Path, texts: list, labels: list) -> Path:
 
 
 def _is_plain(values: list) -> bool:
-    """Whether files and memory have the same rule for these values."""
+    """Return whether files and memory have the same rule for these values."""
     return all(
         each.strip() == each != "" and "\ufeff" not in each and word_of(each) == each
         and each.lower() not in ("nan", "inf", "infinity")

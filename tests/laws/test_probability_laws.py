@@ -96,7 +96,7 @@ def test_known_probabilities_are_told(name, epochs, way, n_classes):
 
     model = fitted(name, epochs, way, X[rows], y[rows], weights)
     if way == "partial_fit":
-        # The same vectors, of which new rows tell the probabilities.
+        # The vectors are the same, and new rows calibrate the probabilities.
         beside = CalibratedClassifierCV(FrozenEstimator(model)).fit(new, y[N_ROWS:])
     else:
         beside = fitted(name, epochs, way, X[rows], y[rows], weights, cv=True)

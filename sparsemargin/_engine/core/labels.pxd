@@ -169,7 +169,7 @@ cdef inline double scaled_step(const Rule* rule, Label* label, double size,
 
 
 cdef inline double multiplier(const Rule* rule, const Label* label, double size) noexcept nogil:
-    """What a step of this size adds to the multiplier of the row. The multiplier refers to the
+    """Return the amount that a step of this size adds to the multiplier of the row. It refers to the
     instance divided by its own norm, or else to the unscaled row. With variances, theta is not a
     sum of rows, and the result is infinite."""
     if keeps_variances(rule):
