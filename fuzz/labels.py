@@ -22,7 +22,8 @@ from harness import Given, main
 
 from problems.label_forms import CONTAINERS, KINDS, TYPED, WRITERS, vectorizer
 from sparsemargin import fit_text
-from sparsemargin.models.inputs.labels import label_text, word_of
+from sparsemargin.models.inputs.label_table import word_of
+from sparsemargin.models.inputs.labels import label_text
 
 ODD = [
     None, math.nan, math.inf, -math.inf, True, False, 0, 1, -1, 2**53, 2**53 + 1, 2**63, 2**64,

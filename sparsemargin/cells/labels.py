@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.label_values import (
     LARGEST_EXACT,
     NotALabelError,
     plain_label,
     quoted_value,
 )
-from sparsemargin.models.inputs.labels import LabelTable, label_text
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import table_of
 

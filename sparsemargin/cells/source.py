@@ -27,7 +27,8 @@ from sparsemargin.genomes.cells import (
     spread,
 )
 from sparsemargin.genomes.scales import CHECKED
-from sparsemargin.models.inputs.labels import LabelTable, label_text, number_of
+from sparsemargin.models.inputs.label_table import LabelTable, number_of
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells, warn_of_left_out
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource

@@ -30,7 +30,8 @@ from sparsemargin.cli.options import (
 )
 from sparsemargin.files.compression import HEAD_BYTES, codec_of
 from sparsemargin.files.sources import Source, open_sources
-from sparsemargin.models.inputs.labels import LabelTable, label_text
+from sparsemargin.models.inputs.label_table import LabelTable
+from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.kinds import KIND_NAMES, kind_of
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.readers.row_cache import RowCache

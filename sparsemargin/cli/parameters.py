@@ -12,7 +12,7 @@ import click
 
 from sparsemargin.cli.options import option, word_for
 from sparsemargin.models import ALGORITHMS, DEFAULT, owners_of
-from sparsemargin.models.inputs.labels import number_of
+from sparsemargin.models.inputs.label_table import number_of
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
 _NO_OPTIONS = {

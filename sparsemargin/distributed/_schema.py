@@ -13,9 +13,9 @@ from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.state import Beginning, Fitted
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
-    LabelTable,
     MultilabelEncoder,
     encoder_of,
     first_labels,

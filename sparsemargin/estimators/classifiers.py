@@ -48,12 +48,11 @@ from sparsemargin.models.inputs.labels import (
     Choice,
     LabelEncoder,
     MultilabelEncoder,
-    MultilabelTargets,
     joined,
-    multilabel_targets,
     refuse_lone,
     warn_of_many_classes,
 )
+from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets, multilabel_targets
 from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows, refusing
 from sparsemargin.models.learner import LARGEST_SEED, Learner
 from sparsemargin.models.parameters import declarations, indented

@@ -13,13 +13,8 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.evaluation.weights import divided, margins_of
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
-from sparsemargin.models.inputs.labels import (
-    LabelEncoder,
-    LabelTable,
-    agreement,
-    first_labels,
-    label_sets,
-)
+from sparsemargin.models.inputs.label_table import LabelTable
+from sparsemargin.models.inputs.labels import LabelEncoder, agreement, first_labels, label_sets
 from sparsemargin.models.inputs.rows import refusing
 from sparsemargin.streaming.predict import OpenCorpus, PredictedBlock, Predictor
 

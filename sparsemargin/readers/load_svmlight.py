@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from sparsemargin.files.sources import File, open_sources
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import FORM, Corpus

@@ -51,7 +51,7 @@ from sparsemargin.files.archive import (
 from sparsemargin.files.atomic import replacing, unnamed
 from sparsemargin.files.remote import cache_folder, is_url
 from sparsemargin.files.sources import CACHE_SUFFIX
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX
 from sparsemargin.readers.rows import LabelledRows, joined
 

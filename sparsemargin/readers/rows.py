@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered, pointers_of
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 
 

@@ -17,7 +17,8 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
 from sparsemargin._shown import quoted
 from sparsemargin.files.sources import Source, TextBlock
-from sparsemargin.models.inputs.labels import LabelTable, first_labels
+from sparsemargin.models.inputs.label_table import LabelTable
+from sparsemargin.models.inputs.labels import first_labels
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource
 

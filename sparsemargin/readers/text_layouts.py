@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from sparsemargin._shown import quoted
-from sparsemargin.models.inputs.labels import many_classes, word_of
+from sparsemargin.models.inputs.label_table import word_of
+from sparsemargin.models.inputs.labels import many_classes
 from sparsemargin.readers.text_forms import DocumentForm
 
 _DELIMITERS = ",;\t|"

@@ -13,6 +13,7 @@ import numpy as np
 
 from sparsemargin._shown import quoted
 from sparsemargin.files.sources import TextBlock
+from sparsemargin.models.inputs.label_table import number_of, word_of
 from sparsemargin.models.inputs.label_values import (
     INDICATOR,
     NO_LABEL,
@@ -22,7 +23,6 @@ from sparsemargin.models.inputs.label_values import (
     quoted_value,
     spaced_label,
 )
-from sparsemargin.models.inputs.labels import number_of, word_of
 from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, is_list
 from sparsemargin.text.analysis import Parts

@@ -17,7 +17,7 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.files.sources import Source, TextBlock
-from sparsemargin.models.inputs.labels import LabelTable, number_of
+from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import Corpus

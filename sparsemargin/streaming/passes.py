@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX
 from sparsemargin.readers.row_cache import RowCache, find_cache, mixed, ordered, write_cache
 from sparsemargin.readers.rows import LabelledRows, RowSource

@@ -23,7 +23,8 @@ from sparsemargin.models.fitted.outputs import (
     rejection,
 )
 from sparsemargin.models.inputs.class_weights import Targets
-from sparsemargin.models.inputs.labels import Choice, LabelTable, label_text, word_of
+from sparsemargin.models.inputs.label_table import LabelTable, word_of
+from sparsemargin.models.inputs.labels import Choice, label_text
 from sparsemargin.models.inputs.rows import refusing
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, columns_of
 from sparsemargin.readers.rows import LabelledRows, RowSource

@@ -15,7 +15,7 @@ from sparsemargin.cells.genes import CellForm, genes_of
 from sparsemargin.cells.source import CellCorpus, labels_of
 from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes import CellNormalizer
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 
 IN_ORDER = {"algo": "alma", "multi_class": "joint", "max_iter": 3, "shuffle": False}
 

@@ -12,15 +12,15 @@ from sklearn.preprocessing import MultiLabelBinarizer
 
 from problems.first_order import examples
 from sparsemargin import AROWClassifier, AutoClassifier, fit_csr, fit_svmlight, fit_text
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
-    LabelTable,
     MultilabelEncoder,
     UnknownLabelError,
-    multilabel_targets,
     places_among,
     told_encoder,
 )
+from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 
 LISTS = st.lists(st.lists(st.integers(-3, 4)), min_size=1, max_size=8)
 

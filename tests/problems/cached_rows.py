@@ -10,7 +10,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers import row_cache
 from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.rows import LabelledRows

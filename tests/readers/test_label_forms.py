@@ -20,8 +20,9 @@ from problems.label_forms import (
     vectorizer,
 )
 from sparsemargin import fit_text, load_model, save_model
+from sparsemargin.models.inputs.label_table import word_of
 from sparsemargin.models.inputs.label_values import DROP_ROWS, NotALabelError, plain_label
-from sparsemargin.models.inputs.labels import label_text, word_of
+from sparsemargin.models.inputs.labels import label_text
 
 pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")

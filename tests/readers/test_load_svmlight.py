@@ -20,7 +20,7 @@ from problems.svmlight_checks import try_to_scan
 from problems.svmlight_texts import plain_options, random_text
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.files import sources
-from sparsemargin.models.inputs.labels import LabelTable
+from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers import load_svmlight as svmlight
 from sparsemargin.readers.load_svmlight import load_svmlight
 

@@ -13,7 +13,7 @@ from problems.first_order import examples
 from sparsemargin import PNormPerceptron, fit_svmlight, save_model
 from sparsemargin._engine.svmlight.scan import PADDING, ScanError, Scanner
 from sparsemargin._shown import shown
-from sparsemargin.models.inputs.labels import number_of
+from sparsemargin.models.inputs.label_table import number_of
 from sparsemargin.readers.row_cache import RowCache
 
 # Labels that look like numbers, like marks of the format or like the start of another kind of file,

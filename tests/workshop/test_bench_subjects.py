@@ -20,7 +20,6 @@ import charter
 import corpora
 import defaults
 import epoch
-import files
 import floor
 import growth
 import higher_order
@@ -30,6 +29,8 @@ import scale
 import soak
 import tables
 import timing
+
+import files
 
 TINY = replace(corpora.RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_nnz=15)
 PNORM = scale.FIRST_ORDER["p-norm, p=2"]

@@ -26,7 +26,7 @@ from sparsemargin.models.fitted.probabilities import (
     Calibration,
     Window,
 )
-from sparsemargin.models.inputs.labels import FORMS, Form
+from sparsemargin.models.inputs.multilabel_targets import FORMS, Form
 from sparsemargin.models.inputs.rows import Rows
 
 #: Maximum number of bits of hashed feature indices.

@@ -6,13 +6,11 @@ module does not need scikit-learn.
 
 from __future__ import annotations
 
-import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import chain, pairwise
-from math import isfinite, isnan, nan
-from typing import Any, Literal, NoReturn, Self, get_args
+from itertools import pairwise
+from math import isnan
+from typing import Any, Self
 
 import numpy as np
 
@@ -20,41 +18,30 @@ from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import shown
+from sparsemargin.models.inputs.label_table import (
+    _EQUAL,
+    _NOT_FINITE,
+    LabelTable,
+    _key,
+    _refuse_equal,
+    number_of,
+    word_of,
+)
 from sparsemargin.models.inputs.label_values import (
-    DROP_ROWS,
-    is_missing,
     label_array,
     unwrapped,
 )
 from sparsemargin.models.inputs.label_values import label_text as label_text
-
-#: Format of multilabel targets in training, and of predictions.
-Form = Literal["dense", "sparse", "lists"]
-FORMS = get_args(Form)
+from sparsemargin.models.inputs.multilabel_targets import Form, MultilabelTargets, positives_of
 
 # Largest range of integer labels that are encoded by a lookup table.
 _WIDEST_TABLE = 1 << 20
 
-# Text labels that become numeric classes, such as 1 and -1, but not 01 or 1.0.
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
-
-# Whole numbers as text, with an optional sign, and with ".0" as floats have it in CSV files.
-_PLAIN_NUMBER = re.compile(r"\+?(-?)(0|[1-9][0-9]*)(?:\.0)?")
-
-# Booleans as written by Python, R, JSON and pyarrow.
-_TRUTHS = {each: each.capitalize() for word in ("true", "false") for each in
-           (word, word.upper())}  # fmt: skip
 
 # Up to this number of rows, there is no warning about many classes, as in scikit-learn.
 _FEW_ROWS = 20
 
-_NOT_FINITE = {"nan", "inf", "infinity"}
 
-# Id of a number or a text that matches several classes.
-_EQUAL = -2
-
-_COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
-_NUMBERS = (int, float, np.number, np.bool_)
 _NO_NEW_CLASS = (
     "Leave such rows out, or fit anew with all classes, which partial_fit needs in its first call."
 )
@@ -64,70 +51,6 @@ def first_labels(labels: Sequence[Any], most: int = 10) -> str:
     """Return the first labels as text for an error message."""
     some = ", ".join(shown(label_text(label)) for label in labels[:most])
     return some + ", ..." * (len(labels) > most)
-
-
-def number_of(label: Any) -> float:
-    """Return the value of a numeric label, or NaN for other text.
-
-    Infinities, and text with non-ASCII characters or surrounding white space, are not numeric.
-
-    Examples
-    --------
-    >>> number_of("+1e0"), number_of(" 1"), number_of("\uff11")
-    (1.0, nan, nan)
-    """
-    if isinstance(label, str) and not (label.isascii() and label.strip() == label):
-        return nan
-    try:
-        number = float(label)
-    except (TypeError, ValueError, OverflowError):
-        return nan
-    return number if isfinite(number) else nan
-
-
-def word_of(text: str) -> str:
-    """Return the normalized text by which labels of text files are compared.
-
-    It is equal for 1, +1 and 1.0, and for true, True and TRUE. Other text is unchanged.
-
-    Examples
-    --------
-    >>> word_of("+1"), word_of("1.0"), word_of("01"), word_of("TRUE")
-    ('1', '1', '01', 'True')
-    """
-    number = _PLAIN_NUMBER.fullmatch(text)
-    if number is not None:
-        return "0" if number[2] == "0" else number[1] + number[2]
-    return _TRUTHS.get(text, text)
-
-
-def _key(text: str, number: float) -> float | str:
-    """Return the key by which a label of a file is compared: its number, or its text if NaN."""
-    return word_of(text) if isnan(number) else number
-
-
-def _other_key(key: float | str) -> float | str:
-    """Return the equivalent key of the other kind, so that labels match across kinds of files.
-
-    For a number, this is its text. For text, it is the number whose plain form is the text, or the
-    text itself if there is none.
-    """
-    if not isinstance(key, str):
-        return label_text(key)
-    number = number_of(key)
-    return number if label_text(number) == key else key
-
-
-def _refuse_equal(classes: Sequence[Any], label: str | float) -> NoReturn:
-    """Raise a ValueError for a label, as text or number, that matches several classes."""
-    texts = [label_text(each) for each in classes]
-    if isinstance(label, str):
-        same = [text for text in texts if word_of(text) == label]
-        how = "one label in files of texts"
-    else:
-        same = [text for text in texts if number_of(text) == label]
-        how = "equal as numbers, by which labels in svmlight text are told apart"
-    raise ValueError(f"The classes {' and '.join(same[:2])} are {how}. Rename one of them.")
 
 
 def whole_numbers(y: np.ndarray) -> np.ndarray | None:
@@ -154,97 +77,6 @@ def places_among(classes: np.ndarray, labels: np.ndarray) -> np.ndarray:
     codes[codes == len(classes)] = 0
     codes[classes[codes] != labels] = -1
     return codes
-
-
-class LabelTable:
-    """All labels seen in files so far; their ids follow the order of their first rows.
-
-    Labels with equal numbers are the same label, as are texts with an equal `word_of`. `texts` has
-    each label as first written. `numbers` has the numbers of labels in svmlight and Vowpal Wabbit
-    files, and NaN for labels in other text files, even if they look like numbers.
-    """
-
-    #: True if the labels of rows are looked up, as in training and evaluation.
-    takes_labels = True
-
-    def __init__(self, texts: Any = (), numbers: Any = ()) -> None:
-        self.texts: list[str] = []
-        self.numbers: list[float] = []
-        self._ids: dict[float | str, int] = {}
-        self._ids_by_scanner: dict[int, np.ndarray] = {}
-        self.take(texts, numbers)
-
-    @classmethod
-    def of_classes(cls, classes: np.ndarray) -> LabelTable:
-        """Return a table in which the id of each class is its code.
-
-        Classes match text labels and numeric labels. True and False also match 1 and 0.
-        """
-        labels, table = classes.tolist(), cls()
-        table.texts, table.numbers = [*map(label_text, labels)], [*map(number_of, labels)]
-        for code, (text, number) in enumerate(zip(table.texts, table.numbers, strict=True)):
-            for key in {word_of(text), _key(text, number)}:
-                table._ids[key] = _EQUAL if key in table._ids else code
-        return table
-
-    def take(self, texts: Any, numbers: Any) -> np.ndarray:
-        """Add new labels to the table and return the ids of all given labels, shape (n_labels,)."""
-        ids = np.empty(len(texts), dtype=np.int32)
-        for i, (text, number) in enumerate(zip(texts, numbers, strict=True)):
-            key = _key(text, number)
-            ids[i] = self._ids.setdefault(key, len(self.texts))
-            if ids[i] == _EQUAL:
-                _refuse_equal(self.texts, key)
-            if ids[i] == len(self.texts):
-                self._ids.setdefault(_other_key(key), len(self.texts))
-                self.texts.append(text)
-                self.numbers.append(number)
-        return ids
-
-    def forget_scanners(self) -> None:
-        """Forget the ids of scanners, before new scanners are used."""
-        self._ids_by_scanner.clear()
-
-    def ids_of(self, scanner: Any, labels: np.ndarray) -> np.ndarray:
-        """Return the table's ids for labels with a scanner's ids. New labels of the scanner are
-        added to the table."""
-        known = self._ids_by_scanner.get(id(scanner), np.empty(0, dtype=np.int32))
-        if len(labels) and labels.max() >= len(known):
-            new = self.take(*scanner.labels_from(len(known)))
-            known = self._ids_by_scanner[id(scanner)] = np.concatenate([known, new])
-        return known[labels]
-
-    def values(self) -> np.ndarray:
-        """Return the labels as an array: float64 if all are numbers, else str.
-
-        Labels are numbers if they come from svmlight or Vowpal Wabbit files, or if all are texts of
-        whole numbers, or all texts of floats, in their standard form.
-        """
-        if all(map(_WHOLE.fullmatch, self.texts)):
-            return np.array(self.texts, dtype=np.float64)
-        if not any(map(isnan, self.numbers)):
-            return np.array(self.numbers)
-        written = list(map(number_of, self.texts))
-        if any(number % 1 for number in written) and all(
-            label_text(number) == word_of(text)
-            for number, text in zip(written, self.texts, strict=True)
-        ):
-            return np.array(written)
-        return np.array(self.texts)
-
-    def short_texts(self) -> list[str]:
-        """Return the labels as text in the order of ids; numbers are formatted by `label_text`."""
-        given = zip(self.texts, self.numbers, strict=True)
-        return [text if isnan(number) else label_text(number) for text, number in given]
-
-    def find(self, label: Any) -> int:
-        """Return the id of a label, a number or text, or -1 if it has not been seen so far."""
-        found = self._ids.get(word_of(label_text(label)), -1)
-        if found < 0:
-            by_number = self._ids.get(number_of(label), -1)
-            # Texts that are only equal as numbers, such as 01 and 1, are different labels.
-            found = -1 if by_number < 0 or isnan(self.numbers[by_number]) else by_number
-        return found
 
 
 class UnknownLabelError(Exception):
@@ -345,23 +177,6 @@ class LabelEncoder:
         return codes
 
 
-@dataclass(frozen=True)
-class MultilabelTargets:
-    """Multilabel targets before encoding.
-
-    `given` has the columns of an indicator matrix of `shape`, or the concatenated labels of lists.
-    """
-
-    form: Form
-    shape: tuple[int, ...]
-    given: Positives
-
-    @property
-    def columns(self) -> np.ndarray | None:
-        """Column numbers of an indicator matrix; None for lists."""
-        return None if self.form == "lists" else np.arange(self.shape[1])
-
-
 class MultilabelEncoder(LabelEncoder):
     """Encodes the labels of each row as indices of classes; `inverse_transform` decodes them to
     the format `form`."""
@@ -430,129 +245,6 @@ class MultilabelEncoder(LabelEncoder):
         codes = places_among(self.classes, y.given.labels) + 1
         starts, labels = label_sets(codes, y.given.starts, len(self.classes) + 1)
         return Positives(starts, labels - 1)
-
-
-def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
-    """Return y as multilabel targets, or None if y has one class per row.
-
-    Parameters
-    ----------
-    y : array-like, sparse matrix or sequence of collections
-    n_columns : int or None
-        Lists of 0 and 1 are an indicator matrix if they have this length; None: for any length; 0:
-        never, lists contain labels.
-
-    Raises
-    ------
-    ValueError
-        If an entry of an indicator is not 0 or 1, if a label is missing or invalid, or if only some
-        rows are collections. The message names the row.
-    """
-    from scipy.sparse import issparse
-
-    y = unwrapped(y)
-    if not may_have_several(y):
-        return None
-    if issparse(y):
-        return _of_indicator(y, "sparse")
-    if not isinstance(y, list | tuple):
-        y = np.asarray(y)
-        if y.ndim == 2:
-            return _of_indicator(y, "dense")
-    if _are_rows_of_an_indicator(y, n_columns):
-        return _of_indicator(np.array(y), "dense")
-    for i, row in enumerate(y):
-        if not _is_collection(row):
-            if is_missing(row):
-                raise ValueError(f"y[{i}] is {row}: this row has no label. {DROP_ROWS}")
-            raise ValueError(
-                f"y[{i}] = {row!r} is no list of labels, as other rows are. Pass a list for "
-                "every row, or one class for every row."
-            )
-    starts = np.cumsum([0, *map(len, y)], dtype=np.int64)
-
-    def place(at: int) -> str:
-        row = int(np.searchsorted(starts, at, side="right")) - 1
-        return f"y[{row}][{at - starts[row]}]"
-
-    labels = list(chain.from_iterable(y))
-    if not set(map(type, labels)) <= {str, bool, int}:
-        for at in (at for at, label in enumerate(labels) if is_missing(label)):
-            raise ValueError(
-                f"{place(at)} is {labels[at]}, which is no label. Leave it out of its list: "
-                "y = [[label for label in row if pandas.notna(label)] for row in y]."
-            )
-    return MultilabelTargets("lists", (len(y),), Positives(starts, label_array(labels, place)))
-
-
-def may_have_several(y: Any) -> bool:
-    """Return whether y has the format of multilabel targets."""
-    from scipy.sparse import issparse
-
-    if issparse(y):
-        return True
-    y = unwrapped(y)
-    if not isinstance(y, list | tuple):
-        y = np.asarray(y)
-        if y.ndim != 1 or y.dtype.kind != "O":
-            return y.ndim == 2 and y.shape[1] > 1
-    return any(map(_is_collection, y))
-
-
-def _is_collection(row: Any) -> bool:
-    return isinstance(row, _COLLECTIONS) and getattr(row, "ndim", 1) > 0
-
-
-def _are_rows_of_an_indicator(rows: Any, n_columns: int | None) -> bool:
-    """Return whether lists are the rows of an indicator matrix, as in scikit-learn."""
-    n_labels = len(rows[0]) if _is_collection(rows[0]) else 0
-    return (
-        n_labels > 1
-        and n_columns in (None, n_labels)
-        and all(
-            _is_collection(row)
-            and not isinstance(row, set | frozenset)
-            and len(row) == n_labels
-            and all(map(_is_bit, row))
-            for row in rows
-        )
-    )
-
-
-def _is_bit(entry: Any) -> bool:
-    return isinstance(entry, _NUMBERS) and entry in (0, 1)
-
-
-def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
-    if Y.ndim != 2 or not Y.shape[1]:
-        raise ValueError(
-            f"y is of shape {Y.shape}. An indicator of labels is of shape (n_samples, n_labels)"
-            ", with one label at least."
-        )
-    if form == "sparse":
-        from scipy.sparse import csr_matrix
-
-        Y = csr_matrix(Y, copy=True)
-        Y.sum_duplicates()
-        Y.eliminate_zeros()
-        for at in np.flatnonzero(Y.data != 1)[:1]:
-            row = int(np.searchsorted(Y.indptr, at, side="right")) - 1
-            _refuse_entry(row, int(Y.indices[at]), Y.data[at])
-        codes = Positives(Y.indptr.astype(np.int64), Y.indices.astype(np.int64))
-    else:
-        is_bit = (Y == 0) | (Y == 1) if Y.dtype.kind in "biufc" else np.vectorize(_is_bit)(Y)
-        for row, label in np.argwhere(~is_bit)[:1].tolist():
-            _refuse_entry(row, label, Y[row, label])
-        codes = positives_of(Y == 1)
-    return MultilabelTargets(form, Y.shape, codes)
-
-
-def _refuse_entry(row: int, label: int, entry: Any) -> NoReturn:
-    plain = entry.item() if isinstance(entry, np.generic) else entry
-    raise ValueError(
-        f"y[{row}, {label}] = {plain!r} is neither 0 nor 1: an indicator has 1 where a row has a "
-        "label, else 0. Classes of which each row has one are of shape (n_samples,)."
-    )
 
 
 def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positives:
@@ -716,14 +408,6 @@ class Choice:
             rows = np.repeat(np.arange(len(outputs)), np.diff(starts))
             labels = labels[np.lexsort((labels, -outputs[rows, labels], rows))]
         return Positives(starts, labels)
-
-
-def positives_of(chosen: np.ndarray) -> Positives:
-    """Return the labels of each row of a boolean array of shape (n_rows, n_labels)."""
-    n_rows, n_labels = chosen.shape
-    flat = np.flatnonzero(chosen)
-    starts = np.searchsorted(flat, np.arange(n_rows + 1) * n_labels)
-    return Positives(starts.astype(np.int64, copy=False), flat % n_labels)
 
 
 def joined(parts: list[Positives]) -> Positives:
