@@ -12,7 +12,7 @@ SHARED = "sparsemargin._engine._cyutility"
 
 # Modules without loops over entries or labels.
 COLD = {
-    "core/labels", "core/log", "kernel/space",
+    "core/vectors", "core/log", "kernel/space",
 }  # fmt: skip
 
 # For whoever sets flags, as the sanitizers' build does, they stay.

@@ -18,7 +18,7 @@ class Fault(NamedTuple):
 
 FIRST_ORDER = (
     "engine/test_learning", "engine/test_rows_as_they_come", "engine/test_hypothesis_errors",
-    "engine/test_max_margin", "engine/test_joint", "engine/test_label_blocks",
+    "engine/test_max_margin", "engine/test_joint", "engine/test_vector_blocks",
     "engine/test_first_order", "engine/test_range", "engine/test_certificate",
 )  # fmt: skip
 FILES = (
@@ -89,7 +89,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("others = sum_others(x, j, gain)", "others = gain.output"),
         ("(t[i] + step * values[j] * moved[j])", "(t[i] + step * values[j])"),
     ],
-    ("arow", ENGINE + "core/labels.pxd"): [
+    ("arow", ENGINE + "core/vectors.pxd"): [
         ("step.gain.factor *= share * scaled", "step.gain.factor *= scaled"),
     ],
     ("weights", "sparsemargin/models/learner.py"): [
@@ -119,7 +119,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("corrections", ENGINE + "first_order/instance.pxd"): [
         ("    x.slack *= x.scale.factor\n", ""),
     ],
-    ("corrections", ENGINE + "core/labels.pxd"): [
+    ("corrections", ENGINE + "core/vectors.pxd"): [
         ("return label.S.high + label.S.low + label.S_slack", "return label.S.high + label.S.low"),
         ("        label.mass /= label.norm\n", ""),
         ("label.largest = max(label.largest, ldexp(row.norm, row.exponent))",
@@ -140,11 +140,11 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("corrections", ENGINE + "first_order/trials.pyx"): [
         ("    space.labels[l].S_slack += slack_squares(space, l) - before\n", ""),
     ],
-    ("averages", ENGINE + "core/labels.pxd"): [
+    ("averages", ENGINE + "core/vectors.pxd"): [
         ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
     ],
-    ("averages", ENGINE + "core/labels.pyx"): [
+    ("averages", ENGINE + "core/vectors.pyx"): [
         ("                label.average.begin += self.trials - label.stopped\n", ""),
         ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
          "np.where(stopped >= 0, stopped, self.trials)"),

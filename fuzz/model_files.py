@@ -32,7 +32,7 @@ from sparsemargin import (
     save_model,
     text,
 )
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin.saving.model_files import read_summary
 
 DUALS = {
@@ -95,7 +95,7 @@ class HostileModelFiles:
     MOST_CHANGES = 5
 
     def __init__(self, folder: Path):
-        label_blocks.DENSE_BYTES = 0  # so that twenty labels are learned in blocks
+        vector_blocks.DENSE_BYTES = 0  # so that twenty labels are learned in blocks
         self.path = folder / "a.model"
         self.saved: dict[tuple, tuple] = {}
         os.chdir(folder)  # where a member that escapes would show

@@ -31,8 +31,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import how_of, task_of
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
 from sparsemargin._engine.fitting.task import Task

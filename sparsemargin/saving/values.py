@@ -14,9 +14,9 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import FirstOrderRule
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs

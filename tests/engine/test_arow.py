@@ -12,7 +12,7 @@ from problems.shards import write
 from references.arow import run_arow
 from references.weights import class_factors, step_factors
 from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import vector_blocks
 
 problem_of_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
@@ -106,7 +106,7 @@ def test_variances_are_kept_in_files_streams_and_blocks(hypothesis, dtype, tmp_p
     path = write(tmp_path / "a.svm", X, y)
     streamed = fit_svmlight(path, "arow", dtype=dtype, **how)
     assert_same(streamed, AROWClassifier(**how, shuffle=False).fit(X, y))
-    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
+    monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0)
     blocks = AROWClassifier(**how).fit(X, y)
     assert blocks.space.in_blocks
     assert_same(blocks, model)

@@ -21,8 +21,8 @@ from sparsemargin import (
     SecondOrderPerceptron,
     save_model,
 )
-from sparsemargin._engine.first_order import label_blocks
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
 
 N_THREADS = 6
@@ -83,7 +83,7 @@ def test_many_threads_are_answered_as_one(make, hypothesis):
     ("hypothesis", "in_blocks"), [("random", False), ("last", False), ("average", True)]
 )
 def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
-    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0 if in_blocks else 1 << 40)
+    monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0 if in_blocks else 1 << 40)
     X, y = make_problem(60, n_classes=20)
     Y = sp.csr_matrix(np.eye(20, dtype=int)[y])
     model = fit(PNormPerceptron(hypothesis=hypothesis, p=3, random_state=0), X, Y)

@@ -31,7 +31,7 @@ from problems.lives import (
     told,
 )
 from sparsemargin import load_model, save_model
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin.models import ALGORITHMS
 
 WIDE = {"n_features": st.integers(2, 30), "n_classes": st.integers(2, 7)}
@@ -133,7 +133,7 @@ def test_a_model_depends_only_on_its_training(algo, monkeypatch):
     """The model depends only on its training, not on files, copies, predictions or errors."""
     machine = type(f"Life of {algo}", (Life,), {"algo": algo, "changes": changes(algo)})
     # Few vectors are stored together; models are loaded with the same number.
-    monkeypatch.setattr(label_blocks, "GROUP", 2)
+    monkeypatch.setattr(vector_blocks, "GROUP", 2)
     run_state_machine_as_test(machine, settings=settings(
         max_examples=some(25, 600), stateful_step_count=15, deadline=None, derandomize=True,
         database=None, suppress_health_check=list(HealthCheck),

@@ -11,7 +11,7 @@ from depth import pairwise
 from problems.lives import LIMITS, assert_alike, classifier, lowered, rows
 from problems.shards import write
 from sparsemargin import fit_csr, fit_svmlight, load_model, save_model
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.rows.parts import summed
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed._fit import _NOT_MIXED
@@ -41,7 +41,7 @@ def in_parts(model, X, y, n):
     pairwise([*ALGORITHMS], [*LIMITS], [False, True], [2, 3, 5]),
 )
 def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_path):
-    monkeypatch.setattr(label_blocks, "GROUP", 2)
+    monkeypatch.setattr(vector_blocks, "GROUP", 2)
     X, y = rows(50, 20, n_classes, 3, many=many)
     X_more, y_more = rows(9, 20, n_classes, 4, many=many)
     ways = []

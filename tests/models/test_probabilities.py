@@ -26,7 +26,7 @@ from sparsemargin import (
     fit_csr,
     fit_svmlight,
 )
-from sparsemargin._engine.first_order import label_blocks
+from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.evaluation import Rejector
@@ -128,7 +128,7 @@ def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
     X = text[0][:200]
     Y = np.random.default_rng(0).random((200, 40)) < 0.2
     dense = AROWClassifier(**HOW).fit(X, Y.astype(int))
-    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 12)
+    monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 1 << 12)
     blocks = AROWClassifier(**HOW).fit(X, Y.astype(int))
     assert blocks.space.in_blocks
     assert_same_progress(progress_of(blocks), progress_of(dense))

@@ -16,8 +16,8 @@ import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 
 from sparsemargin import ALMAClassifier, fit_csr, save_model
-from sparsemargin._engine.first_order import gram_loop, label_blocks
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order import gram_loop, vector_blocks
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin._engine.kernel.outputs import SupportSpace
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row
@@ -82,7 +82,7 @@ def dense_bytes(space):
 @pytest.fixture(autouse=True)
 def in_blocks(request, monkeypatch):
     if "in blocks" in request.node.name:
-        monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
+        monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0)
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -138,7 +138,7 @@ def test_products_of_few_rows_are_made_over_the_features_they_have(monkeypatch):
 
 
 def test_what_is_held_in_blocks_costs_a_row_nothing(monkeypatch):
-    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 0)
+    monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0)
     peaks = []
     for n_used in 100, 20_000:
         X = sp.random(2000, n_used, 20 / n_used, format="csr", random_state=0)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from problems.first_order import scattered
 from sparsemargin._engine import state
-from sparsemargin._engine.first_order import label_blocks, linear_loop, linear_space
+from sparsemargin._engine.first_order import linear_loop, linear_space, vector_blocks
 from sparsemargin._engine.fitting import protocol, threads
 from sparsemargin._engine.kernel import loop, outputs, support
 from sparsemargin._engine.replay import replayed
@@ -24,7 +24,7 @@ from sparsemargin.models.parameters import declarations
 #: Limits above which data is stored or divided differently: their modules and names, and values
 #: that small data exceed. No limit may change any bit of a model.
 LIMITS = {
-    "labels in blocks": ((label_blocks, "DENSE_BYTES", 0),),
+    "labels in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
     "labels by vectors": ((linear_loop, "FEW_LABELS", 1),),
     "labels on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
     "passes in spans": ((protocol, "PRODUCTS_PER_CALL", 50),),
@@ -34,7 +34,7 @@ LIMITS = {
     ),
     "kernel rows in parts": ((loop, "BLOCK", 3), (outputs, "_TILE", 2), (outputs, "_POINTS", 3)),
     "room of a pool": ((support, "_ROOM", 1),),
-    "some labels in blocks": ((label_blocks, "DENSE_BYTES", 1000),),
+    "some labels in blocks": ((vector_blocks, "DENSE_BYTES", 1000),),
     "coordinates in parts": ((linear_space, "_COORDINATES_PER_PART", 3),),
     "sparse states": ((state, "_SPARSE_BYTES", 0),),
     "columns sorted": ((columns, "_COLUMNS_AN_ENTRY", 0),),

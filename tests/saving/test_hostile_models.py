@@ -24,8 +24,8 @@ from sparsemargin import (
     SecondOrderPerceptron,
     fit_csr,
 )
-from sparsemargin._engine.first_order import label_blocks
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin.estimators.load_model import load_model
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.saving.model_files import read_summary, save_model
@@ -319,7 +319,7 @@ def wide_model(n_labels, n_features):
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in another way here")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr(label_blocks, "DENSE_BYTES", 1 << 40)
+    monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 1 << 40)
     paths = [tmp_path / name for name in ("wide", "padded", "in blocks")]
     try:
         padded = ALMAClassifier(hypothesis="last")

@@ -57,7 +57,7 @@ def test_imports_point_down(contract):
     [
         ("models/algorithms/arow.py", "from sparsemargin.streaming.stream import learn_svmlight"),
         ("evaluation/weights.py", "    from sparsemargin import datasets"),
-        ("_engine/core/labels.pyx", "from sparsemargin._engine.first_order.linear cimport Move"),
+        ("_engine/core/vectors.pyx", "from sparsemargin._engine.first_order.linear cimport Move"),
         ("_engine/rows/csr.pxd", "cimport sparsemargin._engine.core.rules"),
     ],
 )

@@ -7,7 +7,7 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.vectors cimport as_array, copied, take
+from sparsemargin._engine.state_arrays cimport as_array, copied, take
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, require_within

@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
-from sparsemargin._engine.core.labels cimport Space
+from sparsemargin._engine.core.vectors cimport Space
 from sparsemargin._engine.core.rules cimport Step
 from sparsemargin._engine.rows.csr cimport state_t
 

@@ -26,7 +26,7 @@ from libc.math cimport copysign, fabs, ilogb, isfinite, ldexp, pow
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
-from sparsemargin._engine.core.labels cimport (
+from sparsemargin._engine.core.vectors cimport (
     Label, Space, count_current, is_stale, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine.core.rules cimport FREE, PrecisionGain, Step
@@ -35,7 +35,7 @@ from sparsemargin._engine.numerics.arithmetic cimport (
     BLOCK, Sum, add, add_sum, link, raise_block, raised, tidy
 )
 from sparsemargin._engine.numerics.average cimport clear, must_flush
-from sparsemargin._engine.numerics.vectors cimport fall, growth, spread
+from sparsemargin._engine.numerics.simd cimport fall, growth, spread
 from sparsemargin._engine.rows.csr cimport OK, TOO_WIDE, prefetch, state_t
 
 # Largest power of two by which a step may exceed, or fall short of, the current vector.

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import set_thresholds
+from sparsemargin._engine.core.vectors import set_thresholds
 from sparsemargin._engine.first_order.linear_loop import JointLoop, LinearLoop
 from sparsemargin._engine.first_order.spaces import JointState, LinearState, counted_of
 from sparsemargin._engine.first_order.trials import Hypothesis

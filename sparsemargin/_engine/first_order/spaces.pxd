@@ -1,6 +1,6 @@
 """The state of first-order models: the linear spaces as Python objects."""
 
-from sparsemargin._engine.core.labels cimport FirstOrderSpace
+from sparsemargin._engine.core.vectors cimport FirstOrderSpace
 from sparsemargin._engine.first_order.linear cimport Coordinates
 
 cdef class LinearState(FirstOrderSpace):

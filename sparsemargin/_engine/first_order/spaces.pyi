@@ -3,7 +3,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import FirstOrderSpace
+from sparsemargin._engine.core.vectors import FirstOrderSpace
 
 MAX_P: Final[float]
 MOST_NUMBERS: Final[int]

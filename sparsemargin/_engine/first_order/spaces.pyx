@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine.core.labels cimport FirstOrderSpace, Label, Space, refit
+from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Label, Space, refit
 from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates, sum_afresh, weigh
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog

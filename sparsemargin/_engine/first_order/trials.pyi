@@ -2,7 +2,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import LinearState
 from sparsemargin._engine.rows.csr import Csr
 

@@ -17,7 +17,7 @@ import numpy as np
 from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
-from sparsemargin._engine.core.labels cimport (
+from sparsemargin._engine.core.vectors cimport (
     FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, settle, tighten,
     trial_of, unit
 )
@@ -32,7 +32,7 @@ from sparsemargin._engine.core.rules cimport (
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
 from sparsemargin._engine.core.log cimport Correction
 from sparsemargin._engine.numerics.arithmetic cimport link, shuffle_rows
-from sparsemargin._engine.numerics.vectors cimport first_firing, is_outscored, may_fire
+from sparsemargin._engine.numerics.simd cimport first_firing, is_outscored, may_fire
 from sparsemargin._engine.rows.csr cimport (
     AHEAD, ALL_STOPPED, DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, NOT_FINITE, OK,
     LEAST_SQUARE, OUT_OF_RANGE, TOO_WIDE, Csr, Row, Rows, RowScale, bound_of_norm, check_row,

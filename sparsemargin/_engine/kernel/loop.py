@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import set_thresholds
+from sparsemargin._engine.core.vectors import set_thresholds
 from sparsemargin._engine.fitting.certificate import KernelCertificate
 from sparsemargin._engine.fitting.protocol import Loop
 from sparsemargin._engine.fitting.threads import uninterrupted

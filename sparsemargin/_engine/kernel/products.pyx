@@ -13,7 +13,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.core.labels cimport (
+from sparsemargin._engine.core.vectors cimport (
     FirstOrderRule, FirstOrderSpace, Label, Space, answer, count_current, is_stale, refit, settle,
     tighten, total_S, trial_of, unit
 )
@@ -23,7 +23,7 @@ from sparsemargin._engine.core.rules cimport (
 from sparsemargin._engine.core.log cimport FORGET, Correction, CorrectionLog
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, shuffle_rows, tidy
 from sparsemargin._engine.numerics.average cimport clear, must_flush
-from sparsemargin._engine.numerics.vectors cimport add_multiple, first_due
+from sparsemargin._engine.numerics.simd cimport add_multiple, first_due
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, DOUBLE_INT64, FLOAT_INT32, FLOAT_INT64, Csr, Row, Rows, RowScale, Types
 )

@@ -15,7 +15,7 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine.core.labels cimport FirstOrderSpace, refit
+from sparsemargin._engine.core.vectors cimport FirstOrderSpace, refit
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
 from sparsemargin._engine.numerics.average cimport clear

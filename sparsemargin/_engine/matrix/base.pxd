@@ -5,7 +5,7 @@ from libcpp.vector cimport vector
 
 from sparsemargin._engine.numerics.arithmetic cimport Power, Sum
 from sparsemargin._engine.numerics.average cimport Average
-from sparsemargin._engine.vectors cimport stored_vector
+from sparsemargin._engine.state_arrays cimport stored_vector
 
 
 cdef extern from "matrix/sparse_products.hpp" nogil:

@@ -18,12 +18,12 @@ import numpy as np
 from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
 from sparsemargin._engine.numerics.average cimport clear, count_unit, has_fallen, must_flush
-from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
+from sparsemargin._engine.numerics.simd cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
 )
 from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
-from sparsemargin._engine.vectors cimport copied, stored_vector, take
+from sparsemargin._engine.state_arrays cimport copied, stored_vector, take
 
 from sparsemargin._engine.first_order.spaces import MAX_P, MOST_NUMBERS
 from sparsemargin._engine.state import (

@@ -24,7 +24,7 @@ from sparsemargin._engine.matrix.base cimport (
     sparse_dot, values_field, vector_field
 )
 from sparsemargin._engine.numerics.arithmetic cimport BLOCK, Power, link, raise_block
-from sparsemargin._engine.numerics.vectors cimport add_multiple, dot
+from sparsemargin._engine.numerics.simd cimport add_multiple, dot
 from sparsemargin._engine.rows.csr cimport OK
 
 from sparsemargin._engine.state import require

@@ -14,7 +14,7 @@ from libcpp.vector cimport vector
 from sparsemargin._engine.matrix.base cimport (
     COST_OF_COLUMN, DualSpace, FeatureSpace, Record, add_sparse, sparse_dot, vector_field
 )
-from sparsemargin._engine.numerics.vectors cimport add_multiple, dot, rotate
+from sparsemargin._engine.numerics.simd cimport add_multiple, dot, rotate
 from sparsemargin._engine.rows.csr cimport OK
 
 from sparsemargin._engine.state import require

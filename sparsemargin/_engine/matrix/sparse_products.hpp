@@ -1,6 +1,6 @@
 // Sparse rows over the features seen, and products with them.
 //
-// The code is compiled for several SIMD widths like numerics/vectors.pxd, with bitwise equal
+// The code is compiled for several SIMD widths like numerics/simd.pxd, with bitwise equal
 // results. Vectors of four halve the number of arithmetic instructions; entries are still loaded
 // and stored one by one.
 #pragma once

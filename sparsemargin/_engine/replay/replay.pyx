@@ -13,13 +13,13 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.core.labels cimport FirstOrderSpace
+from sparsemargin._engine.core.vectors cimport FirstOrderSpace
 from sparsemargin._engine.core.log cimport FORGET, Correction, CorrectionLog, unit_of
 from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly
-from sparsemargin._engine.numerics.vectors cimport add_multiple
-from sparsemargin._engine.vectors cimport copied
+from sparsemargin._engine.numerics.simd cimport add_multiple
+from sparsemargin._engine.state_arrays cimport copied
 
 # Number of corrections between two checks for Ctrl-C; a replay can take long.
 cdef enum:

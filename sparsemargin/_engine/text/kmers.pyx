@@ -6,7 +6,7 @@ from libcpp.vector cimport vector
 
 import numpy as np
 
-from sparsemargin._engine.vectors cimport as_array
+from sparsemargin._engine.state_arrays cimport as_array
 
 # Two-bit codes of the letters of bases, and 4 for all other letters.
 cdef uint8_t[256] BASES

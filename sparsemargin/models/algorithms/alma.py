@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from math import sqrt
 from typing import Literal
 
-from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real

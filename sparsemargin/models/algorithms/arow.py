@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
-from sparsemargin._engine.core.labels import FirstOrderRule
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real
 

@@ -6,7 +6,7 @@ from math import sqrt
 
 import numpy as np
 
-from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import Patience
 from sparsemargin.models.algorithms.first_order import EuclideanMarginSeeker, Sample
 from sparsemargin.models.parameters import NONE, declared, parameter, real

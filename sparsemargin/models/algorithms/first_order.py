@@ -12,10 +12,10 @@ from typing import Any, ClassVar, Literal, NoReturn, get_args
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.core.labels import FirstOrderRule
 from sparsemargin._engine.core.log import CorrectionLog
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks, labels_at_once, resized
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks, labels_at_once, resized
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sparsemargin._engine.core.labels import FirstOrderRule
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from sparsemargin._engine import state as checks
-from sparsemargin._engine.core.labels import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.core.vectors import FirstOrderRule, FirstOrderSpace
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs

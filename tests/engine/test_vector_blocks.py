@@ -21,8 +21,8 @@ from sparsemargin import (
     ROMMAClassifier,
     fit_svmlight,
 )
-from sparsemargin._engine.first_order import label_blocks
-from sparsemargin._engine.first_order.label_blocks import LabelBlocks
+from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
 from sparsemargin.estimators.load_model import load_model
 from sparsemargin.saving.model_files import save_model
 
@@ -45,7 +45,7 @@ MACHINES = [
 @pytest.fixture
 def in_blocks(monkeypatch):
     """Set the size above which more than sixteen vectors are trained in blocks."""
-    return partial(monkeypatch.setattr, label_blocks, "DENSE_BYTES")
+    return partial(monkeypatch.setattr, vector_blocks, "DENSE_BYTES")
 
 
 def make_problem(n_labels, dtype=np.float64, seed=0):
