@@ -67,7 +67,7 @@ EXPECTED = {
     "        if converged and self.n_active < self.n_trials:\n"
     "            self._take_rows(None)\n            return learning, False\n": "as the next certificate takes all rows again: later, and the same",
     "max(square - dot(z.data(), z.data(), k), 0.0)": "as `a`, which is added, is 10,000 times what rounding may leave below 0",
-    "return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)": "as all is summed afresh when a call ends; within one, norms alone lose digits",
+    "return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)": "as all is summed afresh when a call ends; within one, norms alone lose digits",
 }
 
 # fmt: off
@@ -120,43 +120,43 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("    x.slack *= x.scale.factor\n", ""),
     ],
     ("corrections", ENGINE + "core/vectors.pxd"): [
-        ("return label.S.high + label.S.low + label.S_slack", "return label.S.high + label.S.low"),
-        ("        label.mass /= label.norm\n", ""),
-        ("label.largest = max(label.largest, ldexp(row.norm, row.exponent))",
-         "label.largest = ldexp(row.norm, row.exponent)"),
+        ("return vector.S.high + vector.S.low + vector.S_slack", "return vector.S.high + vector.S.low"),
+        ("        vector.mass /= vector.norm\n", ""),
+        ("vector.largest = max(vector.largest, ldexp(row.norm, row.exponent))",
+         "vector.largest = ldexp(row.norm, row.exponent)"),
     ],
     ("corrections", ENGINE + "first_order/linear.pyx"): [
-        ("label.S_peak = label.S_slack = 0.0", "label.S_peak = 0.0"),
-        ("    label.mass *= step.keep\n", ""),
+        ("vector.S_peak = vector.S_slack = 0.0", "vector.S_peak = 0.0"),
+        ("    vector.mass *= step.keep\n", ""),
     ],
     ("corrections", ENGINE + "first_order/trial.pxi"): [
         ("link(&c.link, slack_t[l]) * c.slack", "slack_t[l] * c.slack"),
-        ("        c.threshold[l] = next_threshold(&job.rule, c.labels + l)\n", ""),
+        ("        c.threshold[l] = next_threshold(&job.rule, c.vectors + l)\n", ""),
     ],
     ("mistakes", ENGINE + "first_order/trial.pxi"): [
         ("return (call.scores[0] >= 0.0) != (code == 1)",
          "return (call.scores[0] > 0.0) != (code == 1)"),
     ],
     ("corrections", ENGINE + "first_order/trials.pyx"): [
-        ("    space.labels[l].S_slack += slack_squares(space, l) - before\n", ""),
+        ("    space.vectors[l].S_slack += slack_squares(space, l) - before\n", ""),
     ],
     ("averages", ENGINE + "core/vectors.pxd"): [
-        ("trials = max(local - label.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
+        ("trials = max(local - vector.idle, <int64_t> 1)", "trials = max(local, <int64_t> 1)"),
         ("return space.sigma[l] / norm if norm > 0.0 else 0.0", "return space.sigma[l]"),
     ],
     ("averages", ENGINE + "core/vectors.pyx"): [
-        ("                label.average.begin += self.trials - label.stopped\n", ""),
-        ('np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]',
+        ("                vector.average.begin += self.trials - vector.stopped\n", ""),
+        ('np.where(stopped >= 0, stopped, self.trials) - self.vectors["idle"]',
          "np.where(stopped >= 0, stopped, self.trials)"),
     ],
     ("averages", ENGINE + "first_order/linear.pxd"): [
-        ("if at.synced[i + l] < c.labels[l].flushes:", "if False:"),
+        ("if at.synced[i + l] < c.vectors[l].flushes:", "if False:"),
     ],
     ("averages", ENGINE + "first_order/linear.pyx"): [
         ("        at.synced[i] = 0\n", ""),
         ("        at.synced[i] = flushes\n", ""),
-        ("if must_flush(&label.average, min(before, unit(space, l))):",
-         "if must_flush(&label.average, before):"),
+        ("if must_flush(&vector.average, min(before, unit(space, l))):",
+         "if must_flush(&vector.average, before):"),
     ],
     ("averages", ENGINE + "first_order/trial.pxi"): [
         ("settle(rule, c, l, of_row, mass, call.trials + 1)",
@@ -171,13 +171,13 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("max(FLUSH * average.unit_peak, average.Z / MOST_TERMS)", "average.Z / MOST_TERMS"),
     ],
     ("guards", ENGINE + "first_order/linear.pyx"): [
-        ("if label.norm < 16.0 * eps * peak:", "if label.norm < 0.0:"),
-        ("label.S_slack *= pow(factor, space.p.exponent)", "label.S_slack *= factor"),
-        ("    for j in range(space.n_slack):\n        space.slack_t[j * space.n_labels + l] *= factor\n",
+        ("if vector.norm < 16.0 * eps * peak:", "if vector.norm < 0.0:"),
+        ("vector.S_slack *= pow(factor, space.p.exponent)", "vector.S_slack *= factor"),
+        ("    for j in range(space.n_slack):\n        space.slack_t[j * space.n_vectors + l] *= factor\n",
          ""),
         ("        nonzero += (t[i] != 0) - (old != 0.0)\n", "        nonzero += (t[i] != 0)\n"),
         ("    if shift * space.p.exponent > space.window:\n", "    if False:\n"),
-        ("    if label.nonzero == 0:\n        label.S = Sum(0.0, 0.0, 0.0)\n        label.S_peak = 0.0\n",
+        ("    if vector.nonzero == 0:\n        vector.S = Sum(0.0, 0.0, 0.0)\n        vector.S_peak = 0.0\n",
          ""),
     ],
     ("guards", ENGINE + "first_order/trial.pxi"): [
@@ -195,7 +195,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("!(1e-30 < std::fabs(total))", "false"),
     ],
     ("votes", ENGINE + "first_order/trial.pxi"): [
-        ("entry.start = call.trials - c.labels[l].idle", "entry.start = call.trials"),
+        ("entry.start = call.trials - c.vectors[l].idle", "entry.start = call.trials"),
     ],
     ("votes", ENGINE + "replay/replay.pyx"): [
         ("if entry.start >= trials:", "if entry.start > trials:"),
@@ -236,9 +236,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("max(square - dot(z.data(), z.data(), k), 0.0)", "square - dot(z.data(), z.data(), k)"),
     ],
     ("kernel", ENGINE + "kernel/products.pyx"): [
-        ("    label.S_slack += slack_part\n", ""),
-        ("return (label.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)",
-         "return (label.corrections - since >= CORRECTIONS_PER_REFRESH"),
+        ("    vector.S_slack += slack_part\n", ""),
+        ("return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)",
+         "return (vector.corrections - since >= CORRECTIONS_PER_REFRESH"),
         ("                    passed_over += 1\n", "                    pass\n"),
     ],
     ("kernel", ENGINE + "kernel/space.pyx"): [

@@ -95,7 +95,7 @@ class HostileModelFiles:
     MOST_CHANGES = 5
 
     def __init__(self, folder: Path):
-        vector_blocks.DENSE_BYTES = 0  # so that twenty labels are learned in blocks
+        vector_blocks.DENSE_BYTES = 0  # so that twenty vectors are trained in blocks
         self.path = folder / "a.model"
         self.saved: dict[tuple, tuple] = {}
         os.chdir(folder)  # where a member that escapes would show

@@ -169,14 +169,14 @@ def run_epochs(seed: int, **settings: Any) -> Record:
 
 
 def _support_by_class(model: Any, ends: list[int]) -> list[list[int]]:
-    """Rows that each label was corrected on in so many trials."""
+    """Rows that each vector was corrected on in so many trials."""
     log = model.space.log.entries()
     order = np.argsort(log["start"], kind="stable")
-    pairs = np.stack([log["label"], log["row"]])[:, order]
-    (labels, _), first = np.unique(pairs, axis=1, return_index=True)
+    pairs = np.stack([log["vector"], log["row"]])[:, order]
+    (vectors, _), first = np.unique(pairs, axis=1, return_index=True)
     starts = log["start"][order][first]
-    n_labels = model.space.n_labels
-    return [np.bincount(labels[starts < end], minlength=n_labels).tolist() for end in ends]
+    n_vectors = model.space.n_vectors
+    return [np.bincount(vectors[starts < end], minlength=n_vectors).tolist() for end in ends]
 
 
 # -- Printed figures ------------------------------------------------------------------------------

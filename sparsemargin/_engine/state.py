@@ -10,7 +10,7 @@ arguments that follow `state` and `name`:
         "trials": (integer, 0, MAX_TRIALS),
         "averaged": (flag,),
         "max_support": (optional, integer, 1, MOST),
-        "label": (array_of, np.int32, (None,), 0, n_labels - 1),
+        "vector": (array_of, np.int32, (None,), 0, n_vectors - 1),
     })
 """
 

@@ -90,7 +90,7 @@ def _nonzero(learner: Learner) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         found.append((label, at + start, weights[label, at]))
     label, at, weights = (np.concatenate(part) for part in zip(*found, strict=True))
     order = np.argsort(label, kind="stable")
-    ends = np.cumsum(np.bincount(label, minlength=learner.space.n_labels))[:-1]
+    ends = np.cumsum(np.bincount(label, minlength=learner.space.n_vectors))[:-1]
     yield from zip(np.split(at[order], ends), np.split(weights[order], ends), strict=True)
 
 
@@ -108,7 +108,7 @@ def _strongest(learner: Learner, names: Sequence[str], top: int) -> list[dict[st
 
     With two classes, only those of the second class are returned.
     """
-    labels = [label_text(label) for label in learner.classes_.tolist()][-learner.space.n_labels :]
+    labels = [label_text(label) for label in learner.classes_.tolist()][-learner.space.n_vectors :]
     strongest = []
     for label, (at, weights) in zip(labels, _nonzero(learner), strict=True):
         sides = {}

@@ -126,7 +126,7 @@ def command(
     lines = _labels_of(told)
     if scores:
         # With two classes there is one score, whose positive values stand for the second class.
-        header = _header_of(texts[-learner.space.n_labels :])
+        header = _header_of(texts[-learner.space.n_vectors :])
         lines = _numbers_of(told, attrgetter("outputs"))
     elif proba:
         if not learner.fitted.tells_probabilities:

@@ -36,7 +36,7 @@ from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
 from sparsemargin._engine.fitting.epochs import learn_once
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.matrix.spaces import LabelSpaces
+from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
@@ -66,7 +66,7 @@ class Update:
 
     learned: Any  # input of the mixer
     trials: int
-    corrections: np.ndarray  # of this part, shape (n_labels,)
+    corrections: np.ndarray  # of this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
     label_order: LabelOrder  # of rows that were not shuffled
@@ -223,16 +223,16 @@ def powers_of(theta: np.ndarray, p: float, exponent: np.ndarray) -> np.ndarray:
 def _theta_of(space: LinearSpace) -> np.ndarray:
     """The dual vectors in the dtype of the coordinates, shape (n_coordinates, n_vectors)."""
     with np.errstate(over="ignore"):
-        return (space.of_labels(space.t) * space.labels["scale"]).astype(space.t.dtype)
+        return (space.of_vectors(space.t) * space.vectors["scale"]).astype(space.t.dtype)
 
 
 def scalars_of(space: LinearSpace) -> dict[str, np.ndarray]:
-    return {name: space.per_label(name).copy() for name in _SCALARS}
+    return {name: space.per_vector(name).copy() for name in _SCALARS}
 
 
 def take_scalars(space: LinearSpace, scalars: dict[str, np.ndarray]) -> None:
     for name, values in scalars.items():
-        space.per_label(name)[:] = values
+        space.per_vector(name)[:] = values
 
 
 class UnknownMixture(Exception):
@@ -278,7 +278,7 @@ class VectorEpoch(SingleEpoch):
 
     def __init__(self, learner: Learner, start: Vectors, at: np.ndarray) -> None:
         self.space = space = learner.space
-        self.exponent, n_others = start.exponent, space.n_labels // len(start.power)
+        self.exponent, n_others = start.exponent, space.n_vectors // len(start.power)
         # In a joint model, each class has a coordinate for every feature.
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
         last = len(self.at) - n_others * bool(space.bias)
@@ -290,12 +290,12 @@ class VectorEpoch(SingleEpoch):
         left = np.maximum(left, start.power * 2.0**-56) ** (1.0 / p)
         self.theta = self._with_others(theta, np.ldexp(left, start.exponent))
         self.space.set_dual(self.theta)
-        self.began = self.space.per_label("scale").copy(), self.space.per_label("shift").copy()
+        self.began = self.space.per_vector("scale").copy(), self.space.per_vector("shift").copy()
         self.space.take_sums(0.0, 0)
         take_scalars(self.space, start.scalars)
         if variances is not None:
-            space.of_labels(space.variances)[...] = self._with_others(variances, 0.0)
-            self.gains = self.space.of_labels(self.space.gain)
+            space.of_vectors(space.variances)[...] = self._with_others(variances, 0.0)
+            self.gains = self.space.of_vectors(self.space.gain)
 
     def _with_others(self, array: np.ndarray, value: Any) -> np.ndarray:
         """The array of the rows' coordinates, with `value` for the coordinate of all others."""
@@ -321,7 +321,7 @@ class VectorEpoch(SingleEpoch):
         if not space.adaptive:
             (change,) = self._changes(moved, ratio, after)
             return Learned(change, sums, scalars_of(space))
-        gains = space.of_labels(space.gain)
+        gains = space.of_vectors(space.gain)
         theta = np.subtract(after, self.theta, dtype=np.float64)
         theta *= 1.0 + gains
         gains -= self.gains
@@ -331,8 +331,8 @@ class VectorEpoch(SingleEpoch):
     def _ratio(self) -> np.ndarray:
         """The factor of each vector, as seen on coordinates that no row has changed."""
         scale, shift = self.began
-        per_label = self.space.per_label
-        ratio = np.ldexp(per_label("scale") / scale, per_label("shift") - shift)
+        per_vector = self.space.per_vector
+        ratio = np.ldexp(per_vector("scale") / scale, per_vector("shift") - shift)
         return np.where(np.isfinite(ratio), ratio, 1.0)
 
     def _sums(self, moved: np.ndarray) -> Change:
@@ -340,7 +340,7 @@ class VectorEpoch(SingleEpoch):
         base, sums = self.theta, space.summed()
         if space.p != 2.0:
             base = without_scale(base, space.p, self.exponent)
-        moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
+        moved = moved | (space.of_vectors(space.acc) != 0) | (space.of_vectors(space.synced) != 0)
         with np.errstate(over="ignore"):
             known = base[other].astype(np.float64)
             factor = np.divide(sums[other], known, out=np.zeros(len(known)), where=known != 0.0)
@@ -367,7 +367,7 @@ class VectorMixer(SingleMixer):
             at = self.mixture.places(len(theta) // (space.n_features + bool(space.bias)))
         self.theta, self.scalars, self.trials = theta[at], scalars_of(space), space.trials
         self.sums = space.summed()[at].astype(theta.dtype) if space.averaged else None
-        self.variances = space.of_labels(space.variances)[at].copy() if space.adaptive else None
+        self.variances = space.of_vectors(space.variances)[at].copy() if space.adaptive else None
         self.number, self.changes = 0, self._all()
 
     def _all(self) -> tuple[Change, Change | None]:
@@ -409,7 +409,7 @@ class VectorMixer(SingleMixer):
         space.take_sums(0.0 if self.sums is None else self.sums, self.trials)
         take_scalars(space, self.scalars)
         if self.variances is not None:
-            space.of_labels(space.variances)[...] = self.variances
+            space.of_vectors(space.variances)[...] = self.variances
 
     def _mixed(
         self, learned: Sequence[Learned], shares: np.ndarray
@@ -530,7 +530,7 @@ class RingEpoch(SingleEpoch):
         return self.space
 
     def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
-        return progress.of_labels(self.start.first, self.start.last)
+        return progress.of_vectors(self.start.first, self.start.last)
 
 
 class RingMixer(SingleMixer):
@@ -549,14 +549,14 @@ class RingMixer(SingleMixer):
     def take(self, space: LinearSpace) -> None:
         super().take(space)
         self.spaces: list[tuple[int, int, LinearSpace] | None] = [None] * self.n_shards
-        cuts = np.linspace(0, space.n_labels, self.n_shards + 1).astype(int)
+        cuts = np.linspace(0, space.n_vectors, self.n_shards + 1).astype(int)
         for i, (first, last) in enumerate(pairwise(cuts.tolist())):
             if first == last:
                 continue
             own = LinearSpace(
                 space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
             )
-            own.take_labels(space, slice(first, last), slice(0, last - first))
+            own.take_vectors(space, slice(first, last), slice(0, last - first))
             self.spaces[i] = first, last, own
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
@@ -572,7 +572,7 @@ class RingMixer(SingleMixer):
     def settle(self) -> None:
         space = self.mixture.space
         for first, last, own in filter(None, self.spaces):
-            space.take_labels(own, slice(0, last - first), slice(first, last))
+            space.take_vectors(own, slice(0, last - first), slice(first, last))
 
     def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
         # All vectors that visit a shard keep the outputs of the same rows.
@@ -601,7 +601,7 @@ class ShardMistakes:
 
     # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
     blocks: list[tuple[Csr, list[Mistakes]]]
-    # Sums of the hypotheses over the trials, shape (n_coordinates, n_labels); None without
+    # Sums of the hypotheses over the trials, shape (n_coordinates, n_vectors); None without
     # averaging.
     sums: Change | None
 
@@ -613,11 +613,11 @@ class MistakesEpoch(SingleEpoch):
     on them would take longer than sending the rest.
     """
 
-    def __init__(self, learner: Learner, start: LabelSpaces) -> None:
+    def __init__(self, learner: Learner, start: FeatureSpaces) -> None:
         super().__init__(learner, start)
         self.averaged = learner.hypothesis == "average"
         self.space.take_sums(np.zeros_like(self.space.summed()), 0)
-        self.noted = self.space.per_label("corrections")
+        self.noted = self.space.per_vector("corrections")
         self.blocks: list[tuple[Csr, list[Mistakes]]] = []
 
     def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
@@ -632,14 +632,14 @@ class MistakesEpoch(SingleEpoch):
             space.mistaken_since(noted) - first
             for space, noted in zip(self.space.spaces, self.noted, strict=True)
         ]
-        self.noted = self.space.per_label("corrections")
+        self.noted = self.space.per_vector("corrections")
         mistaken = np.unique(np.concatenate(found))
-        by_label = []
-        for label, rows in enumerate(found):
+        by_vector = []
+        for vector, rows in enumerate(found):
             which = np.searchsorted(mistaken, rows)
-            steps = task.steps(label, self.space.n_labels, rows)
-            by_label.append(Mistakes(which, steps, rows + first))
-        self.blocks.append((rows_at(task.rows, mistaken), by_label))
+            steps = task.steps(vector, self.space.n_vectors, rows)
+            by_vector.append(Mistakes(which, steps, rows + first))
+        self.blocks.append((rows_at(task.rows, mistaken), by_vector))
 
     def learned(self) -> ShardMistakes:
         sums = self.space.summed().T if self.averaged else None
@@ -661,9 +661,9 @@ class MistakesMixer(SingleMixer):
         sums, trials = space.summed(), space.trials
         space.take_sums(np.zeros_like(sums), 0)
         for update, first_row in zip(updates, self.first_rows, strict=True):
-            for rows, by_label in update.learned.blocks:
-                for label, made in enumerate(by_label):
-                    space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)
+            for rows, by_vector in update.learned.blocks:
+                for vector, made in enumerate(by_vector):
+                    space.absorb(vector, rows, made.which, made.steps, made.numbers + first_row)
             if update.learned.sums is not None:
                 sums += update.learned.sums.applied(np.zeros_like(sums.T)).T
         space.take_sums(sums, trials + sum(update.trials for update in updates))

@@ -110,7 +110,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
     except UnknownMixture:
         return None
     space = epoch.space
-    corrections, trials = space.per_label("corrections").copy(), space.trials
+    corrections, trials = space.per_vector("corrections").copy(), space.trials
     mistakes: int | None = 0
     label_order = LabelOrder()
     kept = learner.fitted.progress if number == 1 else None
@@ -122,7 +122,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
         task = learner.make_task(rows, targets, None, first_row=first_row, kept=kept, distinct=True)
         with refusing(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
-    made = space.per_label("corrections") - corrections
+    made = space.per_vector("corrections") - corrections
     trials = space.trials - trials
     return Update(
         epoch.learned(), trials, made, mistakes, learner.fitted.rows_by_class, label_order,
@@ -252,7 +252,7 @@ class Rounds:
                 "mixing='ring' is of labels that are learned one by one, each with a vector of its "
                 "own that fits into memory. Leave mixing out."
             )
-        if mixing == "ring" or (mixing == "auto" and alone and space.n_labels >= n_shards):
+        if mixing == "ring" or (mixing == "auto" and alone and space.n_vectors >= n_shards):
             return RingMixer(self.mixture, n_shards)
         mixes = min(options.mixes_per_epoch, *(survey.n_rows for survey in self.surveys))
         return VectorMixer(self.mixture, n_shards, mixes, mixing)

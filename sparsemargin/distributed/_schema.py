@@ -183,7 +183,7 @@ class Mixture:
             raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
         if schema.form is not None and not learner.supports_multilabel:
             learner.refuse_multilabel()
-        n_columns, n_labels = schema.n_columns, schema.beginning(1).n_labels
+        n_columns, n_labels = schema.n_columns, schema.beginning(1).n_vectors
         needed = n_columns * learner.bytes_per_feature(schema.dtype, n_labels, n_columns)
         if needed > memory_limit:
             raise ValueError(

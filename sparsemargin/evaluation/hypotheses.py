@@ -148,7 +148,7 @@ def _check_log(model: Any) -> None:
             f"The rows of this {name} may have several labels, and errors are counted by class. "
             "Fit a label by itself: fit(X, Y[:, label])."
         )
-    if fitted.space.per_label("idle").any():
+    if fitted.space.per_vector("idle").any():
         raise ValueError(
             f"This {name} was let learn on after max_corrections had stopped it, so that its "
             "labels have learned from different rows. Fit it in one go."

@@ -174,9 +174,9 @@ class Learner(SharedParameters, Attributes):
 
     def _steps(self, first: Beginning) -> np.ndarray:
         """Return the weights of the steps of each vector's negative and positive rows, shape (2,
-        n_labels)."""
+        n_vectors)."""
         if self.class_weight is None:
-            return np.ones((2, first.n_labels))
+            return np.ones((2, first.n_vectors))
         return steps_by_class(self.class_weight, first, self._influence)
 
     @property
@@ -224,12 +224,12 @@ class Learner(SharedParameters, Attributes):
 
     def _open(self, first: Beginning, slice_seed: int, steps: np.ndarray | None = None) -> None:
         """Create the state of a new model. `steps` are the weights of the steps, shape (2,
-        n_labels); None: they are computed from `class_weight`."""
+        n_vectors); None: they are computed from `class_weight`."""
         space, progress = self.new_space(first), None
         if self.keeps_outputs:
             averaged, joint = self.hypothesis_name == "average", isinstance(space, JointState)
-            n_places = count_places(space.n_labels, averaged, joint)
-            progress = ProgressiveOutputs(space.n_labels, n_places, self._weight_root)
+            n_places = count_places(space.n_vectors, averaged, joint)
+            progress = ProgressiveOutputs(space.n_vectors, n_places, self._weight_root)
         if steps is None:
             steps = self._steps(first)
         self._learned = Fitted(
@@ -334,7 +334,7 @@ class Learner(SharedParameters, Attributes):
         if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are skipped, like rows of weight 0.
             steps = fitted.class_weight
-            of_classes = steps[:, 0] if self.space.n_labels == 1 else steps[1]
+            of_classes = steps[:, 0] if self.space.n_vectors == 1 else steps[1]
             counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
         weights = fitted.influence_of(weights, self._influence)
@@ -427,7 +427,7 @@ class Learner(SharedParameters, Attributes):
         self.space.resize(n_features, first)
 
     @abstractmethod
-    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+    def bytes_per_feature(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
         """Return the memory of the initial state per feature, in bytes, for rows of type dtype."""
 
     def learn_stream(self, task: Task, order: np.ndarray | None = None) -> int | None:

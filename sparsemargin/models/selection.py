@@ -190,7 +190,7 @@ class _Entrant:
         too small for the algorithm."""
         learner, fitted = self.learner, self.learner.fitted
         n_places = 1 << (rows.n_rows - 1).bit_length()
-        kept = ProgressiveOutputs(fitted.space.n_labels, n_places, learner._weight_root)
+        kept = ProgressiveOutputs(fitted.space.n_vectors, n_places, learner._weight_root)
         some = None if weights is None else weights[where]
         try:
             learner.learn_stream(learner.make_task(rows, codes[where], some, kept=kept))

@@ -254,7 +254,7 @@ def summarise(model: Any) -> dict[str, Any]:
     """
     fitted = model.fitted
     space = fitted.space
-    classes, corrections = fitted.classes.tolist(), space.per_label("corrections").tolist()
+    classes, corrections = fitted.classes.tolist(), space.per_vector("corrections").tolist()
     pool = {"n_support": space.n_support} if space.has_support else {}
     return {
         "class": model.classifier,

@@ -16,12 +16,12 @@ import numpy as np
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.kernel.loop import KernelSpace
-from sparsemargin._engine.matrix.spaces import DualSpaces, LabelSpaces
+from sparsemargin._engine.matrix.spaces import DualSpaces, FeatureSpaces
 from sparsemargin._engine.state import (
     array_of,
     fields,
@@ -62,8 +62,8 @@ def _restore_random(state: dict[str, Any]) -> np.random.RandomState:
 OWN_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
-        LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule,
-        FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
+        LinearSpace, VectorBlocks, JointSpace, KernelSpace, DualSpaces, FeatureSpaces,
+        FirstOrderRule, FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
     )
 }  # fmt: skip
 

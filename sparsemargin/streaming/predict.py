@@ -139,7 +139,7 @@ class Predictor:
         """
         n_rows = n_entries = 0
         # A block can hold so many short rows that their outputs take far more memory than its text.
-        step = max(1, _OUTPUTS_PER_PART // self.learner.space.n_labels)
+        step = max(1, _OUTPUTS_PER_PART // self.learner.space.n_vectors)
         for block in self.corpus.scan(self.table, LARGEST_INDEX):
             if not n_rows:
                 check_form(block, self.corpus)

@@ -22,7 +22,7 @@ from sparsemargin.models.fitted.outputs import (
     sample_of,
     warn_of_one_class,
 )
-from sparsemargin.models.fitted.state import Beginning, count_labels
+from sparsemargin.models.fitted.state import Beginning, count_vectors
 from sparsemargin.models.inputs.class_weights import Targets, counted_rows
 from sparsemargin.models.inputs.labels import warn_of_many_classes
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, refusing
@@ -197,7 +197,7 @@ class Run:
         return False
 
     def _corrections(self) -> int:
-        return int(self.learner.space.per_label("corrections").sum())
+        return int(self.learner.space.per_vector("corrections").sum())
 
     # ---------------------------------------------------------------------------------- blocks
 
@@ -278,8 +278,8 @@ class Run:
         return learner.measured_rows(rows, counted)
 
     def bytes_per_feature(self, block: LabelledRows, n_features: int) -> int:
-        n_labels = count_labels(self.labels.classes, self.labels.many)
-        return self.learner.bytes_per_feature(block.data.dtype, n_labels, n_features)
+        n_vectors = count_vectors(self.labels.classes, self.labels.many)
+        return self.learner.bytes_per_feature(block.data.dtype, n_vectors, n_features)
 
     def _make_room(self, block: LabelledRows) -> None:
         """Enlarge the weights if the block has features beyond them."""

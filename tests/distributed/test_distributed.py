@@ -113,7 +113,7 @@ def test_weights_with_variances_are_mixed_by_evidence(
     weights = expected.average if hypothesis == "average" else expected.mean
     space = model.space
     for found, of in (
-        (model.coef_[0], weights), (space.of_labels(space.gain)[:, 0], expected.precision - 1),
+        (model.coef_[0], weights), (space.of_vectors(space.gain)[:, 0], expected.precision - 1),
     ):  # fmt: skip
         of = of.astype(float)
         np.testing.assert_allclose(found, of, rtol=0, atol=1e-10 * np.abs(of).max())

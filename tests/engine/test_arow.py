@@ -28,7 +28,7 @@ def assert_same_as(model, runs, hypothesis, n_features, tolerance=1e-10):
     assert_array_equal(np.atleast_1d(model.n_corrections_), [run.n_corrections for run in runs])
     mean = np.array([getattr(run, hypothesis) for run in runs]).astype(float)
     gain = np.array([run.precision for run in runs]).astype(float) - 1
-    of_space = model.space.of_labels(model.space.gain).T
+    of_space = model.space.of_vectors(model.space.gain).T
     assert_allclose(model.coef_, mean[:, :n_features], rtol=0, atol=tolerance * np.abs(mean).max())
     assert_allclose(of_space, gain, rtol=0, atol=tolerance * gain.max())
     if mean.shape[1] > n_features:
@@ -119,5 +119,5 @@ def test_the_variance_of_a_dominant_feature_keeps_its_digits():
     how = {"fit_intercept": False, "normalize": False, "shuffle": False}
     model = AROWClassifier(r=r, **how).partial_fit(row, [1], classes=[0, 1])
     # The variance is multiplied by (r + others) / (r + output); `gain` is 1 / variance - 1.
-    gain = model.space.of_labels(model.space.gain)[0, 0]
+    gain = model.space.of_vectors(model.space.gain)[0, 0]
     assert_allclose(gain, 1 / (r + 1e-12), rtol=1e-9)

@@ -65,7 +65,7 @@ def make_problem(n_classes=2, m=90, n=12, noise=0.1):
 def outputs_at_moments(model, X_test, trials):
     """Return the outputs by hypothesis, in the units of X, shape (n_moments, n_rows, n_labels)."""
     rows = model.check_test_rows(X_test)
-    shape = len(trials), X_test.shape[0], model.space.n_labels
+    shape = len(trials), X_test.shape[0], model.space.n_vectors
     found = {name: np.full(shape, np.nan) for name in HYPOTHESES}
     by_moment = model.space.outputs_by_moment(rows, trials, model.fitted.slice_seed, 1)
     for which, moment, outputs in by_moment:
@@ -122,7 +122,7 @@ def test_logs_of_three_classes(name):
     dtype = np.float32 if name == "float32" else np.float64
     data = X.astype(dtype), y, X_test.astype(dtype), y_test
     model = clone(LOGS[name]).set_params(max_iter=2, random_state=0).fit(*data[:2])
-    assert (model.space.per_label("stopped") >= 0).any() == ("stop" in name)
+    assert (model.space.per_vector("stopped") >= 0).any() == ("stop" in name)
     last = model.space.trials / len(y)
     moments = [moment for moment in (0.01, 0.5, 1.3) if moment < last] + [last]
     check_moments(model, data, moments, tolerance=1e-9 if dtype is np.float64 else 1e-4)

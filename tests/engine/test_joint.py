@@ -154,7 +154,7 @@ def test_long_runs_are_exact_despite_huge_early_weights(p):
     assert reference.smallest_gap > 1e-9
     assert_same(fitted, reference, reference.average(), extras.rho, tolerance=1e-12)
     if p > 10:
-        assert fitted.space.per_label("flushes")[0] > 0
+        assert fitted.space.per_vector("flushes")[0] > 0
 
 
 def test_a_proven_margin_ends_a_fit():

@@ -232,7 +232,7 @@ def test_test_rows_that_are_too_long_are_reported_by_number(hypothesis):
 @pytest.mark.parametrize("in_blocks", [False, True])
 def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatch):
     X, y = make_rows(600)
-    learn, calls = stored_products.learn_label, []
+    learn, calls = stored_products.learn_vector, []
 
     def interrupted(*call):
         calls.append(call)
@@ -240,7 +240,7 @@ def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatc
             _thread.interrupt_main()
         return learn(*call)
 
-    monkeypatch.setattr(stored_products, "learn_label", interrupted)
+    monkeypatch.setattr(stored_products, "learn_vector", interrupted)
     monkeypatch.setattr(epochs, "PRODUCTS_PER_CALL", 6000)
     if in_blocks:
         monkeypatch.setattr(loop, "MEMORY", 0)

@@ -257,7 +257,7 @@ def test_a_vector_that_stopped_early_resumes_as_if_alone(hypothesis):
     X, y = make_problem(n_classes=3)
     model = PNormPerceptron(max_corrections=9, max_iter=3, hypothesis=hypothesis, shuffle=False)
     together = clone(model).fit(X, y)
-    assert len(set(together.space.per_label("stopped"))) > 1
+    assert len(set(together.space.per_vector("stopped"))) > 1
     together.partial_fit(X, y)
     for label in range(3):
         alone = clone(model).fit(X, y == label).partial_fit(X, y == label)

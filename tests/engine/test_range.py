@@ -109,7 +109,7 @@ def test_sweeps_over_all_weights_are_rare(estimator, p, stream):
     model = clone(estimator).set_params(p=p, max_iter=1, shuffle=False)
     model.fit(sp.csr_matrix(rows), y)
     assert model.n_corrections_ > 1000
-    assert model.space.per_label("passes")[0] <= 10
+    assert model.space.per_vector("passes")[0] <= 10
 
 
 def fit_or_refuse(estimator, rows, y):

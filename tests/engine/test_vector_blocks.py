@@ -22,7 +22,7 @@ from sparsemargin import (
     fit_svmlight,
 )
 from sparsemargin._engine.first_order import vector_blocks
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.estimators.load_model import load_model
 from sparsemargin.saving.model_files import save_model
 
@@ -86,8 +86,8 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
     dense = fitted(machine, X, y)
     in_blocks(room)
     blocks = fitted(machine, X, y, n_jobs=n_jobs)
-    assert type(blocks.space) is LabelBlocks
-    assert type(dense.space) is not LabelBlocks
+    assert type(blocks.space) is VectorBlocks
+    assert type(dense.space) is not VectorBlocks
     assert_same(blocks, dense, X)
 
 
@@ -99,7 +99,7 @@ def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, t
     save_model(model, tmp_path / "model")
     others = pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model")
     for other in others:
-        assert type(other.space) is LabelBlocks
+        assert type(other.space) is VectorBlocks
         assert_same(model, other, X)
     model.partial_fit(X[::-1], y[::-1])
     assert_same(model, others[0].partial_fit(X[::-1], y[::-1]), X)
@@ -124,7 +124,7 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     # The largest number of features of a dense model, and one more.
     in_blocks(model.space.nbytes)
     wider = widened(model, 1)
-    assert type(model.space) is LabelBlocks
+    assert type(model.space) is VectorBlocks
     assert_same(model.partial_fit(wider[100:], y[100:]), dense, wider)
 
 
@@ -142,7 +142,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
     X, y = make_problem(40)
     in_blocks(0)
     expected = PNormPerceptron(max_iter=1, random_state=0).fit(X, y)
-    take_from, calls = LabelBlocks.take_from, []
+    take_from, calls = VectorBlocks.take_from, []
 
     def interrupted(*args):
         calls.append(args)
@@ -150,7 +150,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         take_from(*args)
 
-    monkeypatch.setattr(LabelBlocks, "take_from", interrupted)
+    monkeypatch.setattr(VectorBlocks, "take_from", interrupted)
     with pytest.warns(UserWarning, match="Interrupted after 1 epochs"):
         model = PNormPerceptron(max_iter=3, random_state=0).fit(X, y)
     assert_same(model, expected, X)
@@ -173,7 +173,7 @@ def test_states_with_invalid_positions_are_rejected(in_blocks):
     in_blocks(0)
     state = PNormPerceptron(p=6.0, random_state=0).fit(X, y).space.__getstate__()
     *others, last = state["held"]
-    at, of_no_blocks = last["at"], "it is not of labels in blocks"
+    at, of_no_blocks = last["at"], "it is not a space of vectors in blocks"
 
     def held(**changes):
         return {**state, "held": [*others, {**last, **changes}]}
@@ -188,14 +188,14 @@ def test_states_with_invalid_positions_are_rejected(in_blocks):
         (held(h=last["t"]), "'held' is not of a model like this"),
         ({**state, "held": others}, "'held' is not of them"),
         ({**state, "n_features": 0}, "'n_features' is not a whole number"),
-        ({**state, "t": np.ones(state["n_coordinates"] * state["n_labels"])}, of_no_blocks),
+        ({**state, "t": np.ones(state["n_coordinates"] * state["n_vectors"])}, of_no_blocks),
     ]
     in_blocks(DENSE)
     lone = PNormPerceptron(p=6.0, random_state=0).fit(X, y == 0).space.__getstate__()
     refused.append(({**lone, "held": [], "n_features": N_FEATURES}, of_no_blocks))
     for bad, told in refused:
         with pytest.raises(ValueError, match=told):
-            LabelBlocks.__new__(LabelBlocks).__setstate__(bad)
+            VectorBlocks.__new__(VectorBlocks).__setstate__(bad)
 
 
 def test_a_copy_is_independent_of_the_original(in_blocks):
@@ -229,7 +229,7 @@ def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks
     in_blocks(1 << 20)
     limit = 16 * 8 * 100_000
     blocks = fit_svmlight(text, memory_limit=limit, **settings)
-    assert type(blocks.space) is LabelBlocks
+    assert type(blocks.space) is VectorBlocks
     assert blocks.space.nbytes < limit < dense.space.nbytes
     assert_array_equal(blocks.coef_.toarray(), dense.coef_)
 
@@ -270,5 +270,5 @@ def test_the_memory_of_weights_is_predicted(model, dtype, in_blocks):
         space = clone(model).partial_fit(X, y, classes=np.arange(40)).space
         told = n_coordinates * model.bytes_per_feature(np.dtype(dtype), 40, N_FEATURES)
         blocks = on and getattr(model, "multi_class", "ovr") == "ovr"
-        assert (type(space) is LabelBlocks) == blocks
+        assert (type(space) is VectorBlocks) == blocks
         assert told == (space.empty(n_coordinates, 16) if blocks else space).nbytes

@@ -22,7 +22,7 @@ from sparsemargin import (
     save_model,
 )
 from sparsemargin._engine.first_order import vector_blocks
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
 
 N_THREADS = 6
@@ -87,7 +87,7 @@ def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
     X, y = make_problem(60, n_classes=20)
     Y = sp.csr_matrix(np.eye(20, dtype=int)[y])
     model = fit(PNormPerceptron(hypothesis=hypothesis, p=3, random_state=0), X, Y)
-    assert isinstance(model.space, LabelBlocks) is in_blocks
+    assert isinstance(model.space, VectorBlocks) is in_blocks
 
     def told():
         some = model.predict_labels(X, top_k=3)

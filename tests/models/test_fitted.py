@@ -8,7 +8,7 @@ import pytest
 from problems.models import assert_same, fit, make_problem
 from sparsemargin import ALMAClassifier, CRAMMAClassifier, SecondOrderPerceptron
 from sparsemargin._engine.fitting.protocol import Loop, NumberedRows, Space, SpanLoop
-from sparsemargin._engine.matrix.spaces import LabelSpaces
+from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin.models import LEARNERS
 from sparsemargin.models.fitted.state import Fitted
 
@@ -45,7 +45,7 @@ def test_what_owes_anything_can_not_be_made(kind):
 
 
 def test_a_space_that_lacks_a_method_can_not_be_made():
-    class Halved(LabelSpaces):
+    class Halved(FeatureSpaces):
         norms = Space.norms
 
     with pytest.raises(TypeError, match="norms"):

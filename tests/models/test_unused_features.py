@@ -17,7 +17,7 @@ from numpy.testing import assert_array_equal
 
 from sparsemargin import ALMAClassifier, fit_csr, save_model
 from sparsemargin._engine.first_order import gram_loop, vector_blocks
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.kernel.outputs import SupportSpace
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row
@@ -48,7 +48,7 @@ def ways_of(algo):
         yield "kernel", {"kernel": "rbf", "gamma": 1.0}, 3
     if "multi_class" in known:
         yield "joint", {"multi_class": "joint"}, 5
-    if LabelBlocks in ALGORITHMS[algo][0].spaces:
+    if VectorBlocks in ALGORITHMS[algo][0].spaces:
         yield "in blocks", {}, 40
 
 
@@ -72,7 +72,7 @@ def peak_of(call):
 
 def dense_bytes(space):
     """Return the number of bytes of the dense arrays of a space."""
-    if isinstance(space, SupportSpace | LabelBlocks):
+    if isinstance(space, SupportSpace | VectorBlocks):
         return 0
     if hasattr(space, "spaces"):
         return sum(4 * (each.n_features + 1) for each in space.spaces)
@@ -144,7 +144,7 @@ def test_what_is_held_in_blocks_costs_a_row_nothing(monkeypatch):
         X = sp.random(2000, n_used, 20 / n_used, format="csr", random_state=0)
         X.resize(2000, 20_000)
         model = fit_csr(X, np.arange(2000) % 20, "perceptron", random_state=0)
-        assert type(model.space) is LabelBlocks
+        assert type(model.space) is VectorBlocks
         model.predict(X[0])
         peaks.append(peak_of(lambda model=model, X=X: model.predict(X[0])))
     assert peaks[1] < peaks[0] + 20_000

@@ -24,9 +24,9 @@ from sparsemargin.models.parameters import declarations
 #: Limits above which data is stored or divided differently: their modules and names, and values
 #: that small data exceed. No limit may change any bit of a model.
 LIMITS = {
-    "labels in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
-    "labels by vectors": ((linear_loop, "FEW_LABELS", 1),),
-    "labels on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
+    "vectors in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
+    "vectors side by side": ((linear_loop, "FEW_VECTORS", 1),),
+    "vectors on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
     "passes in spans": ((protocol, "PRODUCTS_PER_CALL", 50),),
     "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
     "replays in parts": (
@@ -34,7 +34,7 @@ LIMITS = {
     ),
     "kernel rows in parts": ((loop, "BLOCK", 3), (outputs, "_TILE", 2), (outputs, "_POINTS", 3)),
     "room of a pool": ((support, "_ROOM", 1),),
-    "some labels in blocks": ((vector_blocks, "DENSE_BYTES", 1000),),
+    "some vectors in blocks": ((vector_blocks, "DENSE_BYTES", 1000),),
     "coordinates in parts": ((linear_space, "_COORDINATES_PER_PART", 3),),
     "sparse states": ((state, "_SPARSE_BYTES", 0),),
     "columns sorted": ((columns, "_COLUMNS_AN_ENTRY", 0),),

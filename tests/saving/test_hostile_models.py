@@ -25,7 +25,7 @@ from sparsemargin import (
     fit_csr,
 )
 from sparsemargin._engine.first_order import vector_blocks
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.estimators.load_model import load_model
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.saving.model_files import read_summary, save_model
@@ -43,7 +43,7 @@ X, Y = make_problem(n_classes=3)
 # or an array, the new value, and the expected message.
 LINEAR = ("state", "space", "LinearSpace")
 TOGETHER = ("state", "space", "JointSpace")
-SPACE = ("state", "space", "LabelSpaces", "spaces", 0, "dict")
+SPACE = ("state", "space", "FeatureSpaces", "spaces", 0, "dict")
 SETTINGS = (*SPACE, "settings", "dict")
 RANDOM = ("parameters", "random_state", "RandomState")
 POOL = ("state", "space", "KernelSpace")
@@ -89,7 +89,7 @@ def cut(array):
 
 
 CHANGES = [
-    (average, (*LINEAR, "n_labels"), 4, "is not an array of float32|is not an array of float64"),
+    (average, (*LINEAR, "n_vectors"), 4, "is not an array of float32|is not an array of float64"),
     (average, (*LINEAR, "n_coordinates"), 26, "'t' is not an array"),
     (average, (*LINEAR, "n_coordinates"), 2**62, "'n_coordinates' is not a whole number"),
     (average, (*LINEAR, "p"), 3.0, "it has no 'g'|'g' is not an array"),
@@ -103,7 +103,7 @@ CHANGES = [
     (average, "space.acc", lambda acc: acc.astype("f4"), "'acc' is not an array of float64"),
     (average, "space.synced", put(0, 1), "'synced' holds 1, more flushes than there were"),
     (average, "class_weight", lambda weight: weight[:, :2], "'class_weight' is not an array"),
-    (average, "classes", lambda classes: classes[:2], "'space' is not of 1 labels"),
+    (average, "classes", lambda classes: classes[:2], "'space' is not of 1 vectors"),
     (average, "classes", put(0, 2), "'classes' do not rise"),
     (average, "classes", lambda c: c.astype("u1").view(bool), "'classes' holds what is no bool"),
     (average, "classes", lambda c: (c + 0x10FFFE).astype("u4").view("U1"), "holds what is no <U1"),
@@ -118,7 +118,7 @@ CHANGES = [
     (average, ("class",), "OneClassSVM", "there is no classifier 'OneClassSVM'"),
     (vote, "space.log.row", put(0, 50), "'row' holds 50"),
     (vote, "space.log.row", put(0, -1), "'row' holds -1"),
-    (vote, "space.log.label", put(0, 3), "'label' holds 3"),
+    (vote, "space.log.vector", put(0, 3), "'vector' holds 3"),
     (vote, "space.log.columns", put(0, 25), "'columns' holds 25"),
     (vote, "space.log.start", put(0, -1), "'start' holds -1"),
     (vote, "space.log.values", cut, "'values' is not an array"),
@@ -131,8 +131,8 @@ CHANGES = [
     (vote, "space.log.row_start", lambda start: start[:0], "'row_start' does not lead from 0"),
     (joint, (*TOGETHER, "n_classes"), 2, "'n_classes' is not a whole number from 3"),
     (joint, (*TOGETHER, "n_classes"), 4, "'n_coordinates' are not as many for each class"),
-    (joint, (*TOGETHER, "n_classes"), 5, "'space' is not of 3 labels"),
-    (joint, (*TOGETHER, "n_labels"), 3, "is not an array of float32|is not an array of float64"),
+    (joint, (*TOGETHER, "n_classes"), 5, "'space' is not of 3 vectors"),
+    (joint, (*TOGETHER, "n_vectors"), 3, "is not an array of float32|is not an array of float64"),
     (joint, (*TOGETHER, "bias"), 1.0, "it is not of a joint machine"),
     (joint, (*TOGETHER, "slack"), 1.0, "it is not of a joint machine"),
     (joint, (*TOGETHER, "rho"), -1.0, "'rho' is not a number"),
@@ -163,9 +163,9 @@ CHANGES = [
     (ho, "space.spaces.0.v", lambda v: v.astype("f4"), "'v' is not an array"),
     (ho, "space.spaces.0.matrix", lambda _: np.zeros((2, 2)), "'matrix' is not an array"),
     (ho, "space.spaces.0.mistakes", cut, "'mistakes' is not an array"),
-    (ho, ("state", "space", "LabelSpaces", "kind"), "SecondOrderSpace", "are no settings"),
-    (ho, ("state", "space", "LabelSpaces", "kind"), "os", "there is no space 'os'"),
-    (ho, ("state", "space", "LabelSpaces", "spaces"), [], "it has no spaces"),
+    (ho, ("state", "space", "FeatureSpaces", "kind"), "SecondOrderSpace", "are no settings"),
+    (ho, ("state", "space", "FeatureSpaces", "kind"), "os", "there is no space 'os'"),
+    (ho, ("state", "space", "FeatureSpaces", "spaces"), [], "it has no spaces"),
     (so, "space.spaces.0.factor", cut, "'factor' is not an array"),
     (so, "space.spaces.0.forward", cut, "'forward' is not an array"),
     (so, "space.spaces.0.total", cut, "'total' is not an array"),
@@ -188,7 +188,7 @@ CHANGES = [
     (average, ("state", "reading"), {"dict": {}}, "it has no 'zero_based'"),
     (average, ("state", "feature_names"), 3, "'feature_names' is not an array"),
     (poly, (*POOL, "n_features"), 24, "'n_features_in_' is not|'matrix' is not an array"),
-    (poly, (*POOL, "n_labels"), 4, "is not an array|not of 3 labels"),
+    (poly, (*POOL, "n_vectors"), 4, "is not an array|not of 3 vectors"),
     (poly, (*POOL, "max_support"), 0, "'max_support' is not a whole number"),
     (poly, (*POOL, "rows_taken"), -1, "'rows_taken' is not a whole number"),
     (poly, (*KERNEL, "kind"), "os", "there is no kernel 'os'"),
@@ -218,10 +218,10 @@ CHANGES = [
     (poly, "space.acc", lambda acc: acc[:, :0], "'acc' is not an array"),
     (poly, "space.origin", cut, "'origin' is not an array"),
     (poly, "space.passed_over", put(0, -1), "'passed_over' holds -1"),
-    (poly, "space.labels.corrections", put(0, 2**62), "'corrections' holds"),
+    (poly, "space.vectors.corrections", put(0, 2**62), "'corrections' holds"),
     (rbf_vote, "space.log.row", put(0, 10**6), "'row' holds"),
     (rbf_vote, "space.log.row", put(0, -1), "'row' holds -1"),
-    (rbf_vote, "space.log.label", put(0, 3), "'label' holds 3"),
+    (rbf_vote, "space.log.vector", put(0, 3), "'vector' holds 3"),
     (rbf_vote, (*POOL, "log"), None, "has another hypothesis"),
     (given, "space.support.matrix", put(0, 80), "'matrix' holds 80"),
     (given, "space.support.matrix", put(0, -1), "'matrix' holds -1"),
@@ -272,7 +272,7 @@ def test_other_formats_classes_and_forms_of_labels_are_refused(path):
     document, arrays = contents_of(ALMAClassifier().fit(X, np.eye(3, dtype=int)[Y][:, :2]))
     document["state"]["form"] = None
     rewritten(path, document, arrays)
-    assert_refused(path, "'space' is not of 1 labels")
+    assert_refused(path, "'space' is not of 1 vectors")
 
 
 def test_numbers_held_sparsely_stay_within_the_model(path):
@@ -329,7 +329,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
         models.append(wide_model(17, 10**7))
     except MemoryError:
         pytest.skip("This system lends no memory before it is written to.")
-    assert [isinstance(model.space, LabelBlocks) for model in models] == [False, False, True]
+    assert [isinstance(model.space, VectorBlocks) for model in models] == [False, False, True]
     for model, path in zip(models, paths, strict=True):
         save_model(model, path)
         assert path.stat().st_size < 41_000

@@ -77,7 +77,7 @@ def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
 
 
 def test_types_keep_the_names_that_files_have():
-    spaces = {"LinearSpace", "JointSpace", "KernelSpace", "DualSpaces", "LabelSpaces"}
+    spaces = {"LinearSpace", "JointSpace", "KernelSpace", "DualSpaces", "FeatureSpaces"}
     assert OWN_TYPES.keys() >= {*spaces, "FirstOrderRule", "FitResult", "SoftMargin", "RandomState"}
 
 
@@ -119,7 +119,7 @@ def test_classes_of_any_type_come_back(classes, path):
 def with_pending_sums():
     X, y = make_problem(400)
     model = PNormPerceptron(p=32.0, random_state=0).partial_fit(X, y, classes=[0, 1])
-    assert model.space.per_label("flushes").max() > 0
+    assert model.space.per_vector("flushes").max() > 0
     return model
 
 

@@ -16,7 +16,7 @@ cdef struct Correction:
     double coefficient
     double unit  # the new hypothesis is unit * link(t)
     double norm  # norm of the new vector
-    int32_t label
+    int32_t vector
     int32_t shift_before
     int32_t shift_after
 

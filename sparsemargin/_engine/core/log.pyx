@@ -15,7 +15,7 @@ from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, req
 # The dtype of the struct `Correction`, with the compiler's memory layout.
 ENTRY = np.dtype([
     ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
-    ("norm", np.float64), ("label", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
+    ("norm", np.float64), ("vector", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
 ], align=True)
 
 

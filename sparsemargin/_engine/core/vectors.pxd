@@ -18,7 +18,7 @@ from sparsemargin._engine.numerics.average cimport Average, count_unit, has_fall
 from sparsemargin._engine.rows.csr cimport RowScale
 
 
-cdef struct Label:
+cdef struct Vector:
     # theta = scale * t, and w = sigma * g with g = sign(t) |t|**(p - 1).
     double scale
     double norm  # ||theta||_p
@@ -42,22 +42,22 @@ cdef struct Label:
 
 
 cdef struct Space:
-    Label* labels
+    Vector* vectors
     # Contiguous arrays over the vectors, so that tests can use SIMD instructions.
     double* sigma
     double* threshold  # a trial corrects where y w.x <= threshold (times the row's norm)
     Power link  # p - 1
     Power p
-    Py_ssize_t n_labels
+    Py_ssize_t n_vectors
     Py_ssize_t n_coordinates
     double bias  # value of the intercept's coordinate, which is the last one; 0: none
     double slack  # value of the row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
-    double* pending  # n_labels x (FLUSHES + 1): entry k is the sum of Z flushed since flush k
+    double* pending  # n_vectors x (FLUSHES + 1): entry k is the sum of Z flushed since flush k
     Py_ssize_t pending_step  # numbers between two vectors; 0 if all vectors share the same ones
-    double* slack_t  # n_slack x n_labels
+    double* slack_t  # n_slack x n_vectors
     Py_ssize_t n_slack
-    double* multipliers  # n_rows x n_labels, if the rule keeps multipliers
+    double* multipliers  # n_rows x n_vectors, if the rule keeps multipliers
     RowScale* scales  # n_rows, kept with the multipliers: cached measures of rows; norm 0: unset
     int window  # invariant: 2**-window < S < 2**window
     bint averaged
@@ -66,8 +66,8 @@ cdef struct Space:
 
 # ------------------------------------------------------------------------------- norms and units
 
-cdef inline double total_S(const Label* label) noexcept nogil:
-    return label.S.high + label.S.low + label.S_slack
+cdef inline double total_S(const Vector* vector) noexcept nogil:
+    return vector.S.high + vector.S.low + vector.S_slack
 
 
 cdef inline double p_root(const Space* space, double total) noexcept nogil:
@@ -76,7 +76,7 @@ cdef inline double p_root(const Space* space, double total) noexcept nogil:
 
 cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
     """The factor of g when the current vector is counted as a hypothesis."""
-    cdef double norm = space.labels[l].norm
+    cdef double norm = space.vectors[l].norm
     if space.normalized:
         return space.sigma[l] / norm if norm > 0.0 else 0.0
     return space.sigma[l]
@@ -84,98 +84,98 @@ cdef inline double unit(const Space* space, Py_ssize_t l) noexcept nogil:
 
 cdef inline double counted(const Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
     """The coefficient of g in the sum of the hypotheses of all trials; acc is the other part."""
-    return space.labels[l].average.Z + (
-        trials - space.labels[l].average.begin) * unit(space, l)
+    return space.vectors[l].average.Z + (
+        trials - space.vectors[l].average.begin) * unit(space, l)
 
 
 cdef inline void mix(const Space* space, Py_ssize_t l, int64_t trials, double* a,
                      double* b) noexcept nogil:
     """Compute the hypothesis after `trials` trials as ``a * g + b * acc``, see `mixture`."""
-    cdef const Label* label = space.labels + l
-    cdef int64_t local = label.stopped if label.stopped >= 0 else trials
+    cdef const Vector* vector = space.vectors + l
+    cdef int64_t local = vector.stopped if vector.stopped >= 0 else trials
     if not space.averaged:
         a[0], b[0] = unit(space, l), 0.0
         return
-    trials = max(local - label.idle, <int64_t> 1)
+    trials = max(local - vector.idle, <int64_t> 1)
     a[0], b[0] = counted(space, l, local) / trials, 1.0 / trials
 
 
 cdef inline void refit(Space* space, Py_ssize_t l, Projection projection) noexcept nogil:
     """Project theta and update norm and sigma."""
-    cdef Label* label = space.labels + l
-    cdef double root, total = total_S(label)
+    cdef Vector* vector = space.vectors + l
+    cdef double root, total = total_S(vector)
     if total <= 0.0:
-        label.norm = space.sigma[l] = 0.0
+        vector.norm = space.sigma[l] = 0.0
         return
     root = p_root(space, total)
-    label.norm = label.scale * root
-    if projection == ONTO_SPHERE or (projection != FREE and label.norm > 1.0):
-        label.scale /= label.norm
-        label.mass /= label.norm
-        label.norm = 1.0
-    space.sigma[l] = label.scale
+    vector.norm = vector.scale * root
+    if projection == ONTO_SPHERE or (projection != FREE and vector.norm > 1.0):
+        vector.scale /= vector.norm
+        vector.mass /= vector.norm
+        vector.norm = 1.0
+    space.sigma[l] = vector.scale
     if space.p.exponent != 2.0:
         space.sigma[l] *= root * root / total
 
 
-cdef inline void tighten(Label* label, double error) noexcept nogil:
+cdef inline void tighten(Vector* vector, double error) noexcept nogil:
     """Update the upper bound on the largest margin: the smallest y w.x cannot exceed their weighted
     mean (theta / L).w. If the norm comes from dot products, `error` bounds its rounding error."""
-    cdef double bound = hypot(label.norm / label.mass, error)
-    if bound < label.bound and isfinite(label.mass):
-        label.bound = bound
+    cdef double bound = hypot(vector.norm / vector.mass, error)
+    if bound < vector.bound and isfinite(vector.mass):
+        vector.bound = bound
 
 
 # -------------------------------------------------------------------------------------- safeguards
 
-cdef inline bint is_stale(const Space* space, const Label* label) noexcept nogil:
+cdef inline bint is_stale(const Space* space, const Vector* vector) noexcept nogil:
     """Return whether S has fallen so far that it must be recomputed."""
-    return has_fallen(label.S.high, label.S_peak, space.p.exponent != 2.0)
+    return has_fallen(vector.S.high, vector.S_peak, space.p.exponent != 2.0)
 
 
 cdef inline double count_current(Space* space, Py_ssize_t l, int64_t trials) noexcept nogil:
     """Let Z count the current vector up to trial number `trials`, and return the vector's unit."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef double current = unit(space, l)
     if space.averaged:
-        count_unit(&label.average, trials, current)
-    label.average.begin = trials
+        count_unit(&vector.average, trials, current)
+    vector.average.begin = trials
     return current
 
 
 # ------------------------------------------------------------------------- the rule's own scaling
 
-cdef inline double next_threshold(const Rule* rule, const Label* label) noexcept nogil:
+cdef inline double next_threshold(const Rule* rule, const Vector* vector) noexcept nogil:
     """The threshold of the next correction."""
-    cdef double tau = threshold(rule, label.corrections + 1)
+    cdef double tau = threshold(rule, vector.corrections + 1)
     if rule.scaling == BY_RUNNING_MAX:
-        return tau * label.largest
+        return tau * vector.largest
     if rule.scaling == BY_RADIUS:
         return tau * rule.radius
     return tau
 
 
-cdef inline double scaled_step(const Rule* rule, Label* label, double size,
+cdef inline double scaled_step(const Rule* rule, Vector* vector, double size,
                                const RowScale* row) noexcept nogil:
     """The step in units of the row times row.factor, with instances scaled as the rule requires."""
     if rule.scaling == BY_ROW:
         return size / row.norm
     if rule.scaling == BY_RUNNING_MAX:
-        label.largest = max(label.largest, ldexp(row.norm, row.exponent))
-        return ldexp(size, row.exponent) / label.largest
+        vector.largest = max(vector.largest, ldexp(row.norm, row.exponent))
+        return ldexp(size, row.exponent) / vector.largest
     if rule.scaling == BY_RADIUS:
         return ldexp(size, row.exponent) / rule.radius
     return ldexp(size, row.exponent)
 
 
-cdef inline double multiplier(const Rule* rule, const Label* label, double size) noexcept nogil:
+cdef inline double multiplier(const Rule* rule, const Vector* vector, double size) noexcept nogil:
     """Return the amount that a step of this size adds to the multiplier of the row. It refers to the
     instance divided by its own norm, or else to the unscaled row. With variances, theta is not a
     sum of rows, and the result is infinite."""
     if keeps_variances(rule):
         return INFINITY
     if rule.scaling == BY_RUNNING_MAX:
-        return size / label.largest
+        return size / vector.largest
     if rule.scaling == BY_RADIUS:
         return size / rule.radius
     return size
@@ -185,24 +185,24 @@ cdef inline Trial trial_of(const Rule* rule, const Space* space, Py_ssize_t l, d
                            double norm, double of_row) noexcept nogil:
     """The trial as the rule sees it: `output` is ``y w.x``, `of_row` the multiplier of the row."""
     if rule.scaling == BY_ROW:
-        return Trial(output / norm, space.labels[l].norm, 1.0, of_row, 0.0)
-    return Trial(output, space.labels[l].norm, norm, of_row, 0.0)
+        return Trial(output / norm, space.vectors[l].norm, 1.0, of_row, 0.0)
+    return Trial(output, space.vectors[l].norm, norm, of_row, 0.0)
 
 
-cdef inline bint answer(const Rule* rule, Label* label, const Trial* trial, double share,
+cdef inline bint answer(const Rule* rule, Vector* vector, const Trial* trial, double share,
                         const RowScale* row, Step* step, double* mass) noexcept nogil:
     """Compute the step for the row times row.factor, without the sign of its label, and the amount
     added to the multiplier of the row. Return False if the rule makes no step."""
     cdef double size
-    step[0] = respond(rule, label.corrections + 1, trial)
+    step[0] = respond(rule, vector.corrections + 1, trial)
     if step.size == 0.0 and step.keep == 1.0:
-        label.unmoved += 1
+        vector.unmoved += 1
         return False
     size = share * step.size
-    step.size = scaled_step(rule, label, size, row)
+    step.size = scaled_step(rule, vector, size, row)
     if step.gain.factor:
-        step.gain.factor *= share * scaled_step(rule, label, 1.0, row) ** 2
-    mass[0] = multiplier(rule, label, size)
+        step.gain.factor *= share * scaled_step(rule, vector, 1.0, row) ** 2
+    mass[0] = multiplier(rule, vector, size)
     return True
 
 
@@ -210,13 +210,13 @@ cdef inline void settle(const Rule* rule, Space* space, Py_ssize_t l, double* of
                         int64_t trials) noexcept nogil:
     """Count a correction. `of_row` is the multiplier of the row, or NULL if the rule keeps none;
     `trials` includes the trial that made the correction."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     if of_row != NULL:
         of_row[0] += mass
-    label.corrections += 1
-    space.threshold[l] = next_threshold(rule, label)
-    if label.corrections == label.limit:
-        label.stopped = trials
+    vector.corrections += 1
+    space.threshold[l] = next_threshold(rule, vector)
+    if vector.corrections == vector.limit:
+        vector.stopped = trials
         space.threshold[l] = -INFINITY
 
 
@@ -229,9 +229,9 @@ cdef class FirstOrderRule:
 cdef class FirstOrderSpace:
     cdef Space c
     cdef public int64_t trials
-    cdef readonly object labels
+    cdef readonly object vectors
     cdef readonly object sigma
     cdef readonly object threshold
     cdef readonly CorrectionLog log
-    cdef take_labels(self, double p, labels, sigma, threshold)
-    cdef open_labels(self, double p)
+    cdef take_vectors(self, double p, vectors, sigma, threshold)
+    cdef open_vectors(self, double p)

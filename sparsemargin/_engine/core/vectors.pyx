@@ -91,21 +91,21 @@ cdef class FirstOrderRule:
         return keeps_multipliers(&self.rule)
 
 
-cdef object label_type():
-    cdef Label label
-    return np.asarray(<Label[:1]> &label).dtype
+cdef object vector_type():
+    cdef Vector vector
+    return np.asarray(<Vector[:1]> &vector).dtype
 
 
-#: The dtype of the struct `Label`, with the compiler's memory layout.
-LABEL = label_type()
+#: The dtype of the struct `Vector`, with the compiler's memory layout.
+VECTOR = vector_type()
 
 
-def numbers_of(labels):
+def numbers_of(vectors):
     """The fields of the vectors as views, by name; nested structs are replaced by their fields."""
     numbers = {}
-    for name in LABEL.names:
-        inner = LABEL[name].names
-        numbers |= {part: labels[name][part] for part in inner} if inner else {name: labels[name]}
+    for name in VECTOR.names:
+        inner = VECTOR[name].names
+        numbers |= {part: vectors[name][part] for part in inner} if inner else {name: vectors[name]}
     return numbers
 
 
@@ -114,54 +114,54 @@ cdef class FirstOrderSpace:
 
     Attributes
     ----------
-    labels : ndarray of shape (n_labels,), LABEL
+    vectors : ndarray of shape (n_vectors,), VECTOR
         The state of each vector.
-    sigma, threshold : ndarray of shape (n_labels,)
+    sigma, threshold : ndarray of shape (n_vectors,)
         The factor that turns scores into outputs, and the threshold of the next correction.
     """
 
-    cdef take_labels(self, double p, labels, sigma, threshold):
+    cdef take_vectors(self, double p, vectors, sigma, threshold):
         """Use these arrays for the state of the vectors."""
-        cdef Label[::1] of_labels = labels
+        cdef Vector[::1] of_vectors = vectors
         cdef double[::1] of_sigma = sigma, of_threshold = threshold
-        self.labels, self.sigma, self.threshold = labels, sigma, threshold
+        self.vectors, self.sigma, self.threshold = vectors, sigma, threshold
         self.c.p, self.c.link = make_power(p), make_power(p - 1.0)
-        self.c.labels, self.c.sigma = &of_labels[0], &of_sigma[0]
+        self.c.vectors, self.c.sigma = &of_vectors[0], &of_sigma[0]
         self.c.threshold = &of_threshold[0]
 
-    cdef open_labels(self, double p):
+    cdef open_vectors(self, double p):
         """Initialize the state of new vectors."""
-        labels = np.zeros(self.c.n_labels, LABEL)
-        labels["stopped"], labels["scale"], labels["bound"] = -1, 1.0, np.inf
-        self.take_labels(p, labels, np.zeros(self.c.n_labels), np.zeros(self.c.n_labels))
+        vectors = np.zeros(self.c.n_vectors, VECTOR)
+        vectors["stopped"], vectors["scale"], vectors["bound"] = -1, 1.0, np.inf
+        self.take_vectors(p, vectors, np.zeros(self.c.n_vectors), np.zeros(self.c.n_vectors))
 
-    def labels_state(self):
+    def vectors_state(self):
         """The state of the vectors as a dict of arrays."""
-        numbers = numbers_of(self.labels)
+        numbers = numbers_of(self.vectors)
         return {**{name: np.ascontiguousarray(numbers[name]) for name in numbers},
                 "sigma": self.sigma, "threshold": self.threshold}
 
-    def restore_labels(self, double p, state):
-        """Restore the result of `labels_state`.
+    def restore_vectors(self, double p, state):
+        """Restore the result of `vectors_state`.
 
         Raises
         ------
         ValueError
             If the state is damaged.
         """
-        cdef Py_ssize_t n = self.c.n_labels
-        labels = np.zeros(n, LABEL)
-        for name, numbers in numbers_of(labels).items():
+        cdef Py_ssize_t n = self.c.n_vectors
+        vectors = np.zeros(n, VECTOR)
+        for name, numbers in numbers_of(vectors).items():
             numbers[...] = array_of(state, name, numbers.dtype, (n,))
             if numbers.dtype == np.int64:
                 require_within(name, numbers, -MAX_TRIALS, MAX_TRIALS)
         sigma, threshold = (writable(array_of(state, name, np.float64, (n,)))
                             for name in ("sigma", "threshold"))
-        self.take_labels(p, labels, sigma, threshold)
+        self.take_vectors(p, vectors, sigma, threshold)
 
     @property
-    def n_labels(self):
-        return self.c.n_labels
+    def n_vectors(self):
+        return self.c.n_vectors
 
     @property
     def p(self):
@@ -187,15 +187,15 @@ cdef class FirstOrderSpace:
     def adaptive(self):
         return self.c.adaptive
 
-    def per_label(self, name):
-        """The numbers called `name`, as a view of shape (n_labels,)."""
-        return self.sigma if name == "sigma" else self.labels[name]
+    def per_vector(self, name):
+        """The numbers called `name`, as a view of shape (n_vectors,)."""
+        return self.sigma if name == "sigma" else self.vectors[name]
 
     @property
-    def trials_per_label(self):
-        """Number of trials that each vector took part in, shape (n_labels,)."""
-        stopped = self.labels["stopped"]
-        return np.where(stopped >= 0, stopped, self.trials) - self.labels["idle"]
+    def trials_per_vector(self):
+        """Number of trials that each vector took part in, shape (n_vectors,)."""
+        stopped = self.vectors["stopped"]
+        return np.where(stopped >= 0, stopped, self.trials) - self.vectors["idle"]
 
     def count_trials(self, int64_t trials):
         """Record that `trials` trials have been made in all, the last ones without a correction."""
@@ -204,16 +204,16 @@ cdef class FirstOrderSpace:
     def resume(self, max_corrections=None):
         """Reactivate the vectors; each stops after `max_corrections` corrections in all."""
         cdef Py_ssize_t l
-        cdef Label* label
-        for l in range(self.c.n_labels):
-            label = self.c.labels + l
-            label.limit = -1 if max_corrections is None else max_corrections
-            if label.stopped >= 0:
-                label.idle += self.trials - label.stopped
-                label.average.begin += self.trials - label.stopped
-                label.stopped = -1
-            if 0 <= label.limit <= label.corrections:
-                label.stopped = self.trials
+        cdef Vector* vector
+        for l in range(self.c.n_vectors):
+            vector = self.c.vectors + l
+            vector.limit = -1 if max_corrections is None else max_corrections
+            if vector.stopped >= 0:
+                vector.idle += self.trials - vector.stopped
+                vector.average.begin += self.trials - vector.stopped
+                vector.stopped = -1
+            if 0 <= vector.limit <= vector.corrections:
+                vector.stopped = self.trials
 
     def mixture(self):
         """The hypothesis as ``a * g + b * acc``: the last vector, or the average of the vectors
@@ -221,42 +221,42 @@ cdef class FirstOrderSpace:
 
         Returns
         -------
-        a : ndarray of shape (n_labels,)
-        b : ndarray of shape (n_labels,)
+        a : ndarray of shape (n_vectors,)
+        b : ndarray of shape (n_vectors,)
             Zero without averaging.
         """
         cdef Py_ssize_t l
-        a_array, b_array = np.empty(self.c.n_labels), np.empty(self.c.n_labels)
+        a_array, b_array = np.empty(self.c.n_vectors), np.empty(self.c.n_vectors)
         cdef double[::1] a = a_array, b = b_array
-        for l in range(self.c.n_labels):
+        for l in range(self.c.n_vectors):
             mix(&self.c, l, self.trials, &a[l], &b[l])
         return a_array, b_array
 
     def theta_norm(self):
         """``||theta||_p`` of each vector, including the soft-margin coordinates."""
-        return self.labels["norm"].copy()
+        return self.vectors["norm"].copy()
 
     def visible_norm(self):
         """``||theta||_p`` of each vector without the soft-margin coordinates."""
-        S = self.labels["S"]
-        return self.labels["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
+        S = self.vectors["S"]
+        return self.vectors["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
 
     def exhausted(self):
         """Return whether each vector has made all the corrections it is allowed."""
-        limit = self.labels["limit"]
-        return (limit >= 0) & (self.labels["corrections"] >= limit)
+        limit = self.vectors["limit"]
+        return (limit >= 0) & (self.vectors["corrections"] >= limit)
 
     def stop(self, which):
         """Stop training of the vectors selected by the boolean array `which`."""
-        ending = which & (self.labels["stopped"] < 0)
-        self.labels["stopped"][ending] = self.trials
+        ending = which & (self.vectors["stopped"] < 0)
+        self.vectors["stopped"][ending] = self.trials
         self.threshold[ending] = -np.inf
 
 
 def set_thresholds(FirstOrderSpace space, FirstOrderRule rule):
     """Set the threshold of every active vector as the rule requires."""
     cdef Py_ssize_t l
-    for l in range(space.c.n_labels):
+    for l in range(space.c.n_vectors):
         space.c.threshold[l] = -INFINITY
-        if space.c.labels[l].stopped < 0:
-            space.c.threshold[l] = next_threshold(&rule.rule, space.c.labels + l)
+        if space.c.vectors[l].stopped < 0:
+            space.c.threshold[l] = next_threshold(&rule.rule, space.c.vectors + l)

@@ -31,13 +31,13 @@ class GramLoop(StoredProducts):
     def __init__(self, space, rule, task):
         products = _gram_matrix(space, task.rows)
         super().__init__(space, rule, task, products, np.sqrt(products.diagonal()), slice(None))
-        shape = space.n_labels, len(task.codes)
+        shape = space.n_vectors, len(task.codes)
         self.n_slots = len(task.codes)
         self.slots = np.arange(self.n_slots)
         # Coefficients not yet added to the vectors, and the number of sweeps when they were last
         # added.
         self.t, self.scores = np.zeros(shape), np.zeros(shape)
-        self.sweeps = np.zeros(space.n_labels, dtype=np.int64)
+        self.sweeps = np.zeros(space.n_vectors, dtype=np.int64)
         self.multipliers = space.multipliers
 
     @staticmethod
@@ -56,24 +56,24 @@ class GramLoop(StoredProducts):
         return m * int(task.rows.indptr[-1]) // 2 + m * m
 
     @staticmethod
-    def cost_of_pass(n_rows, n_labels, corrections):
+    def cost_of_pass(n_rows, n_vectors, corrections):
         """Cost of one epoch, in multiplications of the plain loop."""
-        return n_rows * (n_labels + corrections / 4)
+        return n_rows * (n_vectors + corrections / 4)
 
-    def refresh(self, label):
+    def refresh(self, vector):
         """Add the pending coefficients to the vector and recompute the scores from it."""
-        space, sweeps = self.space, self.space.per_label("passes")
-        if sweeps[label] > self.sweeps[label]:
-            space.clear(label)
-        add_rows(space, self.task.rows, label, self.t[label], self.scores[label])
-        self.t[label] = 0.0
-        self.sweeps[label] = sweeps[label]
+        space, sweeps = self.space, self.space.per_vector("passes")
+        if sweeps[vector] > self.sweeps[vector]:
+            space.clear(vector)
+        add_rows(space, self.task.rows, vector, self.t[vector], self.scores[vector])
+        self.t[vector] = 0.0
+        self.sweeps[vector] = sweeps[vector]
 
-    def learn(self, label, order, seed, n_passes):
-        self.sweeps[label] = self.space.per_label("passes")[label]
-        self.refresh(label)
-        end = super().learn(label, order, seed, n_passes)
-        self.refresh(label)
+    def learn(self, vector, order, seed, n_passes):
+        self.sweeps[vector] = self.space.per_vector("passes")[vector]
+        self.refresh(vector)
+        end = super().learn(vector, order, seed, n_passes)
+        self.refresh(vector)
         return end
 
     def run(self, order, seed, stop, n_passes, check):

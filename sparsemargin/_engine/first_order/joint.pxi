@@ -32,7 +32,7 @@ cdef class JointState(LinearState):
 
     def __setstate__(self, state):
         LinearState.__setstate__(self, state)
-        require(self.c.n_labels == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
+        require(self.c.n_vectors == 1 and self.c.bias == 0.0 and self.c.slack == 0.0
                 and part(state, "log") is None, "it is not of a joint machine")
         self.n_classes = integer(state, "n_classes", 3, self.c.n_coordinates)
         self.rho = real(state, "rho", 0.0, INFINITY)
@@ -40,7 +40,7 @@ cdef class JointState(LinearState):
                 "'n_coordinates' are not as many for each class")
 
     @property
-    def n_labels(self):
+    def n_vectors(self):
         """Number of outputs per row: one for each class."""
         return self.n_classes
 

@@ -51,7 +51,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
             made[l] = <state_t> (g * a[l])
             continue
         acc = at.acc[i + l]
-        if at.synced[i + l] < c.labels[l].flushes:
+        if at.synced[i + l] < c.vectors[l].flushes:
             acc += c.pending[l * c.pending_step + at.synced[i + l]] * g
         made[l] = <state_t> (g * a[l] + acc * b[l])
 

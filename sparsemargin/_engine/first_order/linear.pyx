@@ -27,7 +27,7 @@ from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
 from sparsemargin._engine.core.vectors cimport (
-    Label, Space, count_current, is_stale, p_root, refit, tighten, total_S, unit
+    Vector, Space, count_current, is_stale, p_root, refit, tighten, total_S, unit
 )
 from sparsemargin._engine.core.rules cimport FREE, PrecisionGain, Step
 from sparsemargin._engine.core.log cimport FORGET
@@ -48,37 +48,37 @@ cdef double LEAST_SIGMA = ldexp(1.0, -1000)
 
 cdef void sync(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """Add the pending sums to every coordinate of acc."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
-    if label.flushes == 0:
+    if vector.flushes == 0:
         return
     for j in range(space.n_coordinates):
         i = j * at.stride + l
         at.acc[i] += <state_t> (pending[at.synced[i]] * at.g[i])
         at.synced[i] = 0
-    for j in range(label.flushes):
+    for j in range(vector.flushes):
         pending[j] = 0.0
-    label.flushes = 0
-    label.passes += 1
+    vector.flushes = 0
+    vector.passes += 1
 
 
 cdef void flush(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """Add Z to the pending sums."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t j
     cdef double* pending = space.pending + l * (FLUSHES + 1)
-    if label.average.Z != 0.0:
-        if label.flushes == FLUSHES:
+    if vector.average.Z != 0.0:
+        if vector.flushes == FLUSHES:
             sync(space, at, l)
-        label.flushes += 1
-        for j in range(label.flushes):
-            pending[j] += label.average.Z
-    clear(&label.average)
+        vector.flushes += 1
+        for j in range(vector.flushes):
+            pending[j] += vector.average.Z
+    clear(&vector.average)
 
 
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     cdef int64_t nonzero = 0
     cdef Sum total = Sum(0.0, 0.0, 0.0)
@@ -88,16 +88,16 @@ cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l)
             nonzero += 1
             add(&total, <double> at.t[i] * at.g[i])
     tidy(&total)
-    label.S = total
-    label.S_peak = total.high
-    label.nonzero = nonzero
-    label.passes += 1
+    vector.S = total
+    vector.S_peak = total.high
+    vector.nonzero = nonzero
+    vector.passes += 1
 
 
 cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                   int shift) noexcept nogil:
     """t <- 2**shift t; theta does not change."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     cdef double factor = ldexp(1.0, shift)
     if space.averaged:
@@ -110,18 +110,18 @@ cdef void rescale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
             if space.p.exponent != 2.0:
                 at.g[i] = <state_t> link(&space.link, at.t[i])
     for j in range(space.n_slack):
-        space.slack_t[j * space.n_labels + l] *= factor
-    label.scale = ldexp(label.scale, -shift)
-    if label.S_slack > 0.0:  # the power may overflow
-        label.S_slack *= pow(factor, space.p.exponent)
-    label.shift += shift
+        space.slack_t[j * space.n_vectors + l] *= factor
+    vector.scale = ldexp(vector.scale, -shift)
+    if vector.S_slack > 0.0:  # the power may overflow
+        vector.S_slack *= pow(factor, space.p.exponent)
+    vector.shift += shift
     sum_afresh(space, at, l)
     refit(space, l, FREE)
 
 
 cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """theta <- 0; the sums of the average are kept."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     if space.averaged:
         flush(space, at, l)
@@ -130,11 +130,11 @@ cdef void forget(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noe
         i = j * at.stride + l
         at.t[i] = at.g[i] = 0
     for j in range(space.n_slack):
-        space.slack_t[j * space.n_labels + l] = 0.0
-    label.S = Sum(0.0, 0.0, 0.0)
-    label.S_peak = label.S_slack = 0.0
-    label.nonzero = 0
-    label.passes += 1
+        space.slack_t[j * space.n_vectors + l] = 0.0
+    vector.S = Sum(0.0, 0.0, 0.0)
+    vector.S_peak = vector.S_slack = 0.0
+    vector.nonzero = 0
+    vector.passes += 1
 
 
 cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& at,
@@ -149,14 +149,14 @@ cdef double largest_coordinate(const Space* space, const Coordinates[state_t]& a
 
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil:
     """Restore the invariants after a correction: S is exact and within the range of its type."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef double total, largest
-    if label.nonzero == 0:
+    if vector.nonzero == 0:
         return
-    if is_stale(space, label):
+    if is_stale(space, vector):
         sum_afresh(space, at, l)
         refit(space, l, FREE)
-    total = total_S(label)
+    total = total_S(vector)
     if ldexp(1.0, -space.window) < total < ldexp(1.0, space.window):
         return
     largest = p_root(space, total) if total > 1.0 else largest_coordinate(space, at, l)
@@ -169,33 +169,33 @@ cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_
 cdef inline int open_scale(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
                            double smallest, const Step* step, double* size) noexcept nogil:
     """theta <- keep * theta, and the step in units of t; TOO_WIDE if no scale fits both."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef int shift
     cdef double scale
     if step.size == 0.0 or not isfinite(step.size):
         return TOO_WIDE
-    if step.keep == 0.0 or not label.started:
+    if step.keep == 0.0 or not vector.started:
         scale = ldexp(1.0, ilogb(step.size))
     else:
-        scale = step.keep * label.scale
+        scale = step.keep * vector.scale
     size[0] = step.size / scale
     if size[0] == 0.0 or not isfinite(size[0]):
         return TOO_WIDE
     shift = ilogb(size[0])
     if shift > WIDEST_SHIFT or shift < -WIDEST_SHIFT or size[0] * smallest == 0.0:
         return TOO_WIDE
-    if step.keep == 0.0 and label.started:
+    if step.keep == 0.0 and vector.started:
         forget(space, at, l)
-    label.mass *= step.keep
-    label.scale = scale
-    label.started = 1
+    vector.mass *= step.keep
+    vector.scale = scale
+    vector.started = 1
     if shift * space.p.exponent > space.window:
         rescale(space, at, l, -shift)
         size[0] = ldexp(size[0], -shift)
     return OK
 
 
-cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
+cdef inline void move_2(Vector* vector, const Coordinates[state_t]& at, Py_ssize_t l,
                         const Instance* x, double step, bint averaged) noexcept nogil:
     """Change t and S at the coordinates of the row, and store the previous t in `x.numbers`. Scores
     have loaded only t, so acc is prefetched."""
@@ -217,9 +217,9 @@ cdef inline void move_2(Label* label, const Coordinates[state_t]& at, Py_ssize_t
         t[i] = <state_t> (t[i] + step * values[j])
         increment += (t[i] - old) * (t[i] + old)
         nonzero += (t[i] != 0) - (old != 0.0)
-    add(&label.S, increment)
-    tidy(&label.S)
-    label.nonzero += nonzero
+    add(&vector.S, increment)
+    tidy(&vector.S)
+    vector.nonzero += nonzero
 
 
 cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t l,
@@ -227,9 +227,9 @@ cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t
     """Change t, g and S at the coordinates of the row, and store the previous g in `x.numbers`."""
     cdef double moved[BLOCK]
     cdef double powers[BLOCK]
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     # Removed and added powers are summed separately: two independent chains halve the latency.
-    cdef Sum gone = label.S, came = Sum(0.0, 0.0, 0.0)
+    cdef Sum gone = vector.S, came = Sum(0.0, 0.0, 0.0)
     cdef double old
     cdef int64_t nonzero = 0
     cdef state_t* t = at.t + l
@@ -253,15 +253,15 @@ cdef inline void move_p(Space* space, const Coordinates[state_t]& at, Py_ssize_t
             add(&came, powers[j] * fabs(moved[j]))
     add_sum(&gone, &came)
     tidy(&gone)
-    label.S = gone
-    label.nonzero += nonzero
+    vector.S = gone
+    vector.nonzero += nonzero
 
 
 cdef inline void move_slack(Space* space, Py_ssize_t l, const Instance* x,
                             double step) noexcept nogil:
     cdef double old = x.slack_t[l]
     x.slack_t[l] += step * x.slack
-    space.labels[l].S_slack += (raised(&space.p, fabs(x.slack_t[l]))
+    space.vectors[l].S_slack += (raised(&space.p, fabs(x.slack_t[l]))
                                 - raised(&space.p, fabs(old)))
 
 
@@ -269,7 +269,7 @@ cdef inline void catch_up(Space* space, const Coordinates[state_t]& at, Py_ssize
                           const Instance* x) noexcept nogil:
     """Add the pending sums to acc at the coordinates of the row, with the g in `x.numbers`."""
     cdef Py_ssize_t i, j
-    cdef uint16_t flushes = <uint16_t> space.labels[l].flushes
+    cdef uint16_t flushes = <uint16_t> space.vectors[l].flushes
     cdef const double* pending = space.pending + l * (FLUSHES + 1)
     if flushes == 0:
         return
@@ -283,17 +283,17 @@ cdef inline void count_move(Space* space, const Coordinates[state_t]& at, Py_ssi
                             const Instance* x, double before) noexcept nogil:
     """Correct acc for the changed coordinates, so that Z g + acc keeps its past hypotheses.
     `before` is the unit of the previous vector."""
-    cdef Label* label = space.labels + l
+    cdef Vector* vector = space.vectors + l
     cdef Py_ssize_t i, j
     catch_up(space, at, l, x)
-    if must_flush(&label.average, min(before, unit(space, l))):
+    if must_flush(&vector.average, min(before, unit(space, l))):
         flush(space, at, l)
         catch_up(space, at, l, x)
     cdef state_t* acc = at.acc + l
     cdef const state_t* g = at.g + l
     cdef const int64_t* columns = x.columns
     cdef const double* numbers = x.numbers
-    cdef double Z = label.average.Z
+    cdef double Z = vector.average.Z
     cdef Py_ssize_t stride = at.stride
     for j in range(x.n):
         i = columns[j] * stride
@@ -336,7 +336,7 @@ cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* g
     return total
 
 
-cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_ssize_t l,
+cdef inline void move_adaptive(Vector* vector, const Coordinates[state_t]& at, Py_ssize_t l,
                                const Instance* x, double step,
                                const PrecisionGain* gain) noexcept nogil:
     """Like `move_2`, but with the instance times its variances, found by `find_variances`. The
@@ -363,9 +363,9 @@ cdef inline void move_adaptive(Label* label, const Coordinates[state_t]& at, Py_
         numbers[j] = t[i]
         t[i] = <state_t> (t[i] + step * values[j] * moved[j])
         moved[j] = t[i]
-    label.nonzero += growth(&increment, numbers, moved, x.n)
-    add(&label.S, increment)
-    tidy(&label.S)
+    vector.nonzero += growth(&increment, numbers, moved, x.n)
+    add(&vector.S, increment)
+    tidy(&vector.S)
 
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
@@ -375,41 +375,41 @@ cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, i
     `mass` is added to the multiplier of the row. If the result is TOO_WIDE, the space has not
     changed, unless sigma has left its range.
     """
-    cdef Label* label = space.labels + l
-    cdef bint restarts = step.keep == 0.0 and label.started
+    cdef Vector* vector = space.vectors + l
+    cdef bint restarts = step.keep == 0.0 and vector.started
     cdef double before = count_current(space, l, trials)
     cdef double peak = 0.0, eps = FLT_EPSILON if sizeof(state_t) == 4 else DBL_EPSILON
-    cdef int64_t shift = label.shift
+    cdef int64_t shift = vector.shift
     if space.p.exponent != 2.0:
         prefetch_numbers(space, at, l, x)
     if open_scale(space, at, l, x.scale.smallest, step, &done.coefficient) != OK:
         return TOO_WIDE
-    done.shift_before = FORGET if restarts else <int32_t> (label.shift - shift)
-    shift = label.shift
-    label.mass += mass
+    done.shift_before = FORGET if restarts else <int32_t> (vector.shift - shift)
+    shift = vector.shift
+    vector.mass += mass
     if step.gain.factor:
-        move_adaptive(label, at, l, x, done.coefficient, &step.gain)
+        move_adaptive(vector, at, l, x, done.coefficient, &step.gain)
     elif space.p.exponent == 2.0:
-        move_2(label, at, l, x, done.coefficient, space.averaged)
+        move_2(vector, at, l, x, done.coefficient, space.averaged)
     else:
         move_p(space, at, l, x, done.coefficient)
-    label.S_peak = max(label.S_peak, label.S.high)
-    if label.nonzero == 0:
-        label.S = Sum(0.0, 0.0, 0.0)
-        label.S_peak = 0.0
+    vector.S_peak = max(vector.S_peak, vector.S.high)
+    if vector.nonzero == 0:
+        vector.S = Sum(0.0, 0.0, 0.0)
+        vector.S_peak = 0.0
     if x.slack_t != NULL:
         move_slack(space, l, x, done.coefficient)
     refit(space, l, step.projection)
     if space.averaged:
         count_move(space, at, l, x, before)
-    if is_stale(space, label):
-        peak = label.scale * p_root(space, label.S_peak)
+    if is_stale(space, vector):
+        peak = vector.scale * p_root(space, vector.S_peak)
     keep_in_window(space, at, l)
-    tighten(label, 0.0)
-    if label.norm < 16.0 * eps * peak:
-        label.norm = 0.0  # only rounding errors are left
-    done.shift_after = <int32_t> (label.shift - shift)
+    tighten(vector, 0.0)
+    if vector.norm < 16.0 * eps * peak:
+        vector.norm = 0.0  # only rounding errors are left
+    done.shift_after = <int32_t> (vector.shift - shift)
     # Sigma may be out of range although the weights sigma g are not: tiny or huge rows, large p.
-    if label.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:
+    if vector.nonzero and not LEAST_SIGMA < space.sigma[l] < 1.0 / LEAST_SIGMA:
         return TOO_WIDE
     return OK

@@ -16,7 +16,7 @@ from sparsemargin._engine.rows.csr import ALL_STOPPED, OK, BadRow
 from sparsemargin._engine.rows.parts import summed
 
 # Largest number of vectors that are scored without SIMD instructions.
-FEW_LABELS = 16
+FEW_VECTORS = 16
 
 # Speedup of products with contiguous vectors through SIMD instructions.
 SIDE_BY_SIDE = 8
@@ -35,11 +35,11 @@ class LinearLoop(SpanLoop):
         super().__init__(space, task)
         self.rule, self.job = rule, None  # created at the first run
         self.n_mistakes = 0
-        self.repeats = space.n_labels == 1
-        if space.n_labels > FEW_LABELS:
+        self.repeats = space.n_vectors == 1
+        if space.n_vectors > FEW_VECTORS:
             self.span *= SIDE_BY_SIDE
         n_threads = 1 if space.log is not None else threads_worth(task.n_threads, self.products)
-        self.n_threads = max(1, min(n_threads, space.n_labels))
+        self.n_threads = max(1, min(n_threads, space.n_vectors))
 
     @cached_property
     def by_products(self):
@@ -75,15 +75,15 @@ class LinearLoop(SpanLoop):
         return self._call(order, None, start, stop, 1, check)[0]
 
     def _call(self, order, seed, start, stop, n_passes, check):
-        trials, n_labels = self.space.trials, len(self.space.labels)
-        slices = [(0, n_labels)]
+        trials, n_vectors = self.space.trials, len(self.space.vectors)
+        slices = [(0, n_vectors)]
         if self.n_threads > 1:
-            slices = cut_labels(self.space, self.n_threads)
+            slices = cut_vectors(self.space, self.n_threads)
         if self.job is None:
             self.job = Job(self.space, self.rule, self.task.rows, self.task)
         calls = [
-            partial(self.job.run, order, seed, (start, stop), n_passes, labels, trials, check)
-            for labels in slices
+            partial(self.job.run, order, seed, (start, stop), n_passes, vectors, trials, check)
+            for vectors in slices
         ]
         # All vectors have then made the same number of trials, which is recorded.
         with uninterrupted():
@@ -111,13 +111,13 @@ class JointLoop(LinearLoop):
         self.n_threads = 1
 
 
-def cut_labels(space, n_threads):
+def cut_vectors(space, n_threads):
     """Split the vectors into ranges of about equal work, one for each thread, assuming that each
     vector is corrected as often as so far. Ranges are multiples of the SIMD width."""
-    least = 8 if space.n_labels > FEW_LABELS else 1
-    corrected = space.per_label("corrections") / max(space.trials, 1)
+    least = 8 if space.n_vectors > FEW_VECTORS else 1
+    corrected = space.per_vector("corrections") / max(space.trials, 1)
     work = np.cumsum(1.0 + CORRECTION * corrected)
-    ends = np.append(np.arange(least, space.n_labels, least), space.n_labels)
+    ends = np.append(np.arange(least, space.n_vectors, least), space.n_vectors)
     shares = work[-1] * np.arange(1, n_threads) / n_threads
     cuts = ends[np.abs(work[ends - 1] - shares[:, np.newaxis]).argmin(axis=1)]
-    return list(pairwise(np.unique([0, *cuts, space.n_labels]).tolist()))
+    return list(pairwise(np.unique([0, *cuts, space.n_vectors]).tolist()))

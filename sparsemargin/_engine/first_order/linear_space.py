@@ -27,7 +27,7 @@ _COORDINATES_PER_PART = 1 << 15
 
 # Names of the arrays per coordinate, and of those per vector.
 _NUMBERS = "t", "g", "acc", "synced", "variances"
-_OF_LABELS = "labels", "sigma", "threshold", "pending"
+_PER_VECTOR = "vectors", "sigma", "threshold", "pending"
 
 
 class LinearOutputs:
@@ -45,16 +45,16 @@ class LinearOutputs:
         self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
 
     def part(self, start, stop):
-        """Outputs of the rows start..stop-1, shape (n_rows, n_labels)."""
-        out = np.empty((stop - start, self.space.n_labels))
+        """Outputs of the rows start..stop-1, shape (n_rows, n_vectors)."""
+        out = np.empty((stop - start, self.space.n_vectors))
         self.hypothesis.fill(out, self.rows, start, stop)
         return out
 
     def all(self, n_threads):
-        """Outputs of all rows, shape (n_rows, n_labels)."""
+        """Outputs of all rows, shape (n_rows, n_vectors)."""
         n_rows = self.rows.n_rows
-        out = np.empty((n_rows, self.space.n_labels))
-        n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_labels)
+        out = np.empty((n_rows, self.space.n_vectors))
+        n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_vectors)
         cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
         calls = [
             partial(self.hypothesis.fill, out[a:b], self.rows, a, b) for a, b in pairwise(cuts)
@@ -91,7 +91,7 @@ class LinearSpace(LinearState, Replayed):
     def outputs_in_parts(self, hypothesis, rows, seed, n_threads):
         if hypothesis in ("vote", "random"):
             return super().outputs_in_parts(hypothesis, rows, seed, n_threads)
-        return self.opened_outputs(rows).part, max(1, _OUTPUTS_PER_PART // self.n_labels)
+        return self.opened_outputs(rows).part, max(1, _OUTPUTS_PER_PART // self.n_vectors)
 
     def replays(self, rows, n_threads, n_points):
         X, exponents = points_of(rows, self.bias)
@@ -107,7 +107,7 @@ class LinearSpace(LinearState, Replayed):
             [norm(each, self.q) for each in self.weights(slice(start, start + step))]
             for start in range(0, n, step)
         ]
-        return np.array([norm(np.array(of_label), self.q) for of_label in zip(*parts, strict=True)])
+        return np.array([norm(np.array(each), self.q) for each in zip(*parts, strict=True)])
 
     def largest_norm(self, rows, weights):
         norms = row_norms(rows, self.p, self.bias, self.slack)
@@ -115,32 +115,32 @@ class LinearSpace(LinearState, Replayed):
 
     def summed(self):
         """Sum of the hypotheses over all trials, float64 of shape (n_coordinates, n_vectors)."""
-        average, unit = self.labels["average"], self.sigma
+        average, unit = self.vectors["average"], self.sigma
         if self.normalized:
-            norms = self.labels["norm"]
+            norms = self.vectors["norm"]
             unit = np.divide(unit, norms, out=np.zeros_like(unit), where=norms > 0.0)
         times = average["Z"] + (self.trials - average["begin"]) * unit
         every, (_, _, pending) = np.arange(self.width), self.factors()
         counted = counted_of(self.g, self.acc, self.synced, every, pending)
-        return times * self.of_labels(self.g) + self.of_labels(counted)
+        return times * self.of_vectors(self.g) + self.of_vectors(counted)
 
     def take_sums(self, sums, trials):
         """Set the sums of the average, of hypotheses over `trials` trials."""
         for name in ("average", "idle", "flushes"):
-            self.labels[name] = 0
-        self.labels["stopped"], self.labels["average"]["begin"] = -1, trials
+            self.vectors[name] = 0
+        self.vectors["stopped"], self.vectors["average"]["begin"] = -1, trials
         self.trials = trials
         if self.averaged:
-            self.of_labels(self.acc)[...] = sums
+            self.of_vectors(self.acc)[...] = sums
             self.synced[...] = 0
             self.pending[...] = 0.0
 
-    def take_labels(self, other, of_other, own):
+    def take_vectors(self, other, of_other, own):
         """Copy vectors `of_other` of a space with the same trials to the vectors `own`."""
         for name in _NUMBERS:
             if getattr(self, name).size:
                 getattr(self, name)[:, own] = getattr(other, name)[:, of_other]
-        for name in _OF_LABELS:
+        for name in _PER_VECTOR:
             getattr(self, name)[own] = getattr(other, name)[of_other]
         self.trials = other.trials
 
@@ -176,7 +176,7 @@ class JointSpace(LinearSpace, JointState):
         return LinearOutputs(self.side_by_side(), rows)
 
     def norms(self, n_threads):
-        return np.full(self.n_labels, norm(super().norms(n_threads), self.q))
+        return np.full(self.n_vectors, norm(super().norms(n_threads), self.q))
 
     def row_lengths(self, rows):
         return super().row_lengths(rows) * self.stretch

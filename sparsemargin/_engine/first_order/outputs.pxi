@@ -25,7 +25,7 @@ cdef class Hypothesis:
             self.weights = space.weighed()
 
     def fill(self, double[:, ::1] out, Csr rows, Py_ssize_t start, Py_ssize_t stop):
-        """``w.x`` of the rows start..stop-1 for every vector, shape (n_rows, n_labels)."""
+        """``w.x`` of the rows start..stop-1 for every vector, shape (n_rows, n_vectors)."""
         cdef float[:, ::1] singles
         cdef double[:, ::1] doubles
         cdef Coordinates[float] in_float = self.space.singles
@@ -60,7 +60,7 @@ cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,
                const Rows[value_t, index_t]& rows, Py_ssize_t start,
                Py_ssize_t stop) except -1 nogil:
     cdef const Space* c = &of.space.c
-    cdef Py_ssize_t r, l, K = c.n_labels, n = c.n_coordinates
+    cdef Py_ssize_t r, l, K = c.n_vectors, n = c.n_coordinates
     cdef Weights[state_t] weights = weights_of(
         <const state_t*> at.g, at.stride, n, 0, K, of.space.width)
     cdef bint by_row = c.averaged and of.weights is None
@@ -94,7 +94,7 @@ cdef const state_t* weigh_row(state_t* made, Hypothesis of, const Coordinates[st
     """Compute the weights of all vectors for each entry of a row. Return a pointer to those of the
     intercept, which come last."""
     cdef const Space* c = &of.space.c
-    cdef Py_ssize_t j, i, K = c.n_labels
+    cdef Py_ssize_t j, i, K = c.n_vectors
     for j in range(row.nnz + (1 if c.bias else 0)):
         i = (row.columns[j] if j < row.nnz else c.n_coordinates - 1) * at.stride
         weigh(made + j * K, c, at, i, 0, K, &of.a[0], &of.b[0])

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Label, Space, refit
+from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Vector, Space, refit
 from sparsemargin._engine.first_order.linear cimport FLUSHES, Coordinates, sum_afresh, weigh
 from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
@@ -36,7 +36,7 @@ MOST_NUMBERS = sys.maxsize // 8
 cdef enum:
     SOON_MET = 1 << 22
     LINE = 64
-    LABELS_OF_A_LINE = 16
+    VECTORS_OF_A_LINE = 16
     FEWEST_PADDED = 64
 
 
@@ -44,11 +44,11 @@ cdef void* address(array) except? NULL:
     return <void*> <size_t> array.ctypes.data
 
 
-def padded(n_labels):
+def padded(n_vectors):
     """Distance between the numbers of two consecutive coordinates."""
-    if n_labels < FEWEST_PADDED:
-        return 4 if n_labels == 3 else n_labels  # the width of a SIMD register
-    return -(-n_labels // LABELS_OF_A_LINE) * LABELS_OF_A_LINE
+    if n_vectors < FEWEST_PADDED:
+        return 4 if n_vectors == 3 else n_vectors  # the width of a SIMD register
+    return -(-n_vectors // VECTORS_OF_A_LINE) * VECTORS_OF_A_LINE
 
 
 def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
@@ -62,9 +62,9 @@ def zeros(Py_ssize_t n_coordinates, Py_ssize_t width, dtype):
     return raw[start:start + n_coordinates * width].reshape(n_coordinates, width)
 
 
-def counted_of(g, acc, synced, labels, pending):
+def counted_of(g, acc, synced, vectors, pending):
     """acc with the pending sums added; `pending` None: there are none."""
-    return acc if pending is None else acc + pending[labels, synced] * g
+    return acc if pending is None else acc + pending[vectors, synced] * g
 
 
 cdef class LinearState(FirstOrderSpace):
@@ -73,7 +73,7 @@ cdef class LinearState(FirstOrderSpace):
     Parameters
     ----------
     n_features : int
-    n_labels : int
+    n_vectors : int
         Number of vectors: 1 for two classes.
     p : float
         The p-norm of the instances, from 2 to `MAX_P`.
@@ -95,30 +95,30 @@ cdef class LinearState(FirstOrderSpace):
     pending : ndarray of shape (width, FLUSHES + 1)
     """
 
-    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_labels, double p, dtype, *,
+    def __init__(self, Py_ssize_t n_features, Py_ssize_t n_vectors, double p, dtype, *,
                  double bias, double slack, bint averaged, bint normalized, log,
                  bint adaptive=False):
         dtype = np.dtype(dtype if p == 2.0 else np.float64)
-        self.c.n_labels = n_labels
+        self.c.n_vectors = n_vectors
         self.c.bias, self.c.slack = bias, slack
         self.c.averaged, self.c.normalized = averaged, normalized
         self.c.adaptive = adaptive
-        width = padded(n_labels)
+        width = padded(n_vectors)
         if n_features >= MOST_NUMBERS // width:
             raise ValueError(f"X has {n_features} features, for whose weights no memory suffices.")
         self.c.n_coordinates = n_features + (1 if bias else 0)
         self.take_coordinates(self.fresh(self.c.n_coordinates, p, dtype),
                               np.zeros((width, FLUSHES + 1 if averaged else 0)))
         self.log = log
-        self.open_labels(p)
+        self.open_vectors(p)
 
     def fresh(self, n, p, dtype):
         """Zeros for n coordinates: t, g, acc, synced and the variances.
 
         For each coordinate, t, the variances and, if scores read few numbers at once, acc are
         adjacent in memory, because corrections need all of them."""
-        width, n_counted = padded(self.c.n_labels), n if self.c.averaged else 0
-        beside = self.c.averaged and p == 2.0 and (self.c.n_labels == 1 or self.c.adaptive)
+        width, n_counted = padded(self.c.n_vectors), n if self.c.averaged else 0
+        beside = self.c.averaged and p == 2.0 and (self.c.n_vectors == 1 or self.c.adaptive)
         beside = beside and not isinstance(self, JointState)
         after = width * (1 + self.c.adaptive)
         numbers = zeros(n, after + (width if beside else 0), dtype)
@@ -169,21 +169,21 @@ cdef class LinearState(FirstOrderSpace):
         held = self.variances.astype(np.float64)
         return np.divide(1.0 - held, held, out=np.zeros_like(held), where=held > 0.0)
 
-    def of_labels(self, numbers):
+    def of_vectors(self, numbers):
         """The numbers without the padding."""
-        return numbers[:, :self.c.n_labels]
+        return numbers[:, :self.c.n_vectors]
 
     # --------------------------------------------------------------------------------- the state
 
     def __getstate__(self):
         has = {"t": True, "g": self.g is not self.t, "acc": self.c.averaged,
                "synced": self.c.averaged, "variances": self.c.adaptive}
-        return {**{name: sparse(self.of_labels(getattr(self, name))) if has[name] else None
+        return {**{name: sparse(self.of_vectors(getattr(self, name))) if has[name] else None
                    for name in has},
-                "pending": self.pending[:self.c.n_labels, :self.labels["flushes"].max()],
-                "labels": self.labels_state(),
+                "pending": self.pending[:self.c.n_vectors, :self.vectors["flushes"].max()],
+                "vectors": self.vectors_state(),
                 "log": None if self.log is None else self.log.__getstate__(),
-                "trials": self.trials, "p": self.p, "n_labels": self.c.n_labels,
+                "trials": self.trials, "p": self.p, "n_vectors": self.c.n_vectors,
                 "n_coordinates": self.c.n_coordinates, "bias": self.c.bias,
                 "slack": self.c.slack, "averaged": self.c.averaged,
                 "normalized": self.c.normalized}
@@ -194,8 +194,8 @@ cdef class LinearState(FirstOrderSpace):
     def __setstate__(self, state):
         state = aligned(state)
         p = real(state, "p", 2.0, MAX_P)
-        self.c.n_labels = integer(state, "n_labels", 1, MOST_NUMBERS // 2)
-        n = integer(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_labels)
+        self.c.n_vectors = integer(state, "n_vectors", 1, MOST_NUMBERS // 2)
+        n = integer(state, "n_coordinates", 1, MOST_NUMBERS // self.c.n_vectors)
         self.c.bias = real(state, "bias", 0.0, INFINITY)
         self.c.slack = real(state, "slack", 0.0, INFINITY)
         self.c.averaged = flag(state, "averaged")
@@ -212,22 +212,22 @@ cdef class LinearState(FirstOrderSpace):
         arrays = self.fresh(n, p, dtype)
         for name, array in zip(("t", "g", "acc", "synced", "variances"), arrays):
             if array.size and not (name == "g" and p == 2.0):
-                restore(self.of_labels(array), state, name)
-        self.restore_labels(p, part(state, "labels"))
-        flushes = self.labels["flushes"]
+                restore(self.of_vectors(array), state, name)
+        self.restore_vectors(p, part(state, "vectors"))
+        flushes = self.vectors["flushes"]
         require_within("flushes", flushes, 0, FLUSHES if self.c.averaged else 0)
         pending = np.zeros((arrays[0].shape[1], FLUSHES + 1 if self.c.averaged else 0))
-        pending[:self.c.n_labels, :flushes.max()] = array_of(
-            state, "pending", np.float64, (self.c.n_labels, flushes.max()))
+        pending[:self.c.n_vectors, :flushes.max()] = array_of(
+            state, "pending", np.float64, (self.c.n_vectors, flushes.max()))
         self.take_coordinates(arrays, pending)
-        require_within("variances", self.of_labels(self.variances), 0.0, 1.0)
-        most = self.of_labels(self.synced).max(axis=0, initial=0)
+        require_within("variances", self.of_vectors(self.variances), 0.0, 1.0)
+        most = self.of_vectors(self.synced).max(axis=0, initial=0)
         require((most <= flushes).all(),
                 f"'synced' holds {most.max(initial=0)}, more flushes than there were")
         self.log = None if part(state, "log") is None else CorrectionLog()
         if self.log is not None:
             self.log.__setstate__(state["log"])
-            require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
+            require_within("vector", state["log"]["vector"], 0, self.c.n_vectors - 1)
             require_within("columns", state["log"]["columns"], 0, self.c.n_coordinates - 1)
 
     def resize(self, Py_ssize_t n_features, Py_ssize_t first=0):
@@ -254,19 +254,19 @@ cdef class LinearState(FirstOrderSpace):
 
     # ------------------------------------------------------------------------------ the weights
 
-    def like(self, Py_ssize_t n_labels, double bias, look):
+    def like(self, Py_ssize_t n_vectors, double bias, look):
         """A space for reading weights and outputs. `look` transforms the arrays. Each vector keeps
         its numbers; a single vector's numbers are repeated for all new vectors."""
         cdef LinearState other = LinearState.__new__(LinearState)
         other.c = self.c
-        other.c.n_labels, other.c.bias, other.trials = n_labels, bias, self.trials
+        other.c.n_vectors, other.c.bias, other.trials = n_vectors, bias, self.trials
         t = look(self.t)
-        shape = max(n_labels, len(self.pending)), self.pending.shape[1]
+        shape = max(n_vectors, len(self.pending)), self.pending.shape[1]
         g = t if self.g is self.t else look(self.g)
         arrays = t, g, look(self.acc), look(self.synced), look(self.variances)
         other.take_coordinates(arrays, np.broadcast_to(self.pending, shape))
-        times = n_labels // self.c.n_labels
-        other.take_labels(self.p, np.repeat(self.labels, times), np.repeat(self.sigma, times),
+        times = n_vectors // self.c.n_vectors
+        other.take_vectors(self.p, np.repeat(self.vectors, times), np.repeat(self.sigma, times),
                           np.repeat(self.threshold, times))
         return other
 
@@ -276,17 +276,17 @@ cdef class LinearState(FirstOrderSpace):
         def look(array):
             return array[columns] if len(array) else array
 
-        return self.like(self.c.n_labels, self.c.bias, look)
+        return self.like(self.c.n_vectors, self.c.bias, look)
 
     def weights(self, columns=None):
-        """The hypothesis, shape (n_labels, n_coordinates), with the intercept's coordinate last, or
+        """The hypothesis, shape (n_vectors, n_coordinates), with the intercept's coordinate last, or
         only the given coordinates of it."""
         if columns is not None:
             return self.over(columns).weights()
         weights = self.weighed()
         if not np.isfinite(weights).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
-        return np.ascontiguousarray(self.of_labels(weights).T)
+        return np.ascontiguousarray(self.of_vectors(weights).T)
 
     def weighed(self):
         """The hypothesis in the memory layout of t; infinite where the weights overflow their
@@ -301,11 +301,11 @@ cdef class LinearState(FirstOrderSpace):
     def factors(self):
         """The factors a and b of the mixture with padding, and the pending sums or None."""
         a, b = (np.pad(each, (0, self.width - len(each))) for each in self.mixture())
-        return a, b, self.pending if self.labels["flushes"].any() else None
+        return a, b, self.pending if self.vectors["flushes"].any() else None
 
     def theta(self):
-        """The dual vectors, shape (n_labels, n_coordinates)."""
-        return np.ascontiguousarray((self.of_labels(self.t) * self.labels["scale"]).T)
+        """The dual vectors, shape (n_vectors, n_coordinates)."""
+        return np.ascontiguousarray((self.of_vectors(self.t) * self.vectors["scale"]).T)
 
     def set_dual(self, theta):
         """Set the dual vectors, which must have the dtype of the coordinates. The space must have
@@ -331,7 +331,7 @@ cdef class LinearState(FirstOrderSpace):
             self.scales = raw = np.zeros(max(n_rows, 1) * sizeof(RowScale), dtype=np.uint8)
             self.c.multipliers = &numbers[0, 0] if n_rows else NULL
             # Several vectors may be trained by threads, which would write to the same entry.
-            self.c.scales = <RowScale*> &raw[0] if self.c.n_labels == 1 else NULL
+            self.c.scales = <RowScale*> &raw[0] if self.c.n_vectors == 1 else NULL
 
     def close_rows(self):
         """Remove and return the rows' coordinates and multipliers, None if there are none. Their
@@ -345,14 +345,14 @@ cdef class LinearState(FirstOrderSpace):
 
     def one_a_row(self, Py_ssize_t n_rows, kept):
         """One number for each row and vector: the kept ones, or 0."""
-        shape = n_rows, self.c.n_labels
+        shape = n_rows, self.c.n_vectors
         if kept is None:
             return np.zeros(shape)
         return writable(array_of({"kept": kept}, "kept", np.float64, shape))
 
     def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
         """The contribution of the soft-margin coordinates to ``y w.x`` of the rows start..stop-1 of
-        the current task, shape (n_rows, n_labels); 0 without a soft margin."""
+        the current task, shape (n_rows, n_vectors); 0 without a soft margin."""
         if not self.c.slack:
             return 0.0
         return (np.abs(self.row_slack[start:stop]) ** (self.p - 1.0)
@@ -368,19 +368,19 @@ cdef class LinearState(FirstOrderSpace):
 cdef set_theta(LinearState space, const Coordinates[state_t]& at, const state_t[:, ::1] theta):
     """Set the dual vectors to theta exactly, using scales that are powers of two."""
     cdef Space* c = &space.c
-    cdef Label* label
+    cdef Vector* vector
     cdef Py_ssize_t i, j, l
     cdef double peak
-    for l in range(c.n_labels):
-        label = c.labels + l
+    for l in range(c.n_vectors):
+        vector = c.vectors + l
         peak = 0.0
         for j in range(c.n_coordinates):
             peak = max(peak, fabs(<double> theta[j, l]))
-        label.started = peak > 0.0
-        label.scale = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
+        vector.started = peak > 0.0
+        vector.scale = ldexp(1.0, ilogb(peak)) if peak > 0.0 else 1.0
         for j in range(c.n_coordinates):
             i = j * at.stride + l
-            at.t[i] = <state_t> (theta[j, l] / label.scale)
+            at.t[i] = <state_t> (theta[j, l] / vector.scale)
             if c.p.exponent != 2.0:
                 at.g[i] = <state_t> (link(&c.link, at.t[i]) if at.t[i] != 0 else 0.0)
         sum_afresh(c, at, l)
@@ -396,9 +396,9 @@ cdef weigh_all(LinearState space, const Coordinates[state_t]& at, state_t* made)
     with nogil:
         for i in range(0, space.c.n_coordinates):
             if flushed:
-                weigh(made + i * width, &space.c, at, i * stride, 0, space.c.n_labels, &a[0],
+                weigh(made + i * width, &space.c, at, i * stride, 0, space.c.n_vectors, &a[0],
                       &b[0])
-                for l in range(space.c.n_labels, width):
+                for l in range(space.c.n_vectors, width):
                     made[i * width + l] = 0
             elif averaged:
                 for l in range(width):

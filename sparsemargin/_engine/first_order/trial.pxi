@@ -19,7 +19,7 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
 cdef inline bint is_kept(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
     """Return whether the multiplier of the row may decrease, whatever its output is."""
     return (multipliers != NULL and multipliers[l] > 0.0
-            and job.space.c.labels[l].stopped < 0)
+            and job.space.c.vectors[l].stopped < 0)
 
 
 cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
@@ -47,7 +47,7 @@ cdef inline void set_signs(Job job, Call call, double sign) noexcept nogil:
         call.signs[code] = sign
 
 
-cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
+cdef inline bint is_mistaken(Job job, Call call) noexcept nogil:
     """Return whether the last vectors, before the trial, predict another class."""
     cdef const Space* c = &job.space.c
     cdef Py_ssize_t l
@@ -61,7 +61,7 @@ cdef inline bint errs_of_labels(Job job, Call call) noexcept nogil:
     return is_outscored(call.scores.data(), call.units.data(), code, job.n_scores)
 
 
-cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
+cdef int try_vectors(Job job, Call call, const Coordinates[state_t]& at,
                     const Row[value_t, index_t]& row) except -1 nogil:
     """Test every vector, and correct those whose test fires."""
     cdef Space* c = &job.space.c
@@ -69,18 +69,18 @@ cdef int try_labels(Job job, Call call, const Coordinates[state_t]& at,
     cdef double* slack_t = NULL
     cdef int status
     if c.slack_t != NULL:
-        slack_t = c.slack_t + call.row * c.n_labels
+        slack_t = c.slack_t + call.row * c.n_vectors
         for l in range(call.first, call.last):
             call.scores[l] += link(&c.link, slack_t[l]) * c.slack
     if call.counts:
-        call.mistakes += errs_of_labels(job, call)
+        call.mistakes += is_mistaken(job, call)
     set_signs(job, call, 1.0)
-    status = correct_labels(job, call, at, row, slack_t)
+    status = correct_vectors(job, call, at, row, slack_t)
     set_signs(job, call, -1.0)
     return status
 
 
-cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
+cdef int correct_vectors(Job job, Call call, const Coordinates[state_t]& at,
                         const Row[value_t, index_t]& row, double* slack_t) except -1 nogil:
     """The row is measured, and its duplicate columns are found, only if a test fires."""
     cdef Space* c = &job.space.c
@@ -92,7 +92,7 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
     x.n = 0
     x.slack_t = slack_t
     if c.multipliers != NULL:
-        multipliers = c.multipliers + call.row * c.n_labels
+        multipliers = c.multipliers + call.row * c.n_vectors
     while True:
         l = next_firing(job, call, reach, multipliers, l + 1)
         if l == call.last:
@@ -114,7 +114,7 @@ cdef int correct_labels(Job job, Call call, const Coordinates[state_t]& at,
 cdef inline double share_of(Job job, Call call, Py_ssize_t l) noexcept nogil:
     """The weight of the row for a vector."""
     cdef double share = job.class_weight[
-        (job.space.c.n_labels if call.signs[l] > 0.0 else 0) + l]
+        (job.space.c.n_vectors if call.signs[l] > 0.0 else 0) + l]
     return share if job.weights == NULL else share * job.weights[call.row]
 
 
@@ -241,7 +241,7 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
     cdef Space* c = &job.space.c
     cdef Step step
     cdef double norm
-    if not starts_from_first_row(&job.rule) or c.labels[l].started:
+    if not starts_from_first_row(&job.rule) or c.vectors[l].started:
         return OK
     norm = ldexp(x.scale.norm, x.scale.exponent)
     step = plain_step(0.0, y / x.scale.norm, ONTO_SPHERE)
@@ -249,8 +249,8 @@ cdef inline int start(Job job, Call call, const Coordinates[state_t]& at, Py_ssi
         return TOO_WIDE
     call.scores[l] = y * norm / c.sigma[l]
     if job.rule.scaling == BY_RUNNING_MAX:
-        c.labels[l].largest = norm
-        c.threshold[l] = next_threshold(&job.rule, c.labels + l)
+        c.vectors[l].largest = norm
+        c.threshold[l] = next_threshold(&job.rule, c.vectors + l)
     return OK
 
 
@@ -278,8 +278,8 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     if share == 0.0:
         return OK
     if c.multipliers != NULL:
-        of_row = c.multipliers + call.row * c.n_labels + l
-        kept = of_row[0] > 0.0 and c.labels[l].stopped < 0
+        of_row = c.multipliers + call.row * c.n_vectors + l
+        kept = of_row[0] > 0.0 and c.vectors[l].stopped < 0
     if x.scale.exponent and fabs(score) < LOSSY:
         score = scaled_score(<const state_t*> at.g + l, at.stride, x)
         if x.slack_t != NULL:
@@ -290,18 +290,18 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
             score = ldexp(score, x.scale.exponent)
     output = c.sigma[l] * y * score
     # An output is at most the product of the norms. If that overflows, the test is meaningless.
-    largest = c.labels[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
-    if not isfinite(output) or (c.labels[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
+    largest = c.vectors[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
+    if not isfinite(output) or (c.vectors[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
         return TOO_WIDE
     if not kept and output > c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
         return OK
     trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
     if c.adaptive:
-        trial.variance = (share * scaled_step(rule, c.labels + l, 1.0, &x.scale) ** 2
+        trial.variance = (share * scaled_step(rule, c.vectors + l, 1.0, &x.scale) ** 2
                           * find_variances(at, l, x))
         if not isfinite(trial.variance):
             return TOO_WIDE
-    if not answer(rule, c.labels + l, &trial, share, &x.scale, &step, &mass):
+    if not answer(rule, c.vectors + l, &trial, share, &x.scale, &step, &mass):
         return OK
     step.size *= y
     if move(job, call, at, l, x, &step, mass) != OK:
@@ -323,11 +323,11 @@ cdef int move(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t l,
     if job.logged[call.row] < 0:
         job.logged[call.row] = job.space.log.add_row(x.values, x.columns, x.n, 0.0, 0, 1.0)
     entry.row = job.logged[call.row]
-    entry.label = <int> l
-    entry.start = call.trials - c.labels[l].idle
+    entry.vector = <int> l
+    entry.start = call.trials - c.vectors[l].idle
     entry.coefficient = done.coefficient
     entry.unit = unit(c, l)
-    entry.norm = c.labels[l].norm
+    entry.norm = c.vectors[l].norm
     entry.shift_before, entry.shift_after = done.shift_before, done.shift_after
     job.space.log.corrections.push_back(entry)
     return OK

@@ -11,7 +11,7 @@ class Job:
     def __init__(self, space: LinearState, rule: FirstOrderRule, rows: Csr, task: Any) -> None: ...
     def run(
         self, order: np.ndarray | None, seed: int | None, span: tuple[int, int], n_passes: int,
-        labels: tuple[int, int], trials: int, check: bool,
+        vectors: tuple[int, int], trials: int, check: bool,
     ) -> Call: ...  # fmt: skip
 
 class Call:

@@ -115,7 +115,7 @@ cdef class Job:
         cdef int64_t[::1] logged
         self.space, self.rows, self.rule = space, rows, rule.rule
         self.is_joint = isinstance(space, JointState)
-        self.n_scores, self.width, self.bias = space.c.n_labels, space.width, space.c.bias
+        self.n_scores, self.width, self.bias = space.c.n_vectors, space.width, space.c.bias
         self.stretch, self.stride = 1.0, space.doubles.stride
         if self.is_joint:
             joint = space
@@ -144,7 +144,7 @@ cdef class Job:
             self.logged = &logged[0]
             self.arrays.append(logged)
 
-    def run(self, order, seed, span, Py_ssize_t n_passes, labels, int64_t trials, bint check):
+    def run(self, order, seed, span, Py_ssize_t n_passes, vectors, int64_t trials, bint check):
         """Run some epochs.
 
         Parameters
@@ -158,7 +158,7 @@ cdef class Job:
             The first trial of an epoch, and one past its last trial.
         n_passes : int
             Number of epochs, unless one of them makes no correction.
-        labels : tuple of int
+        vectors : tuple of int
             The first vector to train, and one past the last. Calls for other vectors may run at the
             same time; the call for vector 0 updates ``space.trials``.
         trials : int
@@ -171,7 +171,7 @@ cdef class Job:
         Call
             How the call ended.
         """
-        cdef Call call = Call(self, order, seed, span, n_passes, labels, trials, check)
+        cdef Call call = Call(self, order, seed, span, n_passes, vectors, trials, check)
         with nogil:
             if self.space.is_single:
                 learn_by_types(self, call, self.space.singles)
@@ -218,17 +218,17 @@ cdef class Call:
     cdef vector[double] a, b, made  # for stored outputs: factors and weights of the hypothesis
     cdef Workspace work
 
-    def __init__(self, Job job, order, seed, span, n_passes, labels, trials, check):
+    def __init__(self, Job job, order, seed, span, n_passes, vectors, trials, check):
         self.start, self.stop = span
-        self.first, self.last = labels
+        self.first, self.last = vectors
         self.n_passes, self.trials, self.check = n_passes, trials, check
         if order is not None:
             self.by_trial = order
             self.order = &self.by_trial[0]
         self.shuffles = seed is not None
         self.seed = seed or 0
-        self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_labels
-        self.limited = job.space.c.labels[self.first].limit >= 0
+        self.counts = job.starts == NULL and self.last - self.first == job.space.c.n_vectors
+        self.limited = job.space.c.vectors[self.first].limit >= 0
         self.scores.resize(job.width)
         self.signs.assign(job.n_scores, -1.0)
         self.units.resize(job.n_scores)
@@ -277,7 +277,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         if call.order != NULL:
             prefetch(rows.indptr + call.order[min(i + 2 * AHEAD, call.stop - 1)])
             next_row, later_row = call.order[next_row], call.order[later_row]
-        prefetch_labels(job, next_row, later_row)
+        prefetch_targets(job, next_row, later_row)
         row = rows.at(call.row)
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
@@ -286,7 +286,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:
-            status = try_labels(job, call, at, row)
+            status = try_vectors(job, call, at, row)
         if status != OK:
             return status
         call.trials += 1
@@ -295,7 +295,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
     return OK
 
 
-cdef inline void prefetch_labels(Job job, Py_ssize_t next_row,
+cdef inline void prefetch_targets(Job job, Py_ssize_t next_row,
                                  Py_ssize_t later_row) noexcept nogil:
     """Prefetch the labels, weights and coordinates of later rows."""
     cdef const Space* c = &job.space.c
@@ -307,9 +307,9 @@ cdef inline void prefetch_labels(Job job, Py_ssize_t next_row,
     if job.weights != NULL:
         prefetch(job.weights + later_row)
     if c.slack_t != NULL:
-        prefetch(c.slack_t + later_row * c.n_labels)
+        prefetch(c.slack_t + later_row * c.n_vectors)
     if c.multipliers != NULL:
-        prefetch(c.multipliers + later_row * c.n_labels)
+        prefetch(c.multipliers + later_row * c.n_vectors)
         prefetch(c.scales + later_row)
 
 
@@ -353,14 +353,14 @@ cdef inline int64_t corrections_of(Job job, Call call) noexcept nogil:
     cdef Py_ssize_t l
     cdef int64_t total = 0
     for l in range(call.first, call.last):
-        total += job.space.c.labels[l].corrections
+        total += job.space.c.vectors[l].corrections
     return total
 
 
 cdef inline bint is_learning(Job job, Call call) noexcept nogil:
     cdef Py_ssize_t l
     for l in range(call.first, call.last):
-        if job.space.c.labels[l].stopped < 0:
+        if job.space.c.vectors[l].stopped < 0:
             return True
     return False
 
@@ -404,16 +404,16 @@ cdef void add_and_score(Space* space, const Coordinates[state_t]& at,
     cdef Py_ssize_t i
     add_multiples(space, at, rows, l, multipliers)
     sum_afresh(space, at, l)
-    space.labels[l].S_slack += slack_squares(space, l) - before
+    space.vectors[l].S_slack += slack_squares(space, l) - before
     refit(space, l, FREE)
     keep_in_window(space, at, l)
-    tighten(space.labels + l, 0.0)
+    tighten(space.vectors + l, 0.0)
     for i in range(rows.n):
         score(scores + i, weights, rows.at(i), rows.at(min(i + 1, rows.n - 1)))
         if space.bias:
             scores[i] += space.bias * of_bias[0]
         if space.slack:
-            scores[i] += space.slack_t[i * space.n_labels + l] * space.slack
+            scores[i] += space.slack_t[i * space.n_vectors + l] * space.slack
 
 
 cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
@@ -429,14 +429,14 @@ cdef void add_multiples(Space* space, const Coordinates[state_t]& at,
         if space.bias:
             t[(space.n_coordinates - 1) * at.stride] += <state_t> (multipliers[i] * space.bias)
         if space.slack:
-            space.slack_t[i * space.n_labels + l] += multipliers[i] * space.slack
+            space.slack_t[i * space.n_vectors + l] += multipliers[i] * space.slack
 
 
 cdef double slack_squares(const Space* space, Py_ssize_t l) noexcept nogil:
     cdef Py_ssize_t j
     cdef double of_row, total = 0.0
     for j in range(space.n_slack):
-        of_row = space.slack_t[j * space.n_labels + l]
+        of_row = space.slack_t[j * space.n_vectors + l]
         total += of_row * of_row
     return total
 

@@ -47,21 +47,21 @@ _ROWS_AT_ONCE = 1 << 14
 _MOST_FEATURES = 1 << 58
 
 
-def labels_at_once(n_coordinates, n_labels, itemsize):
+def vectors_at_once(n_coordinates, n_vectors, itemsize):
     """Number of vectors trained together if a number takes `itemsize` bytes: all, or one block."""
     n_bytes = n_coordinates * itemsize
-    if n_labels <= GROUP or n_labels * n_bytes <= DENSE_BYTES:
-        return n_labels
-    return labels_of_block(n_bytes)
+    if n_vectors <= GROUP or n_vectors * n_bytes <= DENSE_BYTES:
+        return n_vectors
+    return vectors_of_block(n_bytes)
 
 
-def labels_of_block(n_bytes):
+def vectors_of_block(n_bytes):
     """Number of vectors in a block if each takes `n_bytes`."""
     return max(GROUP, DENSE_BYTES // _BLOCKS_IN_DENSE // n_bytes // GROUP * GROUP)
 
 
 class BlockLoop(LinearLoop):
-    """The training loop over `LabelBlocks`: in every epoch the blocks are trained one by one.
+    """The training loop over `VectorBlocks`: in every epoch the blocks are trained one by one.
 
     Ctrl-C takes effect at the end of an epoch, when all vectors have made the same trials.
     """
@@ -93,7 +93,7 @@ class BlockLoop(LinearLoop):
         n_rows, n_columns = len(self.task.codes), len(self.chosen.columns)
         with uninterrupted():
             for first, last in space.blocks(n_columns, itemsize_of(space)):
-                if dense is None or dense.n_labels != last - first:
+                if dense is None or dense.n_vectors != last - first:
                     dense = space.empty(n_columns, last - first)
                 task = task_of(self.task, self.rows, first, last)
                 with space.learning(dense, self.chosen, first, n_rows):
@@ -110,12 +110,12 @@ def task_of(task, rows, first, last):
     mine = (first <= labels) & (labels < last)
     positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
     weights = np.ascontiguousarray(task.class_weight[:, first:last])
-    kept = None if task.kept is None else task.kept.of_labels(first, last)
+    kept = None if task.kept is None else task.kept.of_vectors(first, last)
     return replace(task, rows=rows, positives=positives, class_weight=weights, kept=kept)
 
 
 class BlockOutputs:
-    """Outputs of `LabelBlocks`, computed separately for each part of the rows."""
+    """Outputs of `VectorBlocks`, computed separately for each part of the rows."""
 
     def __init__(self, space, rows):
         self.space, self.rows = space, rows
@@ -124,7 +124,7 @@ class BlockOutputs:
         return self.space.outputs(self.rows.part(start, stop), 1)
 
 
-class LabelBlocks(LinearSpace):
+class VectorBlocks(LinearSpace):
     """The state of many vectors, of which one block at a time is expanded to dense arrays.
 
     As a `LinearSpace`, this object has all vectors but only one coordinate, which is always 0. The
@@ -132,7 +132,7 @@ class LabelBlocks(LinearSpace):
 
     Parameters
     ----------
-    n_features, n_labels, p, dtype, bias, slack, averaged, normalized, adaptive
+    n_features, n_vectors, p, dtype, bias, slack, averaged, normalized, adaptive
         See `LinearSpace`.
 
     Attributes
@@ -151,31 +151,31 @@ class LabelBlocks(LinearSpace):
     # Outputs per part: large, because each part has to unpack the weights again.
     outputs_per_part = 1 << 23
 
-    def __init__(self, n_features, n_labels, p, dtype, *, log=None, **how):
-        super().__init__(1, n_labels, p, dtype, log=log, **how)
+    def __init__(self, n_features, n_vectors, p, dtype, *, log=None, **how):
+        super().__init__(1, n_vectors, p, dtype, log=log, **how)
         self.n_features = n_features
         nothing = {name: np.zeros(0, array.dtype) for name, array in self.arrays().items()}
         nothing = {"at": np.zeros(0, self.at_type), **nothing}
-        self.held = [nothing for _ in self.groups(0, n_labels)]
+        self.held = [nothing for _ in self.groups(0, n_vectors)]
 
     @classmethod
     def of(cls, space):
         """Take over the state of a dense space, which is emptied."""
-        fresh = cls(space.n_features, space.n_labels, space.p, space.t.dtype, **how_of(space))
+        fresh = cls(space.n_features, space.n_vectors, space.p, space.t.dtype, **how_of(space))
         fresh.take_from(space, np.arange(len(space.t)), 0)
         fresh.count_trials(space.trials)
         return fresh
 
-    def arrays(self, space=None, labels=slice(None)):
+    def arrays(self, space=None, vectors=slice(None)):
         """The arrays of the selected vectors in this space or a similar one, by name."""
         space = self if space is None else space
-        arrays = {"t": space.t[:, labels]}
+        arrays = {"t": space.t[:, vectors]}
         if self.p != 2.0:
-            arrays["g"] = space.g[:, labels]
+            arrays["g"] = space.g[:, vectors]
         if self.averaged:
-            arrays["acc"], arrays["synced"] = space.acc[:, labels], space.synced[:, labels]
+            arrays["acc"], arrays["synced"] = space.acc[:, vectors], space.synced[:, vectors]
         if self.adaptive:
-            arrays["variances"] = space.variances[:, labels]
+            arrays["variances"] = space.variances[:, vectors]
         return arrays
 
     @property
@@ -204,28 +204,28 @@ class LabelBlocks(LinearSpace):
 
     def blocks(self, n_columns, itemsize):
         """Pairs (first, last) of the blocks if each number takes `itemsize` bytes."""
-        size = labels_of_block(n_columns * itemsize)
-        return [(a, min(a + size, self.n_labels)) for a in range(0, self.n_labels, size)]
+        size = vectors_of_block(n_columns * itemsize)
+        return [(a, min(a + size, self.n_vectors)) for a in range(0, self.n_vectors, size)]
 
     # ---------------------------------------------------------------------------- block by block
 
-    def empty(self, n_columns, n_labels):
-        """A space for n_labels of the vectors over n_columns coordinates, for use in `learning`."""
+    def empty(self, n_columns, n_vectors):
+        """A space for some of the vectors over n_columns coordinates, for use in `learning`."""
         n_features = n_columns - (1 if self.bias else 0)
-        return LinearSpace(n_features, n_labels, self.p, self.t.dtype, log=None, **how_of(self))
+        return LinearSpace(n_features, n_vectors, self.p, self.t.dtype, log=None, **how_of(self))
 
     @contextmanager
     def learning(self, space, chosen, first, n_rows):
         """Expand the vectors from `first` on into an empty space over these coordinates. On exit
         the trained state is packed again and the space is emptied."""
-        last = first + space.n_labels
+        last = first + space.n_vectors
         for mine, its in self.scalars(space, first, last):
             its[...] = mine
         space.trials = self.trials
-        for i, labels in self.groups(first, last):
+        for i, vectors in self.groups(first, last):
             held = self.held[i]
             where = chosen.position(held["at"] // GROUP), held["at"] % GROUP
-            for name, array in self.arrays(space, labels).items():
+            for name, array in self.arrays(space, vectors).items():
                 array[where] = held[name]
         of_rows = self.row_slack, self.multipliers
         kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
@@ -241,25 +241,25 @@ class LabelBlocks(LinearSpace):
     def take_from(self, space, columns, first):
         """Pack the vectors from `first` on, trained in a dense space over these columns, and empty
         that space."""
-        last = first + space.n_labels
+        last = first + space.n_vectors
         for mine, its in self.scalars(space, first, last):
             mine[...] = its
-        for i, labels in self.groups(first, last):
-            self.held[i] = self.packed(columns, self.arrays(space, labels))
+        for i, vectors in self.groups(first, last):
+            self.held[i] = self.packed(columns, self.arrays(space, vectors))
 
     def packed(self, columns, arrays):
         """Move the numbers whose bits are not all 0 out of arrays of shape (n_columns,
-        n_labels)."""
-        found, n_labels = [np.zeros(0, np.intp)], arrays["t"].shape[1]
+        n_vectors)."""
+        found, n_vectors = [np.zeros(0, np.intp)], arrays["t"].shape[1]
         for start in range(0, len(columns), _ROWS_AT_ONCE):
             some = slice(start, start + _ROWS_AT_ONCE)
             bits = [array[some].view(f"i{array.itemsize}") != 0 for array in arrays.values()]
-            found.append(np.flatnonzero(np.logical_or.reduce(bits)) + start * n_labels)
-        place, label = np.divmod(np.concatenate(found), n_labels)
-        held = {"at": (columns[place] * GROUP + label).astype(self.at_type)}
+            found.append(np.flatnonzero(np.logical_or.reduce(bits)) + start * n_vectors)
+        place, vector = np.divmod(np.concatenate(found), n_vectors)
+        held = {"at": (columns[place] * GROUP + vector).astype(self.at_type)}
         for name, array in arrays.items():
-            held[name] = array[place, label]
-            array[place, label] = 0
+            held[name] = array[place, vector]
+            array[place, vector] = 0
         return held
 
     def scalars(self, space, first, last):
@@ -273,9 +273,9 @@ class LabelBlocks(LinearSpace):
         """See `LinearSpace.resize`."""
         before, self.n_features = self.n_features, n_features
         for i, held in enumerate(self.held):
-            column, label = np.divmod(held["at"].astype(np.int64), GROUP)
+            column, vector = np.divmod(held["at"].astype(np.int64), GROUP)
             column = np.where(column < before, column - first, n_features)
-            self.held[i] = {**held, "at": (column * GROUP + label).astype(self.at_type)}
+            self.held[i] = {**held, "at": (column * GROUP + vector).astype(self.at_type)}
 
     def __getstate__(self):
         return {**super().__getstate__(), "n_features": self.n_features, "held": list(self.held)}
@@ -284,35 +284,36 @@ class LabelBlocks(LinearSpace):
         super().__setstate__(state)
         arrays = self.arrays()
         require(
-            self.n_labels > GROUP and self.log is None and len(self.t) == (2 if self.bias else 1)
-            and not any(array.any() for array in arrays.values()), "it is not of labels in blocks"
+            self.n_vectors > GROUP and self.log is None and len(self.t) == (2 if self.bias else 1)
+            and not any(array.any() for array in arrays.values()),
+            "it is not a space of vectors in blocks",
         )  # fmt: skip
         self.n_features = integer(state, "n_features", 1, _MOST_FEATURES)
-        groups, held = self.groups(0, self.n_labels), part(state, "held")
+        groups, held = self.groups(0, self.n_vectors), part(state, "held")
         require(isinstance(held, list) and len(held) == len(groups), "'held' is not of them")
         self.held = list(map(aligned, held))
-        for (_, labels), each in zip(groups, self.held, strict=True):
+        for (_, vectors), each in zip(groups, self.held, strict=True):
             at = array_of(each, "at", self.at_type, (None,)).astype(np.int64)
             rising = np.diff(at, prepend=-1, append=self.n_coordinates * GROUP) > 0
-            require(rising.all() and (at % GROUP < labels.stop - labels.start).all(),
+            require(rising.all() and (at % GROUP < vectors.stop - vectors.start).all(),
                     "'at' does not rise, or leads elsewhere")  # fmt: skip
             require(each.keys() == {"at", *arrays}, "'held' is not of a model like this")
             for name, array in arrays.items():
                 array_of(each, name, array.dtype, at.shape)
             if self.averaged:
-                flushes = int(self.labels["flushes"].max())
+                flushes = int(self.vectors["flushes"].max())
                 require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)
 
     # ------------------------------------------------------------------------------- the weights
 
-    def hypothesis(self, factors, held, labels):
+    def hypothesis(self, factors, held, vectors):
         """The weights of stored numbers of these vectors; infinite if they overflow their dtype."""
         g = held.get("g", held["t"])
         a, b, pending = factors
-        weights = g * a[labels]
+        weights = g * a[vectors]
         if self.averaged:
             acc, synced = held["acc"], held["synced"]
-            weights += counted_of(g, acc, synced, labels, pending) * b[labels]
+            weights += counted_of(g, acc, synced, vectors, pending) * b[vectors]
         return weights.astype(g.dtype, copy=False)
 
     def opened_outputs(self, rows):
@@ -323,7 +324,7 @@ class LabelBlocks(LinearSpace):
     def outputs(self, rows, n_threads):
         factors, chosen = self.factors(), Chosen(self.n_coordinates, rows)
         some = chosen.of_rows(rows, 1 if self.bias else 0)
-        out = np.empty((rows.n_rows, self.n_labels))
+        out = np.empty((rows.n_rows, self.n_vectors))
         for first, last in self.blocks(len(chosen.columns), self.t.itemsize):
             # Only products are needed: store the weights as the vectors of a Perceptron with p = 2.
             space = LinearSpace(
@@ -331,13 +332,13 @@ class LabelBlocks(LinearSpace):
                 averaged=False, normalized=False, log=None,
             )  # fmt: skip
             space.sigma[...] = 1.0 if self.averaged else factors[0][first:last]
-            for i, labels in self.groups(first, last):
+            for i, vectors in self.groups(first, last):
                 places, held = self.held_of(i, chosen.columns)
                 weights = held.get("g", held["t"])
                 if self.averaged:
-                    label = i * GROUP + held["at"] % GROUP
-                    weights = self.hypothesis(factors, held, label)
-                space.t[:, labels][places, held["at"] % GROUP] = weights
+                    vector = i * GROUP + held["at"] % GROUP
+                    weights = self.hypothesis(factors, held, vector)
+                space.t[:, vectors][places, held["at"] % GROUP] = weights
             out[:, first:last] = LinearOutputs(space, some).all(n_threads)
         return out
 
@@ -359,19 +360,19 @@ class LabelBlocks(LinearSpace):
         return places, {name: array[which] for name, array in held.items()}
 
     def weights(self, columns=None):
-        """The hypothesis as CSR, shape (n_labels, n_coordinates), or the columns `columns` of it as
-        a dense array."""
+        """The hypothesis as CSR, shape (n_vectors, n_coordinates), or some columns of it as a dense
+        array."""
         factors = self.factors()
         if columns is None:
             weights = self.stacked(partial(self.hypothesis, factors))
             numbers = weights.data
         else:
             columns, wanted = np.unique(columns, return_inverse=True)
-            numbers = np.zeros((self.n_labels, len(columns)), self.t.dtype)
+            numbers = np.zeros((self.n_vectors, len(columns)), self.t.dtype)
             for i in range(len(self.held)):
                 places, held = self.held_of(i, columns)
-                label = i * GROUP + held["at"] % GROUP
-                numbers[label, places] = self.hypothesis(factors, held, label)
+                vector = i * GROUP + held["at"] % GROUP
+                numbers[vector, places] = self.hypothesis(factors, held, vector)
             weights = numbers[:, wanted]
         if not np.isfinite(numbers).all():
             raise ValueError(f"The weights exceed {self.t.dtype}. Rescale X, or pass float64.")
@@ -382,24 +383,24 @@ class LabelBlocks(LinearSpace):
         return np.array([norm(each, q) for each in np.split(weights.data, weights.indptr[1:-1])])
 
     def theta(self):
-        """The dual vectors as CSR, shape (n_labels, n_coordinates)."""
-        return self.stacked(lambda held, labels: held["t"] * self.per_label("scale")[labels])
+        """The dual vectors as CSR, shape (n_vectors, n_coordinates)."""
+        return self.stacked(lambda held, vectors: held["t"] * self.per_vector("scale")[vectors])
 
     def stacked(self, made):
         """CSR of the values that `made` computes from the numbers of a group and their vectors."""
         from scipy.sparse import csr_array, vstack
 
         blocks = []
-        for i, labels in self.groups(0, self.n_labels):
-            column, label = np.divmod(self.held[i]["at"], GROUP)
-            numbers = made(self.held[i], i * GROUP + label)
-            shape = labels.stop - labels.start, self.n_coordinates
-            blocks.append(csr_array((numbers, (label, column)), shape=shape))
+        for i, vectors in self.groups(0, self.n_vectors):
+            column, vector = np.divmod(self.held[i]["at"], GROUP)
+            numbers = made(self.held[i], i * GROUP + vector)
+            shape = vectors.stop - vectors.start, self.n_coordinates
+            blocks.append(csr_array((numbers, (vector, column)), shape=shape))
             blocks[-1].eliminate_zeros()
         return vstack(blocks, format="csr")
 
 
-_SCALARS = "labels", "sigma", "threshold", "pending"
+_SCALARS = "vectors", "sigma", "threshold", "pending"
 
 
 def how_of(space):
@@ -416,11 +417,11 @@ def itemsize_of(space):
 
 
 def resized(space, n_features, first=0):
-    """The space with n_features features, see `LinearSpace.resize`. It becomes a `LabelBlocks` if
+    """The space with n_features features, see `LinearSpace.resize`. It becomes a `VectorBlocks` if
     the dense state of all vectors no longer fits."""
     if type(space) is LinearSpace and space.log is None:
         n_coordinates = n_features + (1 if space.bias else 0)
-        if labels_at_once(n_coordinates, space.n_labels, itemsize_of(space)) < space.n_labels:
-            space = LabelBlocks.of(space)
+        if vectors_at_once(n_coordinates, space.n_vectors, itemsize_of(space)) < space.n_vectors:
+            space = VectorBlocks.of(space)
     space.resize(n_features, first)
     return space

@@ -31,9 +31,9 @@ class SoftMargin:
 
     Attributes
     ----------
-    objective : ndarray of shape (n_labels,)
+    objective : ndarray of shape (n_vectors,)
         J = 1 / gamma^2 + (D / (Delta gamma))^2.
-    deviation : ndarray of shape (n_labels,)
+    deviation : ndarray of shape (n_vectors,)
         (D' - D) / D.
     """
 
@@ -53,7 +53,7 @@ class Certificate:
     bound so far.
     """
 
-    # Outputs of all rows, shape (n_rows, n_labels), if epochs may leave some rows out.
+    # Outputs of all rows, shape (n_rows, n_vectors), if epochs may leave some rows out.
     outputs = None
 
     def __init__(self, space, rule, task, norms):
@@ -72,7 +72,7 @@ class Certificate:
     def _signed(self, block, result):
         """The outputs of the rows of a block, multiplied by the signs of their labels."""
         task = self.task
-        positive = task.is_positive(block, self.space.n_labels)
+        positive = task.is_positive(block, self.space.n_vectors)
         result *= np.where(positive, 1.0, -1.0)
         idle = self._idle(block)[:, np.newaxis]
         result[idle | (np.where(positive, *task.class_weight[::-1]) == 0)] = np.inf
@@ -88,7 +88,7 @@ class Certificate:
 
         Returns
         -------
-        ndarray of shape (n_labels,)
+        ndarray of shape (n_vectors,)
             Zero for a zero vector.
 
         Raises
@@ -105,7 +105,7 @@ class Certificate:
                 self.outputs[block] = result
             least = np.minimum(least, result.min(axis=0))
         margin = np.divide(least, norm, out=np.zeros_like(least), where=norm > 0)
-        bound = self.space.per_label("bound")
+        bound = self.space.per_vector("bound")
         above = np.flatnonzero(margin > bound + self._rounding(bound))
         if len(above):
             self._refuse(float(margin[above[0]]), float(bound[above[0]]))
@@ -139,7 +139,7 @@ class Certificate:
         sound = (norm > 0) & (margin > 0)
         ratio = np.where(sound, space.theta_norm() / norm, 1.0)
         gamma = np.where(sound, margin * ratio, np.inf)
-        squares = np.zeros(space.n_labels)
+        squares = np.zeros(space.n_vectors)
         for block, result in self._signed_outputs():
             outputs = np.where(sound, result / norm, 0.0)
             slack = np.maximum(gamma * self.measured[block, np.newaxis] - outputs, 0.0)
@@ -169,7 +169,7 @@ class LinearCertificate(Certificate):
         norms = row_norms(task.rows, space.p, space.bias, space.slack)
         super().__init__(space, rule, task, norms)
         if rule.keeps_multipliers:
-            self.outputs = np.empty((len(self.norms), space.n_labels))
+            self.outputs = np.empty((len(self.norms), space.n_vectors))
 
     def _signed_outputs(self):
         outputs = self.space.opened_outputs(self.task.rows)
@@ -192,7 +192,7 @@ class LinearCertificate(Certificate):
         change by similar amounts. None if all rows, or none, are active.
         """
         space = self.space
-        learning = space.per_label("stopped") < 0
+        learning = space.per_vector("stopped") < 0
         outputs = self.outputs[:, learning]
         reach = np.maximum(_LEAST_REACH, _REACH * (1.0 - outputs.min(axis=0)))
         near = (outputs < 1.0 + reach) | (space.multipliers[:, learning] > 0)
@@ -253,10 +253,10 @@ class KernelCertificate(Certificate):
     def _slack_parts(self):
         space, slots = self.space, self.loop.slots
         t = np.where(slots >= 0, space.t[:, slots], 0.0)
-        return (t * (space.slack**2 * space.per_label("sigma")[:, np.newaxis])).T
+        return (t * (space.slack**2 * space.per_vector("sigma")[:, np.newaxis])).T
 
     def _signed_outputs(self):
-        sigma = self.space.per_label("sigma")
+        sigma = self.space.per_vector("sigma")
         result = self.loop.all_scores().T * sigma - self._slack_parts()
         block = slice(0, len(self.norms))
         yield block, self._signed(block, result)

@@ -134,7 +134,7 @@ class FitResult:
         Whether all vectors are proven to be within `tol`.
     interrupted : bool
         Whether the fit was stopped by Ctrl-C.
-    margin : ndarray of shape (n_labels,) or None
+    margin : ndarray of shape (n_vectors,) or None
     soft_margin : SoftMargin or None
     history : list of tuple
         Per epoch: number of epochs, and corrections, margin and bound of each vector.
@@ -224,7 +224,7 @@ class _Fit:
         self.max_trials = count_trials(stopping.max_iter, self.n_trials)
         self.order = self.task.order(shuffled=seed is not None)
         self.first_corrections = loop.corrections
-        self.trials_before = self.space.trials_per_label
+        self.trials_before = self.space.trials_per_vector
         self.trials = self.passes = 0  # made so far
         self.settled = False  # whether the remaining trials would make no correction
         self.gram = None  # the loop with dot products, while it is in use
@@ -249,7 +249,7 @@ class _Fit:
 
     def count(self):
         """Update the number of trials from the vector that was trained longest."""
-        self.trials = int((self.space.trials_per_label - self.trials_before).max())
+        self.trials = int((self.space.trials_per_vector - self.trials_before).max())
 
     def end_here(self, when):
         """Record the interruption, and warn."""
@@ -267,7 +267,7 @@ class _Fit:
         # is made at epochs that are reproducible.
         if self.loop.by_products is not None:
             cost = self.loop.by_products.cost_of_matrix(self.task)
-            patience = PATIENCE * self.space.n_labels * cost
+            patience = PATIENCE * self.space.n_vectors * cost
             self.next_choice = self.first_choice = max(1, -(-patience // self.loop.products))
         while learning and self.trials_left > 0:
             if self.epochs >= self.next_choice:
@@ -327,7 +327,7 @@ class _Fit:
             return 1
         cost = self.loop.products
         if self.gram is not None:
-            cost = self.gram.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
+            cost = self.gram.cost_of_pass(self.n_trials, self.space.n_vectors, self.rate)
         epochs = min(
             PRODUCTS_PER_CALL / cost, self.trials_left / self.n_trials,
             self.next_choice - self.epochs,
@@ -339,10 +339,10 @@ class _Fit:
     def _choose_loop(self):
         """Select the cheaper loop for this rate of corrections; reconsider after twice the
         epochs."""
-        rate = self.rate / self.space.n_labels
+        rate = self.rate / self.space.n_vectors
         plain = self.loop.products * (1 + 2 * rate / self.n_trials)
         by_products = self.loop.by_products
-        by_gram = by_products.cost_of_pass(self.n_trials, self.space.n_labels, self.rate)
+        by_gram = by_products.cost_of_pass(self.n_trials, self.space.n_vectors, self.rate)
         if by_gram >= plain:
             self.gram = None
         elif self.gram is None:
@@ -357,10 +357,10 @@ class _Fit:
         due = self.stopping.tol is not None and self.epochs >= self.next_certificate
         if not (due or self.stopping.history):
             return False
-        margin, per_label = self._margin(), self.space.per_label
+        margin, per_vector = self._margin(), self.space.per_vector
         if self.stopping.history:
-            entry = self.epochs, per_label("corrections").copy(), margin, per_label("bound").copy()
-            self.result.history.append(entry)
+            corrections, bound = per_vector("corrections").copy(), per_vector("bound").copy()
+            self.result.history.append((self.epochs, corrections, margin, bound))
         if not due:
             return False
         self.next_certificate = max(
@@ -369,11 +369,11 @@ class _Fit:
         self.space.stop(self._is_proven(margin))
         if self.space.multipliers is not None and self.gram is None:
             self._take_rows(self.certificate.active_rows())
-        return bool((per_label("stopped") >= 0).all())
+        return bool((per_vector("stopped") >= 0).all())
 
     def _is_proven(self, margin):
         """Return whether the margin of each vector is within `tol` of the largest."""
-        return margin >= (1.0 - self.stopping.tol) * self.space.per_label("bound")
+        return margin >= (1.0 - self.stopping.tol) * self.space.per_vector("bound")
 
     def _margin(self):
         if self.certificate is None:

@@ -22,13 +22,13 @@ _NUMBERS, _MOST_ROWS, _FEWEST_ROWS = 1 << 20, 1 << 13, 1 << 5
 _MOST_ROWS_AVERAGED = 1 << 9
 
 
-def count_places(n_labels: int, averaged: bool, joint: bool = False) -> int:
+def count_places(n_vectors: int, averaged: bool, joint: bool = False) -> int:
     """Return the number of rows whose outputs are stored, a power of two.
 
     For an averaged joint classifier it is half as large, because only a temperature is fitted.
     """
     most = _MOST_ROWS_AVERAGED >> joint if averaged else _MOST_ROWS
-    fitting = max(_FEWEST_ROWS, _NUMBERS // n_labels)
+    fitting = max(_FEWEST_ROWS, _NUMBERS // n_vectors)
     return min(most, 1 << (fitting.bit_length() - 1))
 
 
@@ -59,7 +59,7 @@ class ProgressiveOutputs:
 
     Parameters
     ----------
-    n_labels : int
+    n_vectors : int
         Number of weight vectors.
     n_places : int
         Number of rows whose outputs can be stored.
@@ -68,9 +68,9 @@ class ProgressiveOutputs:
 
     Attributes
     ----------
-    outputs : ndarray of shape (n_places, n_labels)
+    outputs : ndarray of shape (n_places, n_vectors)
         Outputs of the hypothesis that predicts, as `decision_function` returns them.
-    positive : ndarray of shape (n_places, n_labels), uint8
+    positive : ndarray of shape (n_places, n_vectors), uint8
         Whether the row is positive for the vector.
     steps : ndarray of shape (n_places,)
         Factor of the steps of the row.
@@ -86,9 +86,9 @@ class ProgressiveOutputs:
         different scale than the stored ones.
     """
 
-    def __init__(self, n_labels: int, n_places: int, weight_root: int) -> None:
-        self.outputs = np.zeros((n_places, n_labels))
-        self.positive = np.zeros((n_places, n_labels), np.uint8)
+    def __init__(self, n_vectors: int, n_places: int, weight_root: int) -> None:
+        self.outputs = np.zeros((n_places, n_vectors))
+        self.positive = np.zeros((n_places, n_vectors), np.uint8)
         self.steps, self.weight_root = np.zeros(n_places), weight_root
         self.n_trials = self.n_held_out = self.ahead = self.stop = 0
         self.fingerprints, self.spoiled = Fingerprints(), False
@@ -101,8 +101,8 @@ class ProgressiveOutputs:
         It has at least the same number of places, and up to `count_places` if the rows need more.
         """
         needed = 1 << max(0, len(outputs) - 1).bit_length()
-        n_places = min(max(len(self.steps), needed), count_places(self.n_labels, averaged=False))
-        whole = ProgressiveOutputs(self.n_labels, n_places, self.weight_root)
+        n_places = min(max(len(self.steps), needed), count_places(self.n_vectors, averaged=False))
+        whole = ProgressiveOutputs(self.n_vectors, n_places, self.weight_root)
         n = whole.n_trials = whole.n_held_out = min(len(outputs), n_places)
         for name, values in ("outputs", outputs), ("positive", positive), ("steps", steps):
             getattr(whole, name)[:n] = values[:n]
@@ -119,7 +119,7 @@ class ProgressiveOutputs:
         return recent[np.argsort(trials[recent])]
 
     @property
-    def n_labels(self) -> int:
+    def n_vectors(self) -> int:
         return self.outputs.shape[1]
 
     @classmethod
@@ -135,7 +135,7 @@ class ProgressiveOutputs:
         if len(parts) == 1:
             return parts[0]
         first = parts[0]
-        whole = cls(first.n_labels, n_places, first.weight_root)
+        whole = cls(first.n_vectors, n_places, first.weight_root)
         whole.n_trials = sum(part.n_trials for part in parts)
         whole.spoiled = any(part.spoiled for part in parts)
         whole.fingerprints = Fingerprints.merged([part.fingerprints for part in parts])
@@ -169,9 +169,11 @@ class ProgressiveOutputs:
         later half.
         """
         n_places = min(len(self.steps), max(1, 2 * len(self.steps) // n_parts))
-        return ProgressiveOutputs(self.n_labels, 1 << (n_places.bit_length() - 1), self.weight_root)
+        return ProgressiveOutputs(
+            self.n_vectors, 1 << (n_places.bit_length() - 1), self.weight_root
+        )
 
-    def of_labels(self, first: int, last: int) -> ProgressiveOutputs:
+    def of_vectors(self, first: int, last: int) -> ProgressiveOutputs:
         """Return a view of the same places for the vectors from `first` to before `last`."""
         part = ProgressiveOutputs.__new__(ProgressiveOutputs)
         vars(part).update(vars(self))

@@ -27,12 +27,12 @@ class Space(ABC):
 
     Attributes
     ----------
-    n_labels, n_features : int
+    n_vectors, n_features : int
     p : float
         The instances are measured by their p-norm.
     """
 
-    n_labels: int
+    n_vectors: int
     n_features: int
     p: float
 
@@ -73,7 +73,7 @@ class Space(ABC):
     @abstractmethod
     def exhausted(self) -> np.ndarray:
         """Return whether each vector has made all the corrections it is allowed, shape
-        (n_labels,)."""
+        (n_vectors,)."""
 
     @abstractmethod
     def count_trials(self, trials: int) -> None:
@@ -91,20 +91,20 @@ class Space(ABC):
 
     @property
     @abstractmethod
-    def trials_per_label(self) -> np.ndarray:
-        """Number of trials in the average of each vector, shape (n_labels,)."""
+    def trials_per_vector(self) -> np.ndarray:
+        """Number of trials in the average of each vector, shape (n_vectors,)."""
 
     @abstractmethod
-    def per_label(self, name: str) -> np.ndarray:
-        """The numbers called `name`, such as "corrections", of all vectors, shape (n_labels,)."""
+    def per_vector(self, name: str) -> np.ndarray:
+        """The numbers called `name`, such as "corrections", of all vectors, shape (n_vectors,)."""
 
     @abstractmethod
     def outputs(self, rows: Csr, n_threads: int) -> np.ndarray:
-        """Outputs of the last or averaged hypothesis for checked rows, shape (n_rows, n_labels)."""
+        """Outputs of the last or averaged hypothesis for checked rows, (n_rows, n_vectors)."""
 
     @abstractmethod
     def norms(self, n_threads: int) -> np.ndarray:
-        """Dual norm of each vector's hypothesis, shape (n_labels,)."""
+        """Dual norm of each vector's hypothesis, shape (n_vectors,)."""
 
     def resize(self, n_features: int, first: int = 0) -> None:
         """Keep the features from `first` on and change their number to n_features, in a stream."""
@@ -120,7 +120,7 @@ class Space(ABC):
         return row_norms(rows, self.p, self.bias)
 
     def outputs_by(self, hypothesis: str, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
-        """Outputs of a hypothesis, by name, for checked rows, shape (n_rows, n_labels)."""
+        """Outputs of a hypothesis, by name, for checked rows, shape (n_rows, n_vectors)."""
         return self.outputs(rows, n_threads)
 
     def outputs_in_parts(
@@ -135,7 +135,7 @@ class Space(ABC):
             except BadRow as bad:
                 raise BadRow(bad.status, start + bad.row) from None
 
-        return of_part, max(1, self.outputs_per_part // self.n_labels)
+        return of_part, max(1, self.outputs_per_part // self.n_vectors)
 
     def number(self, task: Task, same: bool) -> None:  # noqa: B027
         """Number the rows of a fit; same: they are the rows of the last fit."""
@@ -191,12 +191,12 @@ class Loop(ABC):
     @property
     def products(self) -> int:
         """Number of multiplications in an epoch without a correction."""
-        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_labels)
+        return max(1, int(self.task.rows.indptr[-1]) * self.space.n_vectors)
 
     @property
     def corrections(self) -> int:
         """Number of corrections of all vectors so far."""
-        return int(self.space.per_label("corrections").sum())
+        return int(self.space.per_vector("corrections").sum())
 
     @abstractmethod
     def run(

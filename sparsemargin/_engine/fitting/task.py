@@ -46,7 +46,7 @@ class Task:
     codes : ndarray of shape (n_rows,), int64
         The class of each row; zeros if `positives` is used.
     weights : ndarray of shape (n_rows,) or None
-    class_weight : ndarray of shape (2, n_labels)
+    class_weight : ndarray of shape (2, n_vectors)
     check : bool
         Whether rows must be checked when they are first used.
     distinct : bool
@@ -100,27 +100,27 @@ class Task:
         state = {"slots": self.row_state[0]}
         return writable(array_of(state, "slots", np.int64, (n_rows,), -1, n_support - 1))
 
-    def is_positive(self, rows, n_labels):
-        """Return whether each row of a slice is positive for each vector, shape (n_rows, n_labels),
-        bool."""
+    def is_positive(self, rows, n_vectors):
+        """Return whether each row of a slice is positive for each vector, bool of shape (n_rows,
+        n_vectors)."""
         if self.positives is not None:
-            return self.positives.indicator(rows, n_labels)
-        first = 1 if n_labels == 1 else 0
-        return self.codes[rows, np.newaxis] == np.arange(first, first + n_labels)
+            return self.positives.indicator(rows, n_vectors)
+        first = 1 if n_vectors == 1 else 0
+        return self.codes[rows, np.newaxis] == np.arange(first, first + n_vectors)
 
-    def shares(self, label, n_labels, rows=slice(None)):
+    def shares(self, vector, n_vectors, rows=slice(None)):
         """Return whether each of the rows is positive for a vector, and the weight of its steps."""
         if self.positives is not None:
             positive = np.zeros(len(self.codes), dtype=bool)
-            at = np.flatnonzero(self.positives.labels == label)
+            at = np.flatnonzero(self.positives.labels == vector)
             positive[np.searchsorted(self.positives.starts, at, side="right") - 1] = True
             positive = positive[rows]
         else:
-            positive = self.codes[rows] == (label if n_labels > 1 else 1)
-        shares = self.class_weight[positive.astype(np.intp), label]
+            positive = self.codes[rows] == (vector if n_vectors > 1 else 1)
+        shares = self.class_weight[positive.astype(np.intp), vector]
         return positive, shares if self.weights is None else shares * self.weights[rows]
 
-    def steps(self, label, n_labels, rows):
+    def steps(self, vector, n_vectors, rows):
         """The signed weight of a mistake on each of the rows, for one vector."""
-        positive, shares = self.shares(label, n_labels, rows)
+        positive, shares = self.shares(vector, n_vectors, rows)
         return np.where(positive, shares, -shares)

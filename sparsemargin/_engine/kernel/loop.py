@@ -55,7 +55,7 @@ class KernelLoop(Loop):
         self.rule, self.skips, self.kernel = rule, skips, space.kernel
         m = len(task.codes)
         self.slots = task.slots(space.n_support)
-        self.scores = np.zeros((space.n_labels, m))
+        self.scores = np.zeros((space.n_vectors, m))
         self.moves = _Moves(space)
         self.visited = []  # rows of each block, and how many moves their scores include
         self.lengths = np.full(m, np.nan)
@@ -86,7 +86,7 @@ class KernelLoop(Loop):
         return points
 
     def scores_by(self, points: Points, support: Points, coefficients: np.ndarray) -> np.ndarray:
-        """``sum_i c_i K(x_i, x)``, shape (n_labels, points.n)."""
+        """``sum_i c_i K(x_i, x)``, shape (n_vectors, points.n)."""
         out = outputs(self.kernel, points, support, coefficients, self.task.n_threads)
         out *= points.lengths
         return out
@@ -94,7 +94,7 @@ class KernelLoop(Loop):
     @property
     def products(self) -> int:
         """Cost of an epoch without kernel evaluations."""
-        return max(1, len(self.task.codes) * self.space.n_labels)
+        return max(1, len(self.task.codes) * self.space.n_vectors)
 
     # ----------------------------------------------------------------------------------- epochs
 
@@ -109,7 +109,7 @@ class KernelLoop(Loop):
                 return self._learn(self.only_block, part, seed, n_passes)
 
     def _run_blocks(self, order, stop):
-        before = self.space.per_label("corrections").sum()
+        before = self.space.per_vector("corrections").sum()
         self.catch_up()
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, self._is_learning()
@@ -122,11 +122,11 @@ class KernelLoop(Loop):
                 self._learn(KernelBlock(self, rows), None, None, 1)
             done += n
             learning = self._is_learning()
-        converged = bool(self.space.per_label("corrections").sum() == before)
+        converged = bool(self.space.per_vector("corrections").sum() == before)
         return learning, 1, converged
 
     def _is_learning(self) -> bool:
-        return bool((self.space.per_label("stopped") < 0).any())
+        return bool((self.space.per_vector("stopped") < 0).any())
 
     def _learn(self, block, order, seed, n_passes):
         """Run epochs over a block."""
@@ -141,14 +141,14 @@ class KernelLoop(Loop):
             raise
         block.close(self)
         result = block.conclude(ends, order, len(block.rows) if order is None else len(order))
-        for label, end in ends.items():
+        for vector, end in ends.items():
             if end.passed_over and not self.skips:
                 raise ValueError(
                     f"After {space.trials:,} trials another row would have to join the pool, "
                     f"which holds max_support={space.max_support} rows by now. Raise max_support, "
                     "or pass when_full='skip' to learn on with the rows it has."
                 )
-            space.passed_over[label] += end.passed_over
+            space.passed_over[vector] += end.passed_over
         return result
 
     # --------------------------------------------------------------------------- between epochs
@@ -174,7 +174,7 @@ class KernelLoop(Loop):
             self.moves = _Moves(self.space)
 
     def all_scores(self) -> np.ndarray:
-        """``sum_i t_i K(x_i, x)`` of all rows, including the soft margin, shape (n_labels,
+        """``sum_i t_i K(x_i, x)`` of all rows, including the soft margin, shape (n_vectors,
         n_rows)."""
         with single_blas():
             self.catch_up()
@@ -194,14 +194,14 @@ class _Moves:
         # If the support set was empty at the start, all of its coefficients are changes.
         self.from_nothing = space.n_support == 0
         self.rows = SupportSet()
-        self.deltas = [np.zeros((space.n_labels, 0))]
+        self.deltas = [np.zeros((space.n_vectors, 0))]
 
     @property
     def n(self):
         return self.space.n_support if self.from_nothing else len(self.rows)
 
     def all(self):
-        """The rows, and the changes of their coefficients, shape (n_labels, n_moved)."""
+        """The rows, and the changes of their coefficients, shape (n_vectors, n_moved)."""
         if self.from_nothing:
             return self.space.support.points if self.n else None, self.space.t[:, : self.n]
         self.deltas = [np.concatenate(self.deltas, axis=1)]
@@ -218,9 +218,9 @@ class _Moves:
             self.rows.extend(points.take(moved))
             self.deltas.append(change[:, moved])
 
-    def rescale(self, label, factor):
+    def rescale(self, vector, factor):
         for delta in self.deltas:
-            delta[label] *= factor
+            delta[vector] *= factor
 
 
 class KernelBlock(StoredProducts):
@@ -236,7 +236,7 @@ class KernelBlock(StoredProducts):
         norms = np.hypot(lengths, space.slack)
         super().__init__(space, loop.rule, loop.task, products, norms, rows)
         self.slack = space.slack
-        self.outputs = np.zeros((space.n_labels, len(rows)))
+        self.outputs = np.zeros((space.n_vectors, len(rows)))
 
     def open(self, loop):
         """Fetch the scores, and reserve slots for coefficients."""
@@ -258,7 +258,7 @@ class KernelBlock(StoredProducts):
         self.joined = np.full(self.scores.shape, -1, dtype=np.int64)
         self.outside = loop.scores if loop.only_block is None else None
         self.before = self._coefficients()
-        self.sweeps = space.per_label("passes").copy()
+        self.sweeps = space.per_vector("passes").copy()
 
     def _coefficients(self):
         return np.where(self.slots >= 0, self.space.t[:, self.slots], 0.0)
@@ -268,7 +268,7 @@ class KernelBlock(StoredProducts):
         space = loop.space
         self.loop = None
         loop.scores[:, self.rows] = self.scores
-        forgot = space.per_label("passes") > self.sweeps
+        forgot = space.per_vector("passes") > self.sweeps
         self.before[forgot] = 0.0
         change = self._coefficients() - self.before
         first = np.where(self.joined < 0, np.iinfo(np.int64).max, self.joined).min(axis=0)
@@ -283,12 +283,12 @@ class KernelBlock(StoredProducts):
             loop.moves.add(self.points, change, forgot)
             loop.visited.append((self.rows, loop.moves.n))
 
-    def refresh(self, label):
+    def refresh(self, vector):
         """Recompute S and the scores of one vector, and keep t within its range."""
         space, loop = self.space, self.loop
-        others = space.t[label, : self.n_before].copy()
+        others = space.t[vector, : self.n_before].copy()
         others[self.slots[(self.slots >= 0) & (self.slots < self.n_before)]] = 0.0
-        t = self._coefficients()[label]
+        t = self._coefficients()[vector]
         size = np.abs(t) @ self.points.lengths
         scores = self.products @ t
         square = t @ scores - space.slack**2 * (t @ t)
@@ -302,17 +302,17 @@ class KernelBlock(StoredProducts):
                 by_part = loop.scores_by(part, support, others[np.newaxis])[0]
                 square += by_part @ weights[: part.n]
             scores += by_others
-        self.scores[label] = scores
+        self.scores[vector] = scores
         # A square below the rounding error is 0.
         square = square if square > self.error * size * size else 0.0
         if square > 0.0 and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
             shift = -(frexp(square)[1] // 2)
-            space.rescale(label, shift)
+            space.rescale(vector, shift)
             for array in (self.scores, self.before, loop.scores):
-                array[label] *= 2.0**shift
-            loop.moves.rescale(label, 2.0**shift)
+                array[vector] *= 2.0**shift
+            loop.moves.rescale(vector, 2.0**shift)
             square *= 4.0**shift
-        space.set_square(label, square)
+        space.set_square(vector, square)
 
 
 def _count_mistakes(outputs, codes):
@@ -369,7 +369,7 @@ class KernelSpace(KernelState, SupportSpace, Replayed):
                 "kernel='precomputed' keeps no kernel of support rows, which the norm of an "
                 "average takes. Fit with hypothesis='last', or pass the kernel as a function."
             )
-        norms: np.ndarray = self.visible_norm() * self.mixture()[0] / self.per_label("scale")
+        norms: np.ndarray = self.visible_norm() * self.mixture()[0] / self.per_vector("scale")
         return norms
 
     def largest_norm(self, rows: Any, weights: np.ndarray | None) -> float:

@@ -73,7 +73,7 @@ def _parts(points: Points, size: int) -> list[Points]:
 def outputs(
     kernel: Kernel, points: Points, support: Points, coefficients: np.ndarray, n_threads: int = 1
 ) -> np.ndarray:
-    """``sum_i c_i K(x_i, x) / length(x)`` of all points, shape (n_labels, points.n).
+    """``sum_i c_i K(x_i, x) / length(x)`` of all points, shape (n_vectors, points.n).
 
     Tiles of the support are distributed to threads; the order of the sums does not depend on the
     number of threads.
@@ -159,11 +159,11 @@ class SupportSpace(NumberedRows):
 
     @abstractmethod
     def coefficients(self) -> np.ndarray:
-        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
+        """Coefficients of the support set in each hypothesis, shape (n_vectors, n_support)."""
 
     @abstractmethod
     def count_support(self) -> np.ndarray:
-        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
+        """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
 
     @property
     def tells_lengths(self) -> bool:  # type: ignore[override]
@@ -178,7 +178,7 @@ class SupportSpace(NumberedRows):
         return max(self.rows_taken, int(self.origin.max(initial=-1)) + 1)
 
     def outputs(self, rows: Any, n_threads: int) -> np.ndarray:
-        result = np.zeros((rows.n_rows, self.n_labels))
+        result = np.zeros((rows.n_rows, self.n_vectors))
         support, coefficients = self.support.points, self.coefficients()
         with single_blas():
             for which, points in _test_points(self.kernel, rows):
@@ -188,7 +188,7 @@ class SupportSpace(NumberedRows):
 
     def norms(self, n_threads: int) -> np.ndarray:
         support, coefficients = self.support.points, self.coefficients()
-        squares = np.zeros(self.n_labels)
+        squares = np.zeros(self.n_vectors)
         with single_blas():
             for i, part in enumerate(_parts(support, _POINTS)):
                 out = outputs(self.kernel, part, support, coefficients, n_threads) * part.lengths

@@ -34,7 +34,7 @@ cdef enum:
 
 # Parameters and counters of a space, with the checks for a saved state.
 SCHEMA = {
-    "n_labels": (integer, 1, MOST_NUMBERS),
+    "n_vectors": (integer, 1, MOST_NUMBERS),
     "n_features": (integer, 1, MOST_NUMBERS),
     "bias": (real, 0.0, INFINITY),
     "slack": (real, 0.0, INFINITY),
@@ -52,7 +52,7 @@ cdef class KernelState(FirstOrderSpace):
     Parameters
     ----------
     kernel : Kernel
-    n_features, n_labels, bias, slack, averaged, normalized, log
+    n_features, n_vectors, bias, slack, averaged, normalized, log
         See `LinearState`.
     max_support : int or None
         Largest number of rows in the support set; None: no limit.
@@ -62,19 +62,19 @@ cdef class KernelState(FirstOrderSpace):
     cdef public int64_t rows_taken
     cdef readonly Py_ssize_t n_features
 
-    def __init__(self, kernel, n_features, n_labels, *, log, **settings):
-        self.take_settings({"n_features": n_features, "n_labels": n_labels, "trials": 0,
+    def __init__(self, kernel, n_features, n_vectors, *, log, **settings):
+        self.take_settings({"n_features": n_features, "n_vectors": n_vectors, "trials": 0,
                             "rows_taken": 0, **settings})
         self.kernel, self.log = kernel, log
         self.support = SupportSet()
-        self.passed_over = np.zeros(n_labels, dtype=np.int64)
+        self.passed_over = np.zeros(n_vectors, dtype=np.int64)
         self.origin = np.empty(0, dtype=np.int64)
-        self.t = self.acc = np.zeros((n_labels, 0))
-        self.open_labels(2.0)
+        self.t = self.acc = np.zeros((n_vectors, 0))
+        self.open_vectors(2.0)
 
     cdef take_settings(self, settings):
         self.c.window = WINDOW
-        self.c.n_labels, self.n_features = settings["n_labels"], settings["n_features"]
+        self.c.n_vectors, self.n_features = settings["n_vectors"], settings["n_features"]
         self.c.bias, self.c.slack = settings["bias"], settings["slack"]
         self.c.averaged, self.c.normalized = settings["averaged"], settings["normalized"]
         self.trials, self.rows_taken = settings["trials"], settings["rows_taken"]
@@ -82,7 +82,7 @@ cdef class KernelState(FirstOrderSpace):
 
     def __getstate__(self):
         n = self.n_support
-        return {"labels": self.labels_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
+        return {"vectors": self.vectors_state(), "t": self.t[:, :n], "acc": self.acc[:, :n],
                 "kernel": self.kernel.saved(), "support": self.support.filled,
                 "origin": self.origin, "passed_over": self.passed_over,
                 "log": None if self.log is None else self.log.entries(),
@@ -95,7 +95,7 @@ cdef class KernelState(FirstOrderSpace):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
         self.support = self.kernel.restored_support(part(state, "support"), self.n_features)
-        cdef Py_ssize_t k = self.c.n_labels, n = self.n_support
+        cdef Py_ssize_t k = self.c.n_vectors, n = self.n_support
         arrays = fields(state, {
             "t": (array_of, np.float64, (k, n)),
             "acc": (array_of, np.float64, (k, n if self.c.averaged else 0)),
@@ -103,13 +103,13 @@ cdef class KernelState(FirstOrderSpace):
             "passed_over": (array_of, np.int64, (k,), 0, MAX_TRIALS),
         })
         arrays = {name: writable(array) for name, array in arrays.items()}
-        self.restore_labels(2.0, part(state, "labels"))
+        self.restore_vectors(2.0, part(state, "vectors"))
         self.t, self.acc = arrays["t"], arrays["acc"]
         self.origin, self.passed_over = arrays["origin"], arrays["passed_over"]
         self.log = None if part(state, "log") is None else CorrectionLog()
         if self.log is not None:
             self.log.take_corrections(state["log"], self.n_support)
-            require_within("label", state["log"]["label"], 0, self.c.n_labels - 1)
+            require_within("vector", state["log"]["vector"], 0, self.c.n_vectors - 1)
 
     @property
     def multipliers(self):
@@ -135,7 +135,7 @@ cdef class KernelState(FirstOrderSpace):
         cdef Py_ssize_t n = self.t.shape[1], needed = len(self.support) + n_new
         if needed <= n:
             return
-        more = np.zeros((self.c.n_labels, max(needed, 2 * n) - n))
+        more = np.zeros((self.c.n_vectors, max(needed, 2 * n) - n))
         self.t = np.concatenate([self.t, more], axis=1)
         if self.c.averaged:
             self.acc = np.concatenate([self.acc, more], axis=1)
@@ -181,44 +181,44 @@ cdef class KernelState(FirstOrderSpace):
     def save(self):
         """A copy of the state that a block changes, for `restore`."""
         n_logged = 0 if self.log is None else self.log.corrections.size()
-        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
+        arrays = self.vectors, self.sigma, self.threshold, self.t, self.acc
         return n_logged, [array.copy() for array in arrays]
 
     def restore(self, saved):
         """Undo all changes since `save`."""
         n_logged, copies = saved
-        arrays = self.labels, self.sigma, self.threshold, self.t, self.acc
+        arrays = self.vectors, self.sigma, self.threshold, self.t, self.acc
         for array, copied in zip(arrays, copies, strict=True):
             array[...] = copied
         if self.log is not None:
             self.log.corrections.resize(<size_t> n_logged)
 
-    def set_square(self, Py_ssize_t label, double square):
+    def set_square(self, Py_ssize_t vector, double square):
         """Set the recomputed value of ``|sum_i t_i phi(x_i)|^2``."""
-        self.labels["S"][label] = square, 0.0, 0.0
-        self.per_label("S_peak")[label] = square
-        squares = self.t[label] @ self.t[label]
-        self.per_label("S_slack")[label] = self.c.slack * self.c.slack * squares
-        refit(&self.c, label, FREE)
+        self.vectors["S"][vector] = square, 0.0, 0.0
+        self.per_vector("S_peak")[vector] = square
+        squares = self.t[vector] @ self.t[vector]
+        self.per_vector("S_slack")[vector] = self.c.slack * self.c.slack * squares
+        refit(&self.c, vector, FREE)
 
-    def rescale(self, Py_ssize_t label, int shift):
+    def rescale(self, Py_ssize_t vector, int shift):
         """``t <- 2**shift t``; theta does not change."""
         cdef Py_ssize_t e
         factor = 2.0 ** shift
         if self.c.averaged:
-            self.acc[label] += self.c.labels[label].average.Z * self.t[label]
-            clear(&self.c.labels[label].average)
-        self.t[label] *= factor
-        self.per_label("scale")[label] /= factor
-        self.per_label("shift")[label] += shift
+            self.acc[vector] += self.c.vectors[vector].average.Z * self.t[vector]
+            clear(&self.c.vectors[vector].average)
+        self.t[vector] *= factor
+        self.per_vector("scale")[vector] /= factor
+        self.per_vector("shift")[vector] += shift
         if self.log is not None:
             for e in reversed(range(<Py_ssize_t> self.log.corrections.size())):
-                if self.log.corrections[e].label == label:
+                if self.log.corrections[e].vector == vector:
                     self.log.corrections[e].shift_after += shift
                     break
 
     def coefficients(self):
-        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
+        """Coefficients of the support set in each hypothesis, shape (n_vectors, n_support)."""
         n = self.n_support
         a, b = self.mixture()
         result = self.t[:, :n] * a[:, np.newaxis]
@@ -227,9 +227,9 @@ cdef class KernelState(FirstOrderSpace):
         return result
 
     def count_support(self):
-        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
+        """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
         if self.log is None:
             return np.count_nonzero(self.coefficients(), axis=1)
         entries = self.log.entries()
-        pairs = np.unique(np.stack([entries["label"], entries["row"]]), axis=1)
-        return np.bincount(pairs[0], minlength=self.c.n_labels)
+        pairs = np.unique(np.stack([entries["vector"], entries["row"]]), axis=1)
+        return np.bincount(pairs[0], minlength=self.c.n_vectors)

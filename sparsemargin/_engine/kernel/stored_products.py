@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernel.products import learn_label
+from sparsemargin._engine.kernel.products import learn_vector
 from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Largest size of the matrix of dot products in bytes: 64 MiB, or 2,896 rows.
@@ -49,11 +49,11 @@ class StoredProducts:
     slots : ndarray of shape (n_rows,), int64
         Indices of the rows' coefficients; -1: there is no room for the row.
     n_slots : int
-    t : ndarray of shape (n_labels, n_slots) or more
+    t : ndarray of shape (n_vectors, n_slots) or more
         Coefficients of the rows.
     acc : ndarray like it, or None
         Second part of the sums of the averages.
-    scores : ndarray of shape (n_labels, n_rows)
+    scores : ndarray of shape (n_vectors, n_rows)
         ``sum_i t_i K(x_i, x)``, including the soft margin.
     slack : float
         Value of the soft-margin coordinate, if S does not include it.
@@ -61,13 +61,13 @@ class StoredProducts:
         Relative rounding error of products of rows of norm 1.
     error_of_bound : float
         Error of the bound on margins, because norms are computed from products.
-    outputs : ndarray of shape (n_labels, n_rows) or None
+    outputs : ndarray of shape (n_vectors, n_rows) or None
         Outputs before the trial of each row.
-    joined : ndarray of shape (n_labels, n_rows), int64, or None
+    joined : ndarray of shape (n_vectors, n_rows), int64, or None
         Number of trials before the first correction with a row; -1: there was none.
-    outside : ndarray of shape (n_labels, any) or None
+    outside : ndarray of shape (n_vectors, any) or None
         Scores of other rows, which a restart sets to 0.
-    multipliers : ndarray of shape (n_rows, n_labels) or None
+    multipliers : ndarray of shape (n_rows, n_vectors) or None
         The multipliers, if the rule keeps them.
     """
 
@@ -82,26 +82,26 @@ class StoredProducts:
         longest = 1.0 if rule.measures_rows else norms.max(initial=0.0)
         self.error_of_bound = np.sqrt(self.error) * longest
 
-    def signs_and_shares(self, label):
+    def signs_and_shares(self, vector):
         """Arrays of the sign of each row for one vector, and of the weight of its steps."""
-        positive, shares = self.task.shares(label, self.space.n_labels, self.rows)
+        positive, shares = self.task.shares(vector, self.space.n_vectors, self.rows)
         # A zero row never corrects.
         return np.where(positive, 1.0, -1.0), np.where(self.norms > 0, shares, 0.0)
 
     @abstractmethod
-    def refresh(self, label):
+    def refresh(self, vector):
         """Update S, the scores and the scale of t of one vector."""
 
-    def learn(self, label, order, seed, n_passes):
+    def learn(self, vector, order, seed, n_passes):
         """Run epochs for one vector."""
         order = None if order is None else order.copy()
-        return End(*learn_label(self, label, order, seed, n_passes), order)
+        return End(*learn_vector(self, vector, order, seed, n_passes), order)
 
     def make_passes(self, order, seed, n_passes, n_threads):
         """Run epochs for all active vectors; returns a dict from each to its `End`."""
-        labels = np.flatnonzero(self.space.per_label("stopped") < 0)
-        calls = [partial(self.learn, label, order, seed, n_passes) for label in labels]
-        return dict(zip(labels, run_together(calls, n_threads), strict=True))
+        vectors = np.flatnonzero(self.space.per_vector("stopped") < 0)
+        calls = [partial(self.learn, vector, order, seed, n_passes) for vector in vectors]
+        return dict(zip(vectors, run_together(calls, n_threads), strict=True))
 
     def conclude(self, ends, order, n_trials):
         """Count n_trials trials per epoch, and copy the last order to `order`. Returns the result
@@ -109,7 +109,7 @@ class StoredProducts:
         if not ends:
             return False, 0, False
         longest = max(ends.values(), key=lambda end: end.passes)
-        stopped = self.space.per_label("stopped")
+        stopped = self.space.per_vector("stopped")
         learning = bool((stopped < 0).any())
         trials = self.space.trials + longest.passes * n_trials
         self.space.count_trials(trials if learning else stopped.max())

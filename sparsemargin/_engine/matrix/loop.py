@@ -69,7 +69,7 @@ class MatrixLoop(SpanLoop):
 
     Parameters
     ----------
-    space : LabelSpaces or DualSpaces
+    space : FeatureSpaces or DualSpaces
     task : Task
     """
 
@@ -81,16 +81,16 @@ class MatrixLoop(SpanLoop):
     def __init__(self, space: Any, task: Task):
         super().__init__(space, task)
         self.span = self.first_span
-        self.first_mistaken = int(space.per_label("mistaken")[0])
+        self.first_mistaken = int(space.per_vector("mistaken")[0])
         # A forecast is not needed if the number of updates is limited.
         self.forecast = Forecast(space) if space.spaces[0].most_updates < 0 else None
 
     @property
     def mistakes(self) -> int | None:
         """See `LinearLoop`; None for more than one vector."""
-        if self.space.n_labels > 1:
+        if self.space.n_vectors > 1:
             return None
-        return int(self.space.per_label("mistaken")[0]) - self.first_mistaken
+        return int(self.space.per_vector("mistaken")[0]) - self.first_mistaken
 
     @abstractmethod
     def _learn(self, which: np.ndarray) -> float:
@@ -121,22 +121,22 @@ class FeatureLoop(MatrixLoop):
     def _learn(self, which: np.ndarray) -> float:
         numbers = which + self.space.first_row_of(self.task)
 
-        def learn_label(label: int) -> float:
-            steps = self.task.steps(label, self.space.n_labels, which)
-            space = self.space.spaces[label]
+        def learn_vector(vector: int) -> float:
+            steps = self.task.steps(vector, self.space.n_vectors, which)
+            space = self.space.spaces[vector]
             kept = self.task.kept
             if kept is None:
                 return learn_rows(space, self.task.rows, which, steps, numbers)
-            # The weights of the rows are the same for all labels, and one of them keeps these.
+            # The weights of the rows are the same for all vectors, and one of them keeps these.
             weights, shares = self.task.weights, None
-            if label == 0:
+            if vector == 0:
                 shares = np.ones(len(which)) if weights is None else weights[which]
-            of_label = kept.of_labels(label, label + 1)
-            return learn_rows(space, self.task.rows, which, steps, numbers, of_label, shares)
+            of_vector = kept.of_vectors(vector, vector + 1)
+            return learn_rows(space, self.task.rows, which, steps, numbers, of_vector, shares)
 
-        if self.space.n_labels == 1:
-            return learn_label(0)  # Ctrl-C is handled inside
-        calls = [partial(learn_label, label) for label in range(self.space.n_labels)]
+        if self.space.n_vectors == 1:
+            return learn_vector(0)  # Ctrl-C is handled inside
+        calls = [partial(learn_vector, vector) for vector in range(self.space.n_vectors)]
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))
 
@@ -158,7 +158,7 @@ class DualLoop(MatrixLoop):
     def _learn(self, which: np.ndarray) -> float:
         with uninterrupted():
             block = _Block(self, which)
-            calls = [partial(block.learn, label) for label in range(self.space.n_labels)]
+            calls = [partial(block.learn, vector) for vector in range(self.space.n_vectors)]
             products = sum(run_together(calls, self.task.n_threads))
             block.close(self)
         return products
@@ -181,26 +181,26 @@ class _Block:
             support = space.support.points
             self.products = unit_products(space.kernel, self.points, support, task.n_threads)
         self.steps = [
-            np.where(self.points.lengths > 0, task.steps(label, space.n_labels, rows), 0.0)
-            for label in range(space.n_labels)
+            np.where(self.points.lengths > 0, task.steps(vector, space.n_vectors, rows), 0.0)
+            for vector in range(space.n_vectors)
         ]
-        self.which = [self._which(label) for label in range(space.n_labels)]
+        self.which = [self._which(vector) for vector in range(space.n_vectors)]
 
-    def _which(self, label: int) -> np.ndarray:
+    def _which(self, vector: int) -> np.ndarray:
         """Index of each row among the rows of one vector; -1: none."""
-        slots = self.spaces[label].slots
+        slots = self.spaces[vector].slots
         which = np.full(self.base + 1, -1, dtype=np.int64)
         which[slots] = np.arange(len(slots))
         return which[self.slots]
 
-    def learn(self, label: int) -> float:
+    def learn(self, vector: int) -> float:
         """Make the trials of one vector; return the approximate number of multiplications."""
-        space, n = self.spaces[label], len(self.rows)
+        space, n = self.spaces[vector], len(self.rows)
         slots = space.slots
         products = np.empty((n, len(slots) + n))
         products[:, : len(slots)] = self.products.take(slots, axis=1)
         return learn_products(
-            space, products, self.square, self.steps[label], self.which[label], self.mistakes,
+            space, products, self.square, self.steps[vector], self.which[vector], self.mistakes,
             self.base,
         )  # fmt: skip
 

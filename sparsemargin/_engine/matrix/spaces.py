@@ -40,14 +40,14 @@ def _common(name: str) -> Any:
     return property(lambda self: getattr(self.spaces[0], name))
 
 
-class SpacePerLabel(NumberedRows):
+class SpacePerVector(NumberedRows):
     """Independent spaces with the same settings, one for each vector."""
 
     #: The possible classes of the spaces, by name.
     kinds: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, spaces: Sequence[Any]):
-        self.spaces, self.n_labels, self.rows_taken = list(spaces), len(spaces), 0
+        self.spaces, self.n_vectors, self.rows_taken = list(spaces), len(spaces), 0
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -67,11 +67,11 @@ class SpacePerLabel(NumberedRows):
             require(part(each, "settings") == settings, "its spaces are not alike")
             spaces.append(self.kinds[kind].__new__(self.kinds[kind]))
             spaces[-1].__setstate__(each)
-        SpacePerLabel.__init__(self, spaces)
+        SpacePerVector.__init__(self, spaces)
         self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
 
-    def per_label(self, name: str) -> np.ndarray:
-        """The numbers called `name`, shape (n_labels,)."""
+    def per_vector(self, name: str) -> np.ndarray:
+        """The numbers called `name`, shape (n_vectors,)."""
         return np.array([getattr(space, name) for space in self.spaces])
 
     @property
@@ -79,12 +79,12 @@ class SpacePerLabel(NumberedRows):
         return any(space.full for space in self.spaces)
 
     @property
-    def trials_per_label(self) -> np.ndarray:
-        return self.per_label("trials")
+    def trials_per_vector(self) -> np.ndarray:
+        return self.per_vector("trials")
 
     @property
     def trials(self) -> int:
-        return int(self.trials_per_label.max())
+        return int(self.trials_per_vector.max())
 
     def count_trials(self, trials: int) -> None:
         """Record that `trials` trials have been made, the last ones without a correction."""
@@ -100,11 +100,11 @@ class SpacePerLabel(NumberedRows):
 
     def exhausted(self) -> np.ndarray:
         """Return whether each vector has made all the corrections it is allowed."""
-        limit = self.per_label("limit")
-        return (limit >= 0) & (self.per_label("corrections") >= limit)
+        limit = self.per_vector("limit")
+        return (limit >= 0) & (self.per_vector("corrections") >= limit)
 
 
-class LabelSpaces(SpacePerLabel):
+class FeatureSpaces(SpacePerVector):
     """The spaces of all vectors, each over the features that its mistakes contain.
 
     Parameters
@@ -131,8 +131,8 @@ class LabelSpaces(SpacePerLabel):
             space.resize(n_features, first)
 
     def weights(self, columns: Any = slice(None)) -> np.ndarray:
-        """Weights of the hypothesis, shape (n_labels, n_coordinates), or only the given coordinates
-        of it."""
+        """Weights of the hypothesis, shape (n_vectors, n_coordinates), or only the given
+        coordinates of it."""
         return np.vstack([space.weights(columns) for space in self.spaces])
 
     def norms(self, n_threads: int) -> np.ndarray:
@@ -141,22 +141,22 @@ class LabelSpaces(SpacePerLabel):
     @property
     def solvers(self) -> list[str]:
         """The current form of each vector's matrix."""
-        return ["primal" if primal else "implicit" for primal in self.per_label("primal")]
+        return ["primal" if primal else "implicit" for primal in self.per_vector("primal")]
 
     def outputs(self, rows: Csr, n_threads: int = 1) -> np.ndarray:
-        result = np.empty((rows.n_rows, self.n_labels))
+        result = np.empty((rows.n_rows, self.n_vectors))
         for space, out in zip(self.spaces, result.T, strict=True):
             outputs(space, rows, out)
         return result
 
     def absorb(
-        self, label: int, rows: Csr, which: np.ndarray, steps: np.ndarray, numbers: np.ndarray
+        self, vector: int, rows: Csr, which: np.ndarray, steps: np.ndarray, numbers: np.ndarray
     ) -> None:
         """Apply mistakes that another process made on the rows `which` to one vector."""
-        learn_rows(self.spaces[label], rows, which, steps, numbers, mistaken=True)
+        learn_rows(self.spaces[vector], rows, which, steps, numbers, mistaken=True)
 
     def summed(self) -> np.ndarray:
-        """Sum of each vector's hypotheses over all trials, shape (n_labels, n_coordinates)."""
+        """Sum of each vector's hypotheses over all trials, shape (n_vectors, n_coordinates)."""
         return np.vstack([space.summed() for space in self.spaces])
 
     def take_sums(self, sums: np.ndarray, trials: int) -> None:
@@ -165,7 +165,7 @@ class LabelSpaces(SpacePerLabel):
             space.take_sums(summed, trials)
 
 
-class DualSpaces(SupportSpace, SpacePerLabel):
+class DualSpaces(SupportSpace, SpacePerVector):
     """The spaces of all vectors in dual variables, with the rows that any of them has mistaken.
 
     Parameters
@@ -213,7 +213,7 @@ class DualSpaces(SupportSpace, SpacePerLabel):
 
     @property
     def solvers(self) -> list[str]:
-        return ["dual"] * self.n_labels
+        return ["dual"] * self.n_vectors
 
     def norms(self, n_threads: int) -> np.ndarray:
         if not self.tells_lengths:
@@ -255,13 +255,13 @@ class DualSpaces(SupportSpace, SpacePerLabel):
             self.origin = np.concatenate([self.origin, rows])
 
     def coefficients(self) -> np.ndarray:
-        """Coefficients of the support set in each hypothesis, shape (n_labels, n_support)."""
-        result = np.zeros((self.n_labels, self.n_support))
+        """Coefficients of the support set in each hypothesis, shape (n_vectors, n_support)."""
+        result = np.zeros((self.n_vectors, self.n_support))
         lengths = self.support.points.lengths
         for space, coefficients in zip(self.spaces, result, strict=True):
             coefficients[space.slots] = space.hypothesis() / lengths[space.slots]
         return result
 
     def count_support(self) -> np.ndarray:
-        """Number of support rows in each vector's hypothesis, shape (n_labels,)."""
-        return self.per_label("n_support")
+        """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
+        return self.per_vector("n_support")

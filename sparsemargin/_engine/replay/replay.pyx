@@ -46,43 +46,43 @@ cdef class Replay:
     cdef bint normalized  # whether the units in the log belong to vectors of norm 1
     cdef bint counted  # whether votes are summed
     cdef bint averaged  # whether averages are summed
-    cdef Py_ssize_t n_labels, n_points
+    cdef Py_ssize_t n_vectors, n_points
     cdef Py_ssize_t done  # number of corrections replayed, in the order of `by_time`
     cdef const int64_t[::1] by_time
     cdef const int64_t[::1] ends  # total number of trials of each vector
     cdef object counts  # number of trials of each vector replayed so far
-    # Arrays of n_labels x n_points. A leading 2 selects unscaled vectors, or vectors of norm 1.
+    # Arrays of n_vectors x n_points. A leading 2 selects unscaled vectors, or vectors of norm 1.
     cdef double[:, ::1] scores  # link(t).x; the output is unit times score
     cdef double[:, ::1] voted  # sum of c_k sign(w_k.x)
     cdef double[:, :, ::1] totals  # sum of c_k w_k.x
-    cdef double[:, ::1] units  # 2 x n_labels
+    cdef double[:, ::1] units  # 2 x n_vectors
 
     def __init__(self, FirstOrderSpace space, Py_ssize_t n_points, bint counted, bint averaged):
         cdef Py_ssize_t e
         self.log = space.log
         self.normalized = space.c.normalized
         self.counted, self.averaged = counted, averaged
-        self.n_labels, self.n_points = space.c.n_labels, n_points
+        self.n_vectors, self.n_points = space.c.n_vectors, n_points
         cdef int64_t[::1] starts = np.empty(self.log.corrections.size(), dtype=np.int64)
         for e in range(starts.shape[0]):
             starts[e] = self.log.corrections[e].start
         # Corrections of one vector may be logged before earlier ones of another vector.
         self.by_time = np.argsort(starts, kind="stable")
-        self.ends = self.counts = space.trials_per_label
-        shape = self.n_labels, n_points
+        self.ends = self.counts = space.trials_per_vector
+        shape = self.n_vectors, n_points
         self.scores, self.voted = np.zeros(shape), np.zeros(shape)
         self.totals = np.zeros((2, *shape) if averaged else (2, 0, 0))
-        self.units = np.zeros((2, self.n_labels))
+        self.units = np.zeros((2, self.n_vectors))
 
     cdef void take(self, const Correction* entry) noexcept nogil:
         """Count the vector before the correction, if required, and apply the correction."""
 
-    cdef void count(self, Py_ssize_t label, int64_t trials) noexcept nogil:
+    cdef void count(self, Py_ssize_t vector, int64_t trials) noexcept nogil:
         """Count the current vector up to trial number `trials`."""
 
-    cdef double score(self, Py_ssize_t label, Py_ssize_t point) noexcept nogil:
+    cdef double score(self, Py_ssize_t vector, Py_ssize_t point) noexcept nogil:
         """The score of a point by the current vector."""
-        return self.scores[label, point]
+        return self.scores[vector, point]
 
     cdef int take_until(self, int64_t trials) except -1 nogil:
         """Replay the corrections of the first `trials` trials."""
@@ -97,7 +97,7 @@ cdef class Replay:
                     PyErr_CheckSignals()
             self.take(entry)
             for v in range(2):
-                self.units[v, entry.label] = unit_of(entry, self.normalized, v)
+                self.units[v, entry.vector] = unit_of(entry, self.normalized, v)
             self.done += 1
         return 0
 
@@ -106,7 +106,7 @@ cdef class Replay:
         cdef Py_ssize_t l
         with nogil:
             self.take_until(trials)
-            for l in range(self.n_labels):
+            for l in range(self.n_vectors):
                 self.count(l, min(trials, self.ends[l]))
         self.counts = np.minimum(trials, self.ends)
 
@@ -119,26 +119,26 @@ cdef class Replay:
 
         Returns
         -------
-        ndarray of shape (2, ..., n_points, n_labels)
+        ndarray of shape (2, ..., n_points, n_vectors)
             Outputs of the unscaled vectors, and of those of norm 1.
         """
         cdef Py_ssize_t i, s, l, v
         cdef const int64_t[::1] times = slices.reshape(-1)
         cdef const int64_t[::1] by_time = np.argsort(times, kind="stable")
         cdef double score
-        result = np.empty((2, len(times), self.n_labels))
+        result = np.empty((2, len(times), self.n_vectors))
         cdef double[:, :, ::1] out = result
         with nogil:
             for i in range(by_time.shape[0]):
                 s = by_time[i]
                 self.take_until(times[s] + 1)
-                for l in range(self.n_labels):
+                for l in range(self.n_vectors):
                     score = self.score(l, s % self.n_points)
                     for v in range(2):
                         out[v, s, l] = self.units[v, l] * score
-        return result.reshape(2, *slices.shape, self.n_labels)
+        return result.reshape(2, *slices.shape, self.n_vectors)
 
-    # The following outputs refer to the trials replayed, and have shape (n_points, n_labels).
+    # The following outputs refer to the trials replayed, and have shape (n_points, n_vectors).
 
     def last(self, bint normalized):
         """``w.x``."""
@@ -182,16 +182,16 @@ cdef class KernelReplay(Replay):
                  bint averaged=False):
         super().__init__(space, products.shape[1], counted, averaged)
         self.products = products
-        self.sizes = np.zeros((self.n_labels, self.n_points))
-        self.since = np.zeros(self.n_labels, dtype=np.int64)
+        self.sizes = np.zeros((self.n_vectors, self.n_points))
+        self.since = np.zeros(self.n_vectors, dtype=np.int64)
 
     cdef void take(self, const Correction* entry) noexcept nogil:
         cdef Py_ssize_t j
         cdef const double* products = &self.products[entry.row, 0]
-        cdef double* scores = &self.scores[entry.label, 0]
-        cdef double* sizes = &self.sizes[entry.label, 0]
+        cdef double* scores = &self.scores[entry.vector, 0]
+        cdef double* sizes = &self.sizes[entry.vector, 0]
         if self.counted:
-            self.count(entry.label, entry.start)
+            self.count(entry.vector, entry.start)
         if entry.shift_before:
             scale_by(scores, self.n_points, entry.shift_before)
             scale_by(sizes, self.n_points, entry.shift_before)
@@ -251,7 +251,7 @@ cdef class LinearReplay(Replay):
     cdef Power power
     cdef Py_ssize_t n_used  # number of coordinates that occur in the points
     cdef const int64_t[::1] used_of  # index of each column of the log among these; -1: none
-    cdef double[::1] t, g  # n_used x n_labels
+    cdef double[::1] t, g  # n_used x n_vectors
     # The points over the used coordinates, by row and by column.
     cdef const double[::1] values, data
     cdef const int64_t[::1] columns, row_start, points, column_start
@@ -265,14 +265,14 @@ cdef class LinearReplay(Replay):
         super().__init__(space, points.shape[0], counted, averaged)
         self.power = make_power(space.p - 1.0)
         self.take_points(points)
-        self.t = np.zeros(self.n_used * self.n_labels)
-        self.g = np.zeros(self.n_used * self.n_labels)
-        shape = self.n_labels, self.n_points
+        self.t = np.zeros(self.n_used * self.n_vectors)
+        self.g = np.zeros(self.n_used * self.n_vectors)
+        shape = self.n_vectors, self.n_points
         self.low, self.largest = np.zeros(shape), np.zeros(shape)
         self.since = np.zeros(shape, dtype=np.int64)
-        self.least_unit = np.full(self.n_labels, np.inf)
-        self.marks.resize(self.n_labels)
-        for l in range(self.n_labels):
+        self.least_unit = np.full(self.n_vectors, np.inf)
+        self.marks.resize(self.n_vectors)
+        for l in range(self.n_vectors):
             self.marks[l].push_back(Mark(0, [0.0, 0.0], [0.0, 0.0]))
 
     cdef take_points(self, points):
@@ -296,13 +296,13 @@ cdef class LinearReplay(Replay):
         cdef Py_ssize_t i
         cdef double factor = ldexp(1.0, by)
         for i in range(self.n_used):
-            if self.t[i * self.n_labels + l] != 0.0:
-                self.t[i * self.n_labels + l] *= factor
-                self.g[i * self.n_labels + l] = link(&self.power, self.t[i * self.n_labels + l])
+            if self.t[i * self.n_vectors + l] != 0.0:
+                self.t[i * self.n_vectors + l] *= factor
+                self.g[i * self.n_vectors + l] = link(&self.power, self.t[i * self.n_vectors + l])
 
     cdef inline double add(self, Py_ssize_t i, Py_ssize_t l, double x) noexcept nogil:
         """Add x to a coordinate of t, and return its new g."""
-        cdef Py_ssize_t at = i * self.n_labels + l
+        cdef Py_ssize_t at = i * self.n_vectors + l
         self.t[at] += x
         self.g[at] = link(&self.power, self.t[at])
         return self.g[at]
@@ -310,12 +310,12 @@ cdef class LinearReplay(Replay):
     cdef void move(self, const Correction* entry) noexcept nogil:
         cdef Py_ssize_t a
         if entry.shift_before:
-            self.shift(entry.label, entry.shift_before)
+            self.shift(entry.vector, entry.shift_before)
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
             if self.used_of[a] >= 0:
-                self.add(self.used_of[a], entry.label, entry.coefficient * self.log.values[a])
+                self.add(self.used_of[a], entry.vector, entry.coefficient * self.log.values[a])
         if entry.shift_after:
-            self.shift(entry.label, entry.shift_after)
+            self.shift(entry.vector, entry.shift_after)
 
     # ------------------------------------------------------------------------- scores of points
 
@@ -323,7 +323,7 @@ cdef class LinearReplay(Replay):
         cdef Py_ssize_t a
         cdef double total = 0.0
         for a in range(self.row_start[j], self.row_start[j + 1]):
-            total += self.values[a] * self.g[self.columns[a] * self.n_labels + l]
+            total += self.values[a] * self.g[self.columns[a] * self.n_vectors + l]
         return total
 
     cdef inline void add_term(self, Py_ssize_t l, Py_ssize_t j, double term) noexcept nogil:
@@ -335,9 +335,9 @@ cdef class LinearReplay(Replay):
         for j in range(self.n_points):
             self.scores[l, j] = self.low[l, j] = self.largest[l, j] = 0.0
         for i in range(self.n_used):
-            if self.t[i * self.n_labels + l] != 0.0:
+            if self.t[i * self.n_vectors + l] != 0.0:
                 for b in range(self.column_start[i], self.column_start[i + 1]):
-                    self.add_term(l, self.points[b], self.data[b] * self.g[i * self.n_labels + l])
+                    self.add_term(l, self.points[b], self.data[b] * self.g[i * self.n_vectors + l])
 
     cdef inline void touch(self, Py_ssize_t l, Py_ssize_t i, double old_g,
                            double new_g) noexcept nogil:
@@ -357,13 +357,13 @@ cdef class LinearReplay(Replay):
         if self.largest[l, j] == 0.0:
             return 0.0
         for a in range(self.row_start[j], self.row_start[j + 1]):
-            add_exactly(&total, &low, self.values[a] * self.g[self.columns[a] * self.n_labels + l])
+            add_exactly(&total, &low, self.values[a] * self.g[self.columns[a] * self.n_vectors + l])
         return sign(total + low)
 
     # --------------------------------------------------------------------------------- counting
 
     cdef void take(self, const Correction* entry) noexcept nogil:
-        cdef Py_ssize_t a, b, i, l = entry.label
+        cdef Py_ssize_t a, b, i, l = entry.vector
         cdef double old_g, unit = unit_of(entry, self.normalized, True)
         if not self.counted:
             self.move(entry)
@@ -385,14 +385,14 @@ cdef class LinearReplay(Replay):
         for a in range(self.log.row_start[entry.row], self.log.row_start[entry.row + 1]):
             i = self.used_of[a]
             if i >= 0:
-                old_g = self.g[i * self.n_labels + l]
+                old_g = self.g[i * self.n_vectors + l]
                 self.touch(l, i, old_g, self.add(i, l, entry.coefficient * self.log.values[a]))
         self.least_unit[l] = min(self.least_unit[l], unit)
 
     cdef bint is_stale(self, const Correction* entry, double unit) noexcept nogil:
         """Return whether scores or sums cannot be updated without loss of precision."""
-        cdef const Mark* mark = &self.marks[entry.label].back()
-        if entry.shift_before or entry.shift_after or unit > STALE * self.least_unit[entry.label]:
+        cdef const Mark* mark = &self.marks[entry.vector].back()
+        if entry.shift_before or entry.shift_after or unit > STALE * self.least_unit[entry.vector]:
             return True
         return (mark.high[1] > STALE * unit
                 or mark.high[0] > STALE * unit_of(entry, self.normalized, False))

@@ -71,8 +71,8 @@ class Replayed(Space):
         return self.outputs(rows, n_threads)
 
     def votes(self, rows: Csr, n_threads: int) -> np.ndarray:
-        """Shares of votes, shape (n_rows, n_labels)."""
-        result = np.empty((rows.n_rows, self.n_labels))
+        """Shares of votes, shape (n_rows, n_vectors)."""
+        result = np.empty((rows.n_rows, self.n_vectors))
         for which, _, _, make in self.replays(rows, n_threads, _POINTS_PER_REPLAY):
             replay = make()
             replay.advance(self.trials)
@@ -80,8 +80,8 @@ class Replayed(Space):
         return result
 
     def random_outputs(self, rows: Csr, seed: int, n_threads: int) -> np.ndarray:
-        """Outputs of the vectors at a random time slice per row, shape (n_rows, n_labels)."""
-        result = np.empty((rows.n_rows, self.n_labels))
+        """Outputs of the vectors at a random time slice per row, shape (n_rows, n_vectors)."""
+        result = np.empty((rows.n_rows, self.n_vectors))
         for which, X, exponents, make in self.replays(rows, n_threads, max(1, rows.n_rows)):
             outputs = make(counted=False).outputs_at(draw(X, seed, self.trials))
             result[which] = np.ldexp(outputs[int(self.normalized)], exponents)
@@ -98,7 +98,7 @@ class Replayed(Space):
             Indices of some of the checked rows.
         moment : int
             Index into `trials`.
-        outputs : dict of str to ndarray of shape (n_points, n_labels)
+        outputs : dict of str to ndarray of shape (n_points, n_vectors)
             Outputs by the name of the hypothesis, with the suffix "_normalized" for vectors of norm
             1. Each row is scaled by a power of two.
         """
@@ -125,13 +125,13 @@ class Replayed(Space):
                 )
 
     def counts_by_moment(self, trials: list[int]) -> tuple[np.ndarray, np.ndarray]:
-        """Corrections by vector, shape (n_moments, n_labels), and number of rows with corrections,
+        """Corrections by vector, shape (n_moments, n_vectors), and number of rows with corrections,
         shape (n_moments,), after the given numbers of trials."""
-        log, made = self.log.entries(), self.per_label("corrections")
-        by_label = [log["start"][log["label"] == label] for label in range(self.n_labels)]
+        log, made = self.log.entries(), self.per_vector("corrections")
+        by_vector = [log["start"][log["vector"] == vector] for vector in range(self.n_vectors)]
         # The starting vector is logged, but it is not a correction.
-        by_label = [starts[len(starts) - n :] for starts, n in zip(by_label, made, strict=True)]
+        by_vector = [starts[len(starts) - n :] for starts, n in zip(by_vector, made, strict=True)]
         first = np.full(log["row"].max(initial=-1) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first, log["row"], log["start"])
-        corrections = [np.searchsorted(starts, trials) for starts in by_label]
+        corrections = [np.searchsorted(starts, trials) for starts in by_vector]
         return np.transpose(corrections), np.searchsorted(np.sort(first), trials)

@@ -90,7 +90,7 @@ template <class S>
 struct Weights {
     const S *first;
     int64_t stride;
-    int64_t n_labels;
+    int64_t n_vectors;
     int64_t n_summed;  // including padding, which stays 0
     bool far;          // too large for the near caches
 
@@ -113,16 +113,16 @@ constexpr int64_t ENTRIES_AHEAD = 16;
 
 template <class S, class V, class I>
 SM_INLINE void prefetch_ahead(const Weights<S> &weights, const Row<V, I> &row,
-                              const Row<V, I> &next, int64_t j, int64_t n_labels) {
+                              const Row<V, I> &next, int64_t j, int64_t n_vectors) {
     for (int64_t stop = j + 8; j < stop; ++j) {
         if (j >= row.nnz + next.nnz) return;
         const S *start = weights.of(j < row.nnz ? row.columns[j] : next.columns[j - row.nnz]);
-        sm_prefetch_span(start, start + n_labels);
+        sm_prefetch_span(start, start + n_vectors);
     }
 }
 
 template <class S, class V, class I>
-SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V, I> &row,
+SM_INLINE void score_many(double *out, const Weights<S> &weights, const Row<V, I> &row,
                             const Row<V, I> &next) {
     using Sum = ShortSum<S, V>;
     const int64_t n_summed = weights.n_summed;
@@ -146,8 +146,8 @@ SM_INLINE void score_labels(double *out, const Weights<S> &weights, const Row<V,
     if (weights.far && row.nnz % 8)
         prefetch_ahead(weights, row, next, row.nnz / 8 * 8 + ENTRIES_AHEAD, n_summed);
     int64_t any = 0;  // as wide as a double, so that the compiler uses SIMD instructions
-    for (int64_t l = 0; l < weights.n_labels; ++l) any |= is_lossy<S, V>(out[l]) ? -1 : 0;
-    for (int64_t l = 0; any && l < weights.n_labels; ++l)
+    for (int64_t l = 0; l < weights.n_vectors; ++l) any |= is_lossy<S, V>(out[l]) ? -1 : 0;
+    for (int64_t l = 0; any && l < weights.n_vectors; ++l)
         if (is_lossy<S, V>(out[l])) out[l] = weights.sum_again(row, l);
 }
 
@@ -180,7 +180,7 @@ SM_INLINE void score_few(double *out, const Weights<S> &weights, const Row<V, I>
         else if (weights.n_summed == 4)                                                         \
             score_few<4>(out, weights, row, next);                                              \
         else                                                                                    \
-            score_labels(out, weights, row, next);                                              \
+            score_many(out, weights, row, next);                                              \
     }
 SM_SCORES_BY(float, float, int32_t)
 SM_SCORES_BY(float, float, int64_t)

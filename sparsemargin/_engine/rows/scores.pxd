@@ -10,7 +10,7 @@ cdef extern from "rows/scores.hpp" namespace "sparsemargin" nogil:
     cdef cppclass Weights[S]:
         const S* first
         int64_t stride
-        int64_t n_labels
+        int64_t n_vectors
         int64_t n_summed
         cpp_bool far
 
@@ -37,7 +37,7 @@ cdef inline Weights[state_t] weights_of(const state_t* numbers, Py_ssize_t strid
     cdef Weights[state_t] weights
     weights.first = numbers + first
     weights.stride = stride
-    weights.n_labels = last - first
+    weights.n_vectors = last - first
     weights.n_summed = last_summed - first
     weights.far = n_coordinates * stride * <Py_ssize_t> sizeof(state_t) > NEAR_CACHE
     return weights

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real
 
@@ -59,7 +59,7 @@ class AROW(FirstOrderLearner):
 
     classifier = "AROWClassifier"
 
-    spaces = (LinearSpace, LabelBlocks)
+    spaces = (LinearSpace, VectorBlocks)
 
     _adaptive = True
 

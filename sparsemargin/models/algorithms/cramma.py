@@ -117,7 +117,7 @@ class CRAMMA(EuclideanMarginSeeker):
     def patience(self) -> Patience | None:
         patience = super().patience
         if patience is not None:
-            patience.corrections = self.space.n_labels * _TURN / self.fitted.constants["eta_eff"]
+            patience.corrections = self.space.n_vectors * _TURN / self.fitted.constants["eta_eff"]
         return patience
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:

@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from sparsemargin._engine.core.log import CorrectionLog
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks, labels_at_once, resized
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks, resized, vectors_at_once
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
@@ -54,7 +54,7 @@ class Sample:
 class FirstOrderLearner(Learner):
     """Base class of the learners that correct a row if ``y w.x <= threshold``."""
 
-    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, LabelBlocks, KernelSpace)
+    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, VectorBlocks, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",
@@ -283,7 +283,7 @@ class FirstOrderLearner(Learner):
             self._warn_of_shortfall(result)
         if self.space.full:
             space, made = self.space, np.sum(self.n_corrections_)
-            missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_label.sum())
+            missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_vector.sum())
             warn_user(
                 f"The pool was full at max_support={self.max_support} rows: {missed} trials "
                 f"({100 * missed / trials:.2g} % of all) that would have corrected were passed "
@@ -304,7 +304,7 @@ class FirstOrderLearner(Learner):
         return self.space.loop(task, self.fitted.rule, skips=self.when_full == "skip")
 
     def new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
-        rows, n_labels = first.rows, first.n_labels
+        rows, n_vectors = first.rows, first.n_vectors
         n_features = rows.n_features
         logs = self.hypothesis_name in ("vote", "random")
         how: dict[str, Any] = {
@@ -312,26 +312,26 @@ class FirstOrderLearner(Learner):
         }  # fmt: skip
         # A certificate assumes that theta is the sum of all steps, so float32 is not exact enough.
         dtype = np.float64 if self._is_certified() else rows.data.dtype
-        vectors = n_features, n_labels, self.p_for(n_features), dtype
-        if self.multi_class == "joint" and n_labels > 1:  # two classes have a single vector
+        vectors = n_features, n_vectors, self.p_for(n_features), dtype
+        if self.multi_class == "joint" and n_vectors > 1:  # two classes have a single vector
             return JointSpace(*vectors, bias=self._bias(first), **how)
         how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
         if not self.is_linear:
             kernel, most = kernel_for(self, first), self.max_support
             return KernelSpace(
-                kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
+                kernel, n_features, n_vectors, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        at_once = self._labels_at_once(dtype, n_labels, n_features)
-        kind = LinearSpace if at_once == n_labels else LabelBlocks  # depending on the memory
-        if logs and kind is LabelBlocks:
-            self._refuse_log_of_blocks(n_labels, n_features)
+        at_once = self._vectors_at_once(dtype, n_vectors, n_features)
+        kind = LinearSpace if at_once == n_vectors else VectorBlocks  # depending on the memory
+        if logs and kind is VectorBlocks:
+            self._refuse_log_of_blocks(n_vectors, n_features)
         return kind(*vectors, bias=self._bias(first), **how)
 
-    def _refuse_log_of_blocks(self, n_labels: int, n_features: int) -> NoReturn:
+    def _refuse_log_of_blocks(self, n_vectors: int, n_features: int) -> NoReturn:
         raise ValueError(
             f"hypothesis={self.hypothesis!r} is replayed from a log of all labels' corrections, "
-            f"and the weights of {n_labels:,} labels and {n_features:,} features are too "
+            f"and the weights of {n_vectors:,} labels and {n_features:,} features are too "
             "many to be learned together. Pass hypothesis='average', or fewer features (files: "
             "hash_bits), or fit some of the labels at a time."
         )
@@ -349,28 +349,28 @@ class FirstOrderLearner(Learner):
             size += kind.itemsize + np.dtype(np.uint16).itemsize
         return size
 
-    def _labels_at_once(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+    def _vectors_at_once(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
         """Return the number of vectors trained together: all, or those of one block."""
         size = self._bytes_per_number(dtype)
-        return labels_at_once(n_features + self.fit_intercept, n_labels, size)
+        return vectors_at_once(n_features + self.fit_intercept, n_vectors, size)
 
-    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
+    def bytes_per_feature(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
         if not self.is_linear:
-            return n_labels * _BYTES_PER_PRODUCT
+            return n_vectors * _BYTES_PER_PRODUCT
         if self.multi_class != "joint":
-            n_labels = self._labels_at_once(dtype, n_labels, n_features)
-        return n_labels * self._bytes_per_number(dtype)
+            n_vectors = self._vectors_at_once(dtype, n_vectors, n_features)
+        return n_vectors * self._bytes_per_number(dtype)
 
     @property
     def n_passed_over_(self) -> int | np.ndarray:
         """Number of trials that were skipped because the pool was full, in the epochs that were
         run: an int for two classes, else an array of shape (n_classes,)."""
         self.fitted.check_kernel("n_passed_over_")
-        return self.fitted.by_label(self.space.passed_over)
+        return self.fitted.by_vector(self.space.passed_over)
 
     @property
     def theta_(self) -> Any:
-        """Dual vectors, an array of shape (n_labels, n_features), or CSR if they are trained in
+        """Dual vectors, an array of shape (n_vectors, n_features), or CSR if they are trained in
         blocks. If there is an intercept, its coordinate is an additional last column. The weights
         of the last hypothesis are ``link_p(theta)``; with ``multi_class="joint"``, the link applies
         to the concatenation of all vectors."""
@@ -379,7 +379,7 @@ class FirstOrderLearner(Learner):
 
     @property
     def theta_norm_(self) -> np.ndarray:
-        """``||theta||_p`` of each vector, shape (n_labels,), including soft-margin coordinates.
+        """``||theta||_p`` of each vector, shape (n_vectors,), including soft-margin coordinates.
         With ``multi_class="joint"``, the norm of the concatenation of all vectors, shape (1,)."""
         return self.space.theta_norm()
 
@@ -400,7 +400,7 @@ class FirstOrderLearner(Learner):
                 "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
                 "classifier is not made to seek a margin and tol and max_iter don't ask for one."
             )
-        return self.fitted.by_label(self.space.per_label("bound"))
+        return self.fitted.by_vector(self.space.per_vector("bound"))
 
     def _certified(self) -> Any:
         result = self.fitted.result
@@ -425,7 +425,7 @@ class FirstOrderLearner(Learner):
         the norm of an instance with x in one block and -x in another. With `soft_margin`, rows
         include their additional coordinates. Zero rows and rows of weight 0 are ignored.
         """
-        return self.fitted.by_label(self._certified().margin)
+        return self.fitted.by_vector(self._certified().margin)
 
     @property
     def relative_deviation_(self) -> float | np.ndarray:
@@ -435,7 +435,7 @@ class FirstOrderLearner(Learner):
         soft_margin = self._certified().soft_margin
         if soft_margin is None:
             raise AttributeError("Defined for p = 2 with a soft_margin.")
-        return self.fitted.by_label(soft_margin.deviation)
+        return self.fitted.by_vector(soft_margin.deviation)
 
     @property
     def history_(self) -> dict[str, np.ndarray]:

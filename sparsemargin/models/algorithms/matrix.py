@@ -15,7 +15,7 @@ from numpy.typing import DTypeLike
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import MatrixSpace
-from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, LabelSpaces
+from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, FeatureSpaces
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.algorithms.kernels import kernel_for
 from sparsemargin.models.fitted.state import Beginning
@@ -60,7 +60,7 @@ def _check_steps(task: Task) -> None:
 class MatrixLearner(Learner):
     """Base class of the learners that train a matrix from their mistakes."""
 
-    spaces = (LabelSpaces, DualSpaces)
+    spaces = (FeatureSpaces, DualSpaces)
 
     alpha: float | None = parameter(
         0.9,
@@ -165,24 +165,24 @@ class MatrixLearner(Learner):
         if self.solver == "primal" and grows:
             yield "solver='primal' needs the number of features: pass n_features, or hash_bits."
 
-    def new_space(self, first: Beginning) -> LabelSpaces | DualSpaces:
-        rows, n_labels = first.rows, first.n_labels
+    def new_space(self, first: Beginning) -> FeatureSpaces | DualSpaces:
+        rows, n_vectors = first.rows, first.n_vectors
         n_features = rows.n_features
         settings: dict[str, Any] = {
             "averaged": self.hypothesis == "average",
             "most_updates": self.max_updates,
-            "room": MATRIX_MEMORY // n_labels,
+            "room": MATRIX_MEMORY // n_vectors,
             "share": 0.0 if self.alpha is None else (1 - self.alpha) * sqrt(8.0) / self.alpha,
             "margin": float(self.margin),
         }
         if self._is_dual:
             kernel = kernel_for(self, first)
-            spaces = [self._make_dual(**settings) for _ in range(n_labels)]
+            spaces = [self._make_dual(**settings) for _ in range(n_vectors)]
             return DualSpaces(kernel, n_features, spaces)
-        primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_labels
+        primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_vectors
         if self.solver == "primal" and primal > MATRIX_MEMORY:
             raise ValueError(
-                f"solver='primal' would take {primal / 2**30:.3g} GiB: {n_labels} matrices of "
+                f"solver='primal' would take {primal / 2**30:.3g} GiB: {n_vectors} matrices of "
                 f"{n_features} features squared. At most {MATRIX_MEMORY / 2**30:g} GiB is "
                 "allowed; pass solver='implicit' or 'auto'."
             )
@@ -192,12 +192,12 @@ class MatrixLearner(Learner):
             "single": rows.data.dtype == np.float32,
             "solver": self.solver,
             # The primal form requires a fixed number of features.
-            "primal_room": 0 if first.grows else PRIMAL_MEMORY // n_labels,
+            "primal_room": 0 if first.grows else PRIMAL_MEMORY // n_vectors,
         }
-        return LabelSpaces([self._make_space(**settings) for _ in range(n_labels)])
+        return FeatureSpaces([self._make_space(**settings) for _ in range(n_vectors)])
 
-    def bytes_per_feature(self, dtype: DTypeLike, n_labels: int, n_features: int) -> int:
-        return 4 * n_labels
+    def bytes_per_feature(self, dtype: DTypeLike, n_vectors: int, n_features: int) -> int:
+        return 4 * n_vectors
 
     def loop(self, task: Task) -> AbstractContextManager:
         _check_steps(task)

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.vector_blocks import LabelBlocks
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.models.algorithms.first_order import MarginSeeker, Sample
 from sparsemargin.models.parameters import declared
 
@@ -75,7 +75,7 @@ class MaxMargin(MarginSeeker):
 
     classifier = "MaxMarginClassifier"
 
-    spaces = (LinearSpace, LabelBlocks)
+    spaces = (LinearSpace, VectorBlocks)
 
     class_weight: Any = field(default=None, init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)

@@ -35,7 +35,7 @@ _FOLDS = 3
 # many, so only one model is fitted.
 _ENOUGH = 2000
 
-#: Outputs and boolean indicators of shape (n_rows, n_labels), and step weights of shape (n_rows,).
+#: Outputs and boolean indicators of shape (n_rows, n_vectors), and step weights of shape (n_rows,).
 HeldOut = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
@@ -67,11 +67,11 @@ def held_out_outputs(
     HeldOut or None
         None if there are too few rows, or if a model can't be fitted.
     """
-    n_labels, weights = learner.space.n_labels, task.weights
+    n_vectors, weights = learner.space.n_vectors, task.weights
     trials = np.arange(len(task.codes)) if weights is None else np.flatnonzero(weights)
     random = np.random.RandomState(0)  # a separate generator, so that the model does not change
     # With many labels, the outputs of all rows would not fit into memory.
-    n_places = count_places(n_labels, averaged=False)
+    n_places = count_places(n_vectors, averaged=False)
     if len(trials) > learner._most_rows_held_out:
         trials = np.sort(random.choice(trials, learner._most_rows_held_out, replace=False))
     groups = None if groups is None else groups[trials]
@@ -97,7 +97,7 @@ def held_out_outputs(
     order = random.permutation(sum(map(len, held)))
     which = np.concatenate(held)[order]
     targets = _part(drawn, which, with_rows=False)
-    positive = targets.is_positive(slice(0, len(which)), n_labels)
+    positive = targets.is_positive(slice(0, len(which)), n_vectors)
     steps = np.ones(len(which)) if drawn.weights is None else drawn.weights[which]
     return np.concatenate(outputs)[order], positive, steps
 

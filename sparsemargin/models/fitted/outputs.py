@@ -189,7 +189,7 @@ def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choic
         threshold = fitted.f1_thresholds()
     if threshold is None and top_k is None:
         threshold = np.where(fitted.at_zero, 0.0, np.nextafter(0.0, 1.0))
-    return Choice(fitted.space.n_labels, threshold, top_k)
+    return Choice(fitted.space.n_vectors, threshold, top_k)
 
 
 def _spread(n_rows: int) -> np.ndarray:
@@ -215,7 +215,7 @@ def sample_of(
     fitted = learner.fitted
     told = learner.is_linear and learner.hypothesis_name in ("last", "average")
     told = told and bool(fitted.class_weight.all())
-    if not told or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_TOLD:
+    if not told or isinstance(targets, Positives) or fitted.space.n_vectors > MOST_LABELS_TOLD:
         return None
     counted = None if weights is None else np.flatnonzero(weights)
     codes = targets if counted is None else targets[counted]

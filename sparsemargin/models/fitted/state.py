@@ -41,7 +41,7 @@ WITH_GAMMA = ("poly", "rbf", "polyrbf")
 _LARGEST_SEED = int(np.iinfo(np.int32).max)
 
 
-def count_labels(classes: np.ndarray, many: bool) -> int:
+def count_vectors(classes: np.ndarray, many: bool) -> int:
     """Return the number of vectors: one per class, or a single one for two exclusive classes."""
     return 1 if len(classes) == 2 and not many else len(classes)
 
@@ -59,8 +59,8 @@ class Beginning:
     sparse: bool = True  # whether a callable kernel gets sparse rows, as X was sparse
 
     @property
-    def n_labels(self) -> int:
-        return count_labels(self.classes, self.form is not None)
+    def n_vectors(self) -> int:
+        return count_vectors(self.classes, self.form is not None)
 
 
 @dataclass
@@ -71,7 +71,7 @@ class Fitted:
     form: Form | None  # format of multilabel targets; None: one class per row
     space: Any  # a `Space`, with weights or with a support set
     structure: dict[str, Any]  # the parameters on which the layout of the state depends
-    class_weight: np.ndarray  # weights of the steps of negative and positive rows, (2, n_labels)
+    class_weight: np.ndarray  # weights of the steps of negative and positive rows, (2, n_vectors)
     slice_seed: int  # seed of the random hypothesis
     rows_by_class: np.ndarray  # training rows without and with each class, shape (2, n_classes)
     # Outputs for rows before training on them; None: not available with these parameters.
@@ -114,8 +114,8 @@ class Fitted:
         at_zero: np.ndarray = having >= without
         return at_zero
 
-    def by_label(self, values: np.ndarray) -> Any:
-        """Return values of the vectors: a number for two classes, else an array (n_labels,)."""
+    def by_vector(self, values: np.ndarray) -> Any:
+        """Return values of the vectors: a number for two classes, else an array (n_vectors,)."""
         return values[0].item() if len(values) == 1 and not self.many else values.copy()
 
     def count_classes(self, task: Task) -> None:
@@ -176,7 +176,7 @@ class Fitted:
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """Return the probabilities of the classes, shape (n_rows, n_classes), for outputs of shape
-        (n_rows, n_labels). A ValueError is raised if the model has no probabilities."""
+        (n_rows, n_vectors). A ValueError is raised if the model has no probabilities."""
         if not self.tells_probabilities:
             raise ValueError(self.why_no_probabilities("The model"))
         return self.calibrated()(outputs)
@@ -196,8 +196,8 @@ class Fitted:
 
     def f1_thresholds(self) -> np.ndarray:
         """Return the thresholds of the outputs that maximize the expected F1 of each label, shape
-        (n_labels,)."""
-        if len(self.classes) != self.space.n_labels + 1 - self.many:
+        (n_vectors,)."""
+        if len(self.classes) != self.space.n_vectors + 1 - self.many:
             raise ValueError("threshold='f1' is for two classes, or several labels a row.")
         self.require_outputs("threshold='f1'")
         return self.calibrated().sigmoids.f1_thresholds(self.window())
@@ -226,7 +226,7 @@ class Fitted:
             )
 
     def weights(self) -> Any:
-        """Return the weights of the hypothesis, shape (n_labels, n_coordinates): an array, or CSR
+        """Return the weights of the hypothesis, shape (n_vectors, n_coordinates): an array, or CSR
         if the space stores them sparsely."""
         self.check_linear("coef_")
         self.check_lone_vector()
@@ -235,19 +235,19 @@ class Fitted:
         return self.coef
 
     def weights_of(self, columns: np.ndarray) -> Any:
-        """Return the weights of some coordinates, shape (n_labels, n_columns)."""
+        """Return the weights of some coordinates, shape (n_vectors, n_columns)."""
         self.check_linear("coef_")
         self.check_lone_vector()
         return self.space.weights(columns)
 
     def norms(self, n_threads: int) -> np.ndarray:
-        """Return the dual norm of each vector of the hypothesis, shape (n_labels,). With a kernel,
+        """Return the dual norm of each vector of the hypothesis, shape (n_vectors,). With a kernel,
         this is the norm in feature space."""
         self.check_lone_vector()
         return self.space.norms(n_threads)
 
     def intercept(self) -> np.ndarray:
-        """Return the intercept of each vector, shape (n_labels,)."""
+        """Return the intercept of each vector, shape (n_vectors,)."""
         space = self.space
         if space.has_support:
             self.check_lone_vector()
@@ -281,14 +281,14 @@ class Fitted:
                 "'form' is no form of labels")  # fmt: skip
         require(len(classes) >= (2 if form is None else 1), "'classes' are too few")
         require(bool((classes[1:] > classes[:-1]).all()), "'classes' do not rise")
-        n_labels, space = count_labels(classes, form is not None), part(state, "space")
+        n_vectors, space = count_vectors(classes, form is not None), part(state, "space")
         require(type(space) in learner.spaces, f"'space' is none of {learner.classifier}")
-        require(space.n_labels == n_labels, f"'space' is not of {n_labels} labels")
+        require(space.n_vectors == n_vectors, f"'space' is not of {n_vectors} vectors")
         require(form is None or space.takes_many_labels, "'space' is of rows with one class each")
         rule_type = FirstOrderRule if isinstance(space, FirstOrderSpace) else type(None)
         fitted = cls(classes, form, space, **checks.fields(state, {
             "structure": (checks.instance, dict),
-            "class_weight": (checks.array_of, np.float64, (2, n_labels)),
+            "class_weight": (checks.array_of, np.float64, (2, n_vectors)),
             "slice_seed": (checks.integer, 0, _LARGEST_SEED),
             "progress": (checks.instance, ProgressiveOutputs, type(None)),
             "rule": (checks.instance, rule_type),
@@ -303,7 +303,7 @@ class Fitted:
             "reading": (checks.optional, _reading, space.n_features),
             "sparse_coef": (checks.flag,),
         }))  # fmt: skip
-        require(fitted.progress is None or fitted.progress.n_labels == n_labels,
+        require(fitted.progress is None or fitted.progress.n_vectors == n_vectors,
                 "'progress' is of other labels")  # fmt: skip
         # Voted and random hypotheses need a log of corrections.
         replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
@@ -411,7 +411,7 @@ class Attributes:
 
     @property
     def dual_coef_(self) -> np.ndarray:
-        """Coefficients of the rows of the pool in the hypothesis, shape (n_labels, n_support):
+        """Coefficients of the rows of the pool in the hypothesis, shape (n_vectors, n_support):
         outputs are ``dual_coef_ @ K(support, x)`` plus the intercept."""
         self.fitted.check_kernel("dual_coef_")
         self.fitted.check_lone_vector()
@@ -422,7 +422,7 @@ class Attributes:
         """Number of rows in the hypothesis of each vector: an int for two classes, else an array of
         shape (n_classes,)."""
         self.fitted.check_kernel("n_support_")
-        return self.fitted.by_label(self.space.count_support())
+        return self.fitted.by_vector(self.space.count_support())
 
     @property
     def intercept_scaling_(self) -> float:
@@ -442,7 +442,7 @@ class Attributes:
         return 1 + self.space.trials - self.fitted.trials_before
 
     def _counts(self, name: str) -> int | np.ndarray:
-        return self.fitted.by_label(self.space.per_label(name))
+        return self.fitted.by_vector(self.space.per_vector(name))
 
     @property
     def p_(self) -> float:
