@@ -67,7 +67,7 @@ EXPECTED = {
     "        if converged and self.n_active < self.n_trials:\n"
     "            self._take_rows(None)\n            return learning, False\n": "as the next certificate takes all rows again: later, and the same",
     "max(square - dot(z.data(), z.data(), k), 0.0)": "as `a`, which is added, is 10,000 times what rounding may leave below 0",
-    "return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)": "as all is summed afresh when a call ends; within one, norms alone lose digits",
+    "return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, vector)": "as all is summed afresh when a call ends; within one, norms alone lose digits",
 }
 
 # fmt: off
@@ -200,6 +200,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("votes", ENGINE + "replay/replay.pyx"): [
         ("if entry.start >= trials:", "if entry.start > trials:"),
         ("if fabs(scores[j]) > ROUNDING * self.sizes[l, j]:", "if fabs(scores[j]) > 0.0:"),
+    ],
+    ("votes", ENGINE + "replay/linear_replay.pxi"): [
         ("if entry.shift_before or entry.shift_after or unit > STALE", "if unit > STALE"),
     ],
     ("epochs", ENGINE + "first_order/trials.pyx"): [
@@ -235,9 +237,9 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          "add_multiple(self.w.data(), self.z.data(), step, self.n_inner)"),
         ("max(square - dot(z.data(), z.data(), k), 0.0)", "square - dot(z.data(), z.data(), k)"),
     ],
-    ("kernel", ENGINE + "kernel/products.pyx"): [
+    ("kernel", ENGINE + "kernel/stored_trials.pyx"): [
         ("    vector.S_slack += slack_part\n", ""),
-        ("return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, label)",
+        ("return (vector.corrections - since >= CORRECTIONS_PER_REFRESH or is_stale(space, vector)",
          "return (vector.corrections - since >= CORRECTIONS_PER_REFRESH"),
         ("                    passed_over += 1\n", "                    pass\n"),
     ],

@@ -12,8 +12,9 @@ import numpy as np
 
 from sparsemargin._engine.fitting.protocol import NumberedRows
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernel.functions import Kernel, PrecomputedKernel
+from sparsemargin._engine.kernel.functions import Kernel
 from sparsemargin._engine.kernel.support import Points
+from sparsemargin._engine.kernel.user_kernels import PrecomputedKernel
 
 # Support rows in a tile; its products with a block of rows fit into the cache of a core.
 _TILE = 1024

@@ -20,8 +20,8 @@ from sparsemargin._engine.core.rules cimport FREE
 from sparsemargin._engine.core.log cimport CorrectionLog
 from sparsemargin._engine.numerics.average cimport clear
 
-from sparsemargin._engine.kernel.functions import restored_kernel
 from sparsemargin._engine.kernel.support import SupportSet
+from sparsemargin._engine.kernel.user_kernels import restored_kernel
 from sparsemargin._engine.state import (
     MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
 )

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.kernel.products import learn_vector
+from sparsemargin._engine.kernel.stored_trials import learn_vector
 from sparsemargin._engine.rows.csr import OK, BadRow
 
 #: Largest size of the matrix of dot products in bytes: 64 MiB, or 2,896 rows.

@@ -243,6 +243,7 @@ cdef class MatrixSpace:
 
 
 include "features.pxi"
+include "feature_trials.pxi"
 
 
 cdef void multiply_symmetric(const double* triangle, const double* x, double* out,

@@ -12,9 +12,10 @@ import numpy as np
 
 from sparsemargin._engine.fitting.protocol import NumberedRows
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.kernel.functions import Kernel, restored_kernel
+from sparsemargin._engine.kernel.functions import Kernel
 from sparsemargin._engine.kernel.outputs import SupportSpace, single_blas
 from sparsemargin._engine.kernel.support import Points, SupportSet
+from sparsemargin._engine.kernel.user_kernels import restored_kernel
 from sparsemargin._engine.matrix.base import learn_rows, outputs
 from sparsemargin._engine.matrix.higher_order import HigherOrderDual, HigherOrderSpace
 from sparsemargin._engine.matrix.loop import DualLoop, FeatureLoop

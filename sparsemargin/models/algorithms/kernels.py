@@ -6,14 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sparsemargin._engine.kernel.functions import (
-    CallableKernel,
-    Kernel,
-    PolyKernel,
-    PrecomputedKernel,
-    RBFKernel,
-    keeps_zeros,
-)
+from sparsemargin._engine.kernel.functions import Kernel, PolyKernel, RBFKernel, keeps_zeros
+from sparsemargin._engine.kernel.user_kernels import CallableKernel, PrecomputedKernel
 from sparsemargin.models.fitted.state import Beginning
 
 if TYPE_CHECKING:
