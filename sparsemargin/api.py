@@ -13,11 +13,12 @@ from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
 from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.pipelines import parts_of
-from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import Lines

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from sparsemargin.cli.display import columns_of, percent, print_facts, print_table, some, watched
-from sparsemargin.cli.files import check_apart, opened_model, text_sources
+from sparsemargin.cli.files import ReadingOptions, check_apart, opened_model
 from sparsemargin.cli.options import (
     FILES,
     JSON,
@@ -25,6 +25,7 @@ from sparsemargin.cli.options import (
     make_command,
 )
 from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
+from sparsemargin.files.sources import open_sources
 from sparsemargin.models import Learner
 from sparsemargin.streaming.predict import OpenCorpus
 
@@ -66,8 +67,10 @@ def command(
     model: str,
     files: tuple[str, ...],
     positive: str | None,
+    threshold: Any,
+    top_k: int | None,
     as_json: bool,
-    **how: Any,
+    **reading: Any,
 ) -> None:
     """Evaluate a model on labelled files.
 
@@ -86,10 +89,10 @@ def command(
     Labels that are not classes of the model affect only subset accuracy. --top-k is for these
     models.
     """
-    sources = text_sources(files)
+    sources = open_sources(files)
     check_apart(sources)
-    learner, opened, _ = opened_model(model, sources, how)
-    evaluation = _open(learner, opened, positive, **how)
+    learner, opened, _ = opened_model(model, sources, ReadingOptions.of(reading))
+    evaluation = _open(learner, opened, positive, threshold=threshold, top_k=top_k)
     predictor = evaluation.predictor
     evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))
     figures = {"model": model, **evaluation.figures()}

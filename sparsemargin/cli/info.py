@@ -19,7 +19,7 @@ from sparsemargin.cli.display import (
     some,
     watched,
 )
-from sparsemargin.cli.files import check_apart, document_form
+from sparsemargin.cli.files import check_apart
 from sparsemargin.cli.options import (
     FILES,
     JSON,
@@ -28,11 +28,10 @@ from sparsemargin.cli.options import (
     document_options,
     make_command,
 )
-from sparsemargin.files.compression import HEAD_BYTES, codec_of
+from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import label_text
-from sparsemargin.readers.kinds import KIND_NAMES, kind_of
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.svmlight import Corpus
@@ -53,7 +52,7 @@ sparsemargin info 'data/*' --json
 @document_options
 @JSON
 def command(
-    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
+    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any, text: str,
     label: str,
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
@@ -66,8 +65,8 @@ def command(
     check_apart(sources)
     for source in sources:
         try:
-            how = document_form([source], format, text, label)
-            figures.append(_figures(source, n_jobs, how))
+            kind, how = kind_of(source, format), DocumentForm(format, text, label)
+            figures.append(_figures(source, kind, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise
@@ -134,7 +133,7 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
         lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
     zero_based = lowest == 0
     return {
-        "compression": _compression(source),
+        "compression": source.compression,
         **tally.figures(max(highest, 0) + zero_based, table.short_texts()),
         "zero_based": zero_based,
         "lowest_index": None if highest < 0 else lowest,
@@ -157,7 +156,7 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
         counts.update(documents.cut.counts.tolist())
     texts = table.short_texts()
     return {
-        "compression": _compression(source),
+        "compression": source.compression,
         "form": how.of(source),
         "rows": counts.total(),
         "rows_without_label": counts[0],
@@ -184,22 +183,13 @@ def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
     return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
 
 
-def _compression(source: Source) -> str | None:
-    """Return the name of the compression of a file, or None."""
-    if source.path is None or source.plain or not source.rereadable:
-        return None
-    with open(source.path, "rb") as file:
-        codec = codec_of(file.read(HEAD_BYTES))
-    return None if codec is None else codec.name
-
-
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """Return the figures of a file of cells, from its tables and the values of some cells."""
     from sparsemargin.cells.genes import CellForm, columns_in
     from sparsemargin.cells.source import sample_of
 
     form = CellForm()
-    with form.open(source.name) as [cells]:
+    with form.open(source) as [cells]:
         try:
             columns = columns_in(cells, cells.genes, form)
             sample = sample_of(cells, columns, np.dtype(np.float64))
@@ -227,10 +217,9 @@ _FIGURES = {
 }
 
 
-def _figures(source: Source, n_jobs: int | None, how: DocumentForm | None) -> dict[str, Any]:
-    kind = kind_of(source)
+def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) -> dict[str, Any]:
     about = {"file": source.name, "bytes": source.size, "kind": kind}
-    if kind == "svmlight" and how is not None:
+    if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind not in _FIGURES:
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load tells what is in it.")

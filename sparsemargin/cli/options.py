@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from sparsemargin.readers.text_forms import FORMS
+from sparsemargin.files.kinds import FORMS
 
 # Keys of `click.Context.meta` for the values of options that all commands have.
 QUIET = "sparsemargin.quiet"
@@ -335,9 +335,8 @@ N_JOBS = option(
 )  # fmt: skip
 
 
-#: Names of the options for reading files of cells, and of those for training on them.
+#: Names of the options for reading files of cells.
 CELL_OPTIONS = "layer", "var", "match", "cell_values"
-CELL_LEARNING = "target_sum", "batch"
 
 
 def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:

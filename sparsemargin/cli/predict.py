@@ -14,12 +14,12 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
+    ReadingOptions,
     check_apart,
     feature_names,
     is_on_terminal,
     opened_model,
     opened_output,
-    text_sources,
 )
 from sparsemargin.cli.options import (
     FILES,
@@ -38,6 +38,7 @@ from sparsemargin.cli.options import (
     option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
+from sparsemargin.files.sources import open_sources
 from sparsemargin.files.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
@@ -97,7 +98,8 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @N_JOBS
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
-    n_explained: int | None, dictionary: str | None, labelled: bool | None, **how: Any,
+    n_explained: int | None, dictionary: str | None, labelled: bool | None,
+    max_error: float | None, threshold: Any, top_k: int | None, **reading: Any,
 ) -> None:  # fmt: skip
     """Print a label for each row, or text, of files.
 
@@ -110,18 +112,20 @@ def command(
         raise click.UsageError(
             "--scores, --proba and --explain print different lines. Leave all but one out."
         )
-    if n_explained and how["max_error"] is not None:
+    if n_explained and max_error is not None:
         raise click.UsageError("--explain tells why a class is predicted. Leave --reject out.")
     if dictionary is not None and not n_explained:
         raise click.UsageError("--dictionary names the features that --explain tells of.")
-    sources = text_sources(files)
+    sources = open_sources(files)
     check_apart(sources)
-    learner, opened, before = opened_model(model, sources, how, labelled=False, has_labels=labelled)
-    predictor = Predictor(learner, opened, **how)
-    lists = learner.fitted.many or how["top_k"] is not None
+    learner, opened, before = opened_model(
+        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled
+    )
+    predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
+    lists = learner.fitted.many or top_k is not None
     texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
     header, told = b"", [*texts, _UNKNOWN]
-    if how["max_error"] is not None and _UNKNOWN in texts:
+    if max_error is not None and _UNKNOWN in texts:
         raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
     lines = _labels_of(told)
     if scores:

@@ -30,10 +30,11 @@ from sparsemargin.distributed._schema import (
 from sparsemargin.distributed._shards import FileShard, sampled, shards_of
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
-from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import Lines
 

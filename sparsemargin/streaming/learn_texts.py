@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin.files.kinds import FORMS
 from sparsemargin.files.sources import File, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.readers.reading import SettingsError, threads_for
-from sparsemargin.readers.text_forms import FORMS, DocumentForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path

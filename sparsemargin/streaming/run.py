@@ -74,12 +74,12 @@ class Run:
         self.opened = False
         # The first blocks, which wait until there are enough rows to measure.
         self.beginning: list[LabelledRows] = []
-        self.started = time.perf_counter()
+        self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
         # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
-        self.checkpoint, self.written = checkpoint, self.started
+        self.checkpoint, self.written = checkpoint, time.perf_counter()
         # Position that a checkpoint stores; None if there is nothing to resume.
         self.position: dict[str, Any] | None = None
         # Progress at the checkpoint while a resumed run skips the rows before it; otherwise None.

@@ -90,13 +90,18 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     cache: Path | bool = options.max_iter != 1
     if not isinstance(options.cache, bool):
         cache = Path(options.cache)
-    is_open = options.algo is None and options.init_model is None and not options.multilabel
-    if is_open and source.rereadable:
-        one_class = told_encoder(options.classes, options.positive, False)
-        make = _selected(source, one_class, options) or make
-    checkpoint, start = None, None
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.
     passes = Passes(source, options.max_index, cache)
+    with closing(passes):
+        make = _selected(passes, encoder, options) or make
+        return _learn_passes(passes, encoder, make, options)
+
+
+def _learn_passes(
+    passes: Passes, encoder: LabelEncoder | None, make: MakeLearner, options: StreamOptions
+) -> Learner:
+    """Train on passes over a source, from the beginning or from a checkpoint."""
+    source, checkpoint, start = passes.source, None, None
     if options.checkpoint is not None:
         files = {**source.identity(), "reading": source.reading.settings()}
         made_by = {"library": __version__, "files": files, "positive": options.positive}
@@ -104,6 +109,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         checkpoint = Checkpoint(os.fspath(options.checkpoint), made_by, made_from=made_from)
         if options.resume:
             start = checkpoint.read(make())
+            passes.close()
             passes.mixing = start[1]["mixing"]
     while True:
         try:
@@ -186,28 +192,25 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
 
 
 def _selected(
-    source: RowSource, encoder: LabelEncoder | None, options: StreamOptions
+    passes: Passes, encoder: LabelEncoder | None, options: StreamOptions
 ) -> MakeLearner | None:
     """Select a learner by progressive validation on the first rows, and return its constructor.
 
-    Return None if the parameters settle the algorithm, or the rows do not allow a comparison.
+    Return None if the options settle the algorithm, or the rows do not allow a comparison.
     """
+    source = passes.source
+    is_open = options.algo is None and options.init_model is None and not options.multilabel
     given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
     params = without_defaults(given)
-    if settled(params) is not None:
+    if not is_open or not source.rereadable or settled(params) is not None:
         return None
-    passes, some, n_rows = Passes(source, options.max_index), [], 0
-    with interruptible(), closing(passes.first()) as blocks:
-        for block in blocks:
-            some.append(block.copied())
-            n_rows += block.n_rows
-            if n_rows >= MOST_ROWS:
-                break
+    with interruptible():
+        blocks = passes.peek(MOST_ROWS)
     if encoder is None and len(passes.table.texts) > 1:
         encoder = encoder_of(passes.table.values(), source.names, False)
-    if encoder is None or not n_rows:
+    if encoder is None or not any(block.n_rows for block in blocks):
         return None  # training raises the error
-    first = joined(some)
+    first = joined(blocks)
     try:
         codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
     except UnknownLabelError:

@@ -78,7 +78,7 @@ def test_without_a_command_it_tells_what_to_do_first():
 @pytest.mark.parametrize(("command", "words"), [
     ("trian", "No such command 'trian'. Did you mean 'train'?"),
     ("train x.svm -o m --memory-limit much", "is no size such as 512M"),
-    ("train x.svm -o m --dictionary words", "--readable FILE: pass that too"),
+    ("train x.svm -o m --dictionary words", "Pass --readable FILE, too"),
     ("train train.svm -o -", "name a file"),
     ("train train.svm -o m --c 0.5", "--c needs --algo, one of: ho."),
     ("train train.svm -o m --c 0.5 --algo alma", "--c is no option of --algo alma, which has --ep"),
@@ -166,7 +166,7 @@ def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
 
 def test_tracebacks_are_shown_when_asked_for(monkeypatch):
     assert isinstance(run("info", "no", "--traceback", code=1).exception, FileNotFoundError)
-    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda source: 1 / 0)
+    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given: 1 / 0)
     told = run("info", "train.svm", code=1).stderr
     assert told.startswith("Error: An error inside sparsemargin, ZeroDivisionError")
     monkeypatch.setenv("SPARSEMARGIN_TRACEBACK", "1")
