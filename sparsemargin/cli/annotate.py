@@ -22,7 +22,7 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 @FILES
 @OUTPUT_FILE
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
-              help="Cells whose confidence is smaller are unassigned.  [default: 0]")  # fmt: skip
+              help="Cells of lower confidence are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
 def command(
     model: str, files: tuple[str, ...], output: str, threshold: float, **reading: Any
@@ -36,7 +36,9 @@ def command(
     sources = open_sources(files)
     check_apart(sources)
     if input_kind(sources, None) != "cells":
-        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .zarr, .h5, .mtx.")
+        raise click.UsageError(
+            f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
+        )
     from sparsemargin.cells.annotate import annotate
     from sparsemargin.estimators.load_model import load_model
 

@@ -9,7 +9,8 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.display import columns_of, percent, print_facts, print_table, some, watched
+from sparsemargin._shown import columns_of
+from sparsemargin.cli.display import percent, print_facts, print_table, some, watched
 from sparsemargin.cli.files import ReadingOptions, check_apart, opened_model
 from sparsemargin.cli.options import (
     FILES,
@@ -107,8 +108,8 @@ def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any
         return ClassEvaluation(learner, opened, positive=positive, **how)
     if positive is not None:
         raise ValueError(
-            f"positive={positive!r} is for models that tell one label from all others; this one "
-            "has learned many."
+            f"positive={positive!r} is for models of one label and all others. This is a "
+            "multilabel model."
         )
     return LabelEvaluation(learner, opened, **how)
 
@@ -157,8 +158,7 @@ def _left_out(figures: dict[str, Any]) -> dict[str, str]:
         return {}
     left_out = sum(entry["rows"] for entry in unknown)
     labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
-    told = f"{left_out:,} rows of labels that the model has not learned: {labels}"
-    return {"left out": told}
+    return {"left out": f"{left_out:,} rows of labels that the model does not have: {labels}"}
 
 
 def _show_classes(classes: list[dict[str, Any]]) -> None:

@@ -31,7 +31,7 @@ STANDARD_OUTPUT = STANDARD_INPUT
 
 # Advice for files of kinds that the commands do not read.
 _REMEDIES: dict[Kind, str] = {
-    "cache": " Name the text it was made of: train with --cache {name} takes the rows from here.",
+    "cache": " Name the text that it was made of. With --cache {name}, train reads the rows here.",
     "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
     "model": "",
 }
@@ -143,8 +143,8 @@ def opened_model(
         return learner, opened, None
     if kind == "svmlight":
         raise click.UsageError(
-            f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "
-            "text. Pass --format, such as --format tsv."
+            f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
+            "Pass --format, such as --format tsv."
         )
     how = options.document_form(labelled=labelled, has_labels=has_labels)
     return learner, documents_of(learner, steps, sources, how, n_threads), steps
@@ -219,7 +219,7 @@ def _is_process_output() -> bool:
 def check_output(path: str) -> None:
     """Raise an error before the work starts if `path` can't be created or replaced."""
     if path == STANDARD_OUTPUT:
-        raise click.UsageError("Standard output can't take this: name a file.")
+        raise click.UsageError("This can't be written to standard output. Name a file.")
     check_replaceable(path)
 
 

@@ -222,20 +222,20 @@ def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) 
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind not in _FIGURES:
-        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load tells what is in it.")
+        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load reads it.")
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
     kind, size = figures["kind"], figures["bytes"]
-    kind = KIND_NAMES[kind] if kind in KIND_NAMES else f"texts, {figures['form']}"
+    name = KIND_NAMES[kind] if kind in KIND_NAMES else f"texts, {figures['form']}"
     packing = f", {figures['compression']}" if figures.get("compression") else ""
     facts = {
         "file": figures["file"],
-        "kind": f"{kind}{packing}" + (f", {size_in_words(size)}" if size is not None else ""),
+        "kind": f"{name}{packing}" + (f", {size_in_words(size)}" if size is not None else ""),
     }
-    told = {"model": _model_facts, "cells": _cell_facts}.get(figures["kind"], _row_facts)
-    return {**facts, **told(figures)}
+    facts_of = {"model": _model_facts, "cells": _cell_facts}.get(kind, _row_facts)
+    return {**facts, **facts_of(figures)}
 
 
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:

@@ -37,7 +37,7 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 @make_command("inspect", _EXAMPLES)
 @MODEL
 @click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
-              help="How many of the strongest features for and against each class.")  # fmt: skip
+              help="Number of the strongest features for and against each class.")  # fmt: skip
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
@@ -70,11 +70,11 @@ def _has_weights(learner: Learner) -> bool:
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
-    told = summarise(learner)
+    summary = summarise(learner)
     has_weights = _has_weights(learner)
     return {
-        **told,
-        "classes": [label_text(label) for label in told["classes"]],
+        **summary,
+        "classes": [label_text(label) for label in summary["classes"]],
         "n_nonzero": sum(len(at) for at, _ in _nonzero(learner)) if has_weights else None,
         "intercepts": learner.intercept_.tolist() if has_weights else None,
     }
@@ -128,8 +128,8 @@ def _show(figures: dict[str, Any]) -> None:
     print_facts({f"  {name}": str(value) for name, value in settings.items()})
     if figures["strongest"] is None:
         click.echo(
-            "\nA model that votes, or draws one of its vectors, or has a kernel, has no weights to "
-            "show."
+            "\nThis model has no weights to show, because it has a kernel, votes, or draws one of "
+            "its vectors."
         )
         return
     for entry in figures["strongest"]:

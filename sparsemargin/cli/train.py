@@ -88,20 +88,20 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @make_command("train", _EXAMPLES, _BRIEF)
 @FILES
 @option(_MODEL, "-o", "--output", required=True, metavar="MODEL", type=WRITTEN,
-        help="Where the model goes; one that is there is replaced.")  # fmt: skip
+        help="Model file that is written. An existing file is replaced.")  # fmt: skip
 @option(_MODEL, "--init-model", "--init", "init_model", metavar="MODEL", type=INPUT,
-        help="Go on from this model, with its algorithm, settings and features.")  # fmt: skip
-@option(_MODEL, "--readable", metavar="FILE", type=WRITTEN, help="Write the weights as text, too.")
+        help="Train this model further, with its algorithm, settings and features.")  # fmt: skip
+@option(_MODEL, "--readable", metavar="FILE", type=WRITTEN, help="Also write the weights as text.")
 @dictionary_option(_MODEL)
 @option(_MODEL, "--resume", is_flag=True,
-        help="Go on where a run of the same files and options was cut: from MODEL.checkpoint, "
-        "which is written every five minutes, and by Ctrl-C, SIGTERM and SIGHUP; with --dask from "
-        "the last mixture in MODEL, if there is one.")  # fmt: skip
+        help="Continue an interrupted run of the same files and options from MODEL.checkpoint, "
+        "which is written every five minutes and after Ctrl-C, SIGTERM and SIGHUP. With --dask, "
+        "continue from the last mixture in MODEL, if there is one.")  # fmt: skip
 @option(
     _LEARNING,
     "--algo",
     type=click.Choice(list(ALGORITHMS)),
-    help="Algorithm.  [default: the best on the first 10,000 rows, mostly arow]",
+    help="Algorithm.  [default: arow, unless another is more accurate on the first 10,000 rows]",
 )
 @algorithm_options
 @ZERO_BASED
@@ -110,31 +110,32 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 @POSITIVE
 @MULTILABEL
 @option(READING, "--classes", metavar="A,B,...",
-        help="All labels there are; needed where standard input has one late.")  # fmt: skip
+        help="All labels. Required if a label first occurs late on standard input.")  # fmt: skip
 @SINGLE
 @document_options
 @cell_options
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",
-        help="Total of a cell before logarithms are taken.  [default: 10000]")  # fmt: skip
+        help="Sum of the counts of a cell before the logarithm.  [default: 10000]")  # fmt: skip
 @option(READING, "--batch", metavar="COLUMN", type=TABLE,
-        help="Column of obs with the batches of cells: probabilities are then those for another "
-        "batch.")  # fmt: skip
+        help="Column of obs with the batches of cells. Probabilities are then calibrated for "
+        "cells of new batches.")  # fmt: skip
 @option(READING, "--cache", metavar="PATH", type=WRITTEN,
-        help="Keep the rows in binary here, for further epochs and runs.  [default: for further "
-        "epochs only, in a temporary file]")  # fmt: skip
+        help="File that keeps the rows in binary form for further epochs and runs.  [default: a "
+        "temporary file, for further epochs only]")  # fmt: skip
 @option(READING, "--memory-limit", type=Size(), default="1G", show_default=True, metavar="SIZE",
-        help="What the weights, or a kernel's rows, may take.")  # fmt: skip
+        help="Largest size of the weights, or of the support rows of a kernel.")  # fmt: skip
 @N_JOBS
 @option(_DASK, "--dask", metavar="ADDRESS",
-        help="Learn on the workers of this Dask scheduler: such as tcp://host:8786; an epoch on "
-        "each FILE, read where the worker is, then a mixture of what they came to, which is "
-        "written to MODEL. --cache is then a folder on each worker.")  # fmt: skip
+        help="Train on the workers of this Dask scheduler, such as tcp://host:8786. Each FILE is "
+        "read by one worker, and the mixture of all models is written to MODEL after each epoch. "
+        "--cache is then a folder on each worker.")  # fmt: skip
 @option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
-        help="Whether all files weigh the same in a mixture, or as much as the corrections they "
-        "made; or labels visit one file after the other, which auto does where they are as many as "
-        "files.  [default: auto]")  # fmt: skip
+        help="uniform: all files have the same weight in a mixture; errors: their weights are "
+        "proportional to their corrections; ring: each class visits one file after the other; "
+        "auto: ring if there are at least as many classes as files, else uniform.  "
+        "[default: auto]")  # fmt: skip
 @option(_DASK, "--mixes-per-epoch", type=click.IntRange(1),
-        help="Mixtures of an epoch, each after a part of the rows.  [default: 16]")  # fmt: skip
+        help="Number of mixtures per epoch.  [default: 16]")  # fmt: skip
 @JSON
 def command(**values: Any) -> None:
     """Train a model on files, with one pass for each epoch.
@@ -283,9 +284,11 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
 
 def _nothing_to_resume(output: str, learner: Learner) -> str:
     """Return the message for a fit that was already complete before --resume."""
-    has_settled = learner.max_iter is None or learner.n_iter_ < learner.max_iter
-    why = "The last made no correction." if has_settled else "Pass more --epochs."
-    return f"{output} has made its {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
+    has_converged = learner.max_iter is None or learner.n_iter_ < learner.max_iter
+    why = "The last epoch made no correction." if has_converged else "Pass more --epochs."
+    return (
+        f"{output} is trained for all {learner.n_iter_:g} epochs: nothing is left to resume. {why}"
+    )
 
 
 @contextmanager
@@ -382,7 +385,7 @@ def _print_figures(figures: dict[str, Any], options: TrainOptions) -> None:
     facts["model"] = f"{figures['model']}, {size_in_words(figures['model_bytes'])}"
     if "row_cache" in figures:
         size = size_in_words(figures["row_cache_bytes"])
-        facts["row cache"] = f"{figures['row_cache']}, {size}; for further runs, or to be deleted"
+        facts["row cache"] = f"{figures['row_cache']}, {size}; kept for further runs"
     print_facts(facts, err=True)
 
 
@@ -391,7 +394,7 @@ def _why_ended(figures: dict[str, Any], *, until: bool) -> str:
     if figures["interrupted"]:
         return ""
     if figures["stopped_early"]:
-        return ", as corrections became no fewer"
+        return ", because the number of corrections no longer fell"
     if not figures["corrections_of_last_epoch"]:
-        return ", the last without a correction"
-    return ", the most there are: pass fewer --epochs, or --early-stopping" if until else ""
+        return ", the last one without a correction"
+    return ", the largest number. Pass fewer --epochs, or --early-stopping" if until else ""

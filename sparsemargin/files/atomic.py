@@ -75,8 +75,8 @@ def unnamed() -> Iterator[BinaryIO]:
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """Return the same error with `path` as its file."""
     if error.errno is None:
-        told = str(error)
-        return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
+        text = str(error)
+        return error if os.fspath(path) in text else type(error)(f"{os.fspath(path)}: {text}")
     return type(error)(error.errno, error.strerror, os.fspath(path))
 
 
@@ -121,7 +121,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 def _check_place(path: str | os.PathLike[str], target: Path) -> None:
     """Raise an OSError if `target` is a directory or a stream, or if its folder does not exist."""
     if not os.fspath(path):
-        raise FileNotFoundError("The name of the file to be written is empty. Name one.")
+        raise FileNotFoundError("The name of the output file is empty. Name one.")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
     folder = target.parent if os.path.basename(path) else target
@@ -130,7 +130,7 @@ def _check_place(path: str | os.PathLike[str], target: Path) -> None:
             f"{path}: there is no folder {folder}. Make it first: mkdir -p {folder}"
         )
     if is_stream(path):
-        raise OSError(f"{path} is no regular file, which could be replaced as a whole. Name one.")
+        raise OSError(f"{path} is not a regular file, which could be replaced. Name one.")
 
 
 def _fresh(target: Path) -> Path:

@@ -62,7 +62,7 @@ def _store_of(url: str) -> tuple[Any, str]:
             "install 'sparsemargin[remote]', and s3fs, gcsfs, adlfs or huggingface_hub."
         ) from None
     except ValueError as error:
-        raise ValueError(f"{url}: {error}. It is no URL that fsspec knows.") from None
+        raise ValueError(f"{url}: {error}. fsspec does not support this URL.") from None
     return store, path
 
 
@@ -99,7 +99,7 @@ def _tried(url: str, call: Callable[[], _T]) -> _T:
                 raise type(error)(f"{url}: {_reason(error)}") from None
             if wait is None or (isinstance(status, int) and status not in _BUSY):
                 raise UnreachableError(
-                    f"{url} can't be had: {_reason(error)}. Is the store there?"
+                    f"{url} can't be reached: {_reason(error)}. Check the address and the network."
                 ) from None
             time.sleep(wait)
     raise AssertionError
@@ -144,15 +144,15 @@ class RemoteFile:
         store, path = _store_of(url)
         if http.is_http(store):
             return cls(url, *_tried(url, lambda: http.find(store, path)))
-        told = _tried(url, lambda: store.info(path))
-        if told["type"] == "directory":
+        info = _tried(url, lambda: store.info(path))
+        if info["type"] == "directory":
             raise IsADirectoryError(f"{url} is a directory. Name the files in it: '{url}/*'")
-        if told.get("size") is None:
+        if info.get("size") is None:
             raise ValueError(
-                f"{url}: the store does not tell how long it is. Fetch it, and name the copy."
+                f"{url}: the store does not state its length. Download it, and name the copy."
             )
-        known = [f"{name}={told[name]}" for name in _VERSIONS if told.get(name) is not None]
-        return cls(url, int(told["size"]), known[0] if known else None)
+        known = [f"{name}={info[name]}" for name in _VERSIONS if info.get(name) is not None]
+        return cls(url, int(info["size"]), known[0] if known else None)
 
     def identity(self) -> dict[str, Any]:
         """Return what changes when the file does. A file without a version is a different one each
@@ -217,8 +217,8 @@ class RemoteFile:
 
     def _too_long(self) -> ValueError:
         return ValueError(
-            f"{self.url} is longer than the {self.size or 0:,} bytes that the server tells of. "
-            "Fetch it, and name the copy."
+            f"{self.url} is longer than the {self.size or 0:,} bytes that the server states. "
+            "Download it, and name the copy."
         )
 
 

@@ -102,12 +102,12 @@ class Run:
             learner = self._finish()
             if interrupted or held:
                 held.clear()
-                way_on = ""
+                advice = ""
                 if self.checkpoint is not None and self.position is not None:
-                    way_on = f" resume=True goes on from {self.checkpoint.path}."
+                    advice = f" Pass resume=True to continue from {self.checkpoint.path}."
                 warn_user(
-                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
-                    f"what it had learned.{way_on}",
+                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}. The model was "
+                    f"trained on the rows before.{advice}",
                     Interruption,
                 )
         return learner
@@ -151,8 +151,8 @@ class Run:
             warn_user(order.warning(names))
             return
         warn_user(
-            f"{order.told(names)} So they are learned from anew in random order, by way of a row "
-            "cache; shuffle=False keeps the order of the file."
+            f"{order.description(names)} Training starts again in random order, with a row cache. "
+            "Pass shuffle=False to keep the order of the file."
         )
         raise SortedRowsError(self.seed)
 
@@ -331,7 +331,7 @@ class Run:
         return {
             "progress": asdict(progress), "before": self.before, "patience": patience,
             "seed": self.seed, "mixing": self.passes.mixing, "first_row": self.first_row,
-            "told_classes": self.labels.told,
+            "classes_are_known": self.labels.are_known,
             "lowest": self.passes.lowest, "highest": self.passes.highest,
         }  # fmt: skip
 
@@ -340,14 +340,14 @@ class Run:
             try:
                 self.checkpoint.write(self.learner, self.position)
             except OSError as error:
-                warn_user(f"There is no checkpoint to resume from: {error}.")
+                warn_user(f"The checkpoint could not be written: {error}.")
             self.written = time.perf_counter()
 
     def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
         """Restore the state at a checkpoint. The rows before it are skipped afterwards."""
         progress, patience = Progress(**position["progress"]), position["patience"]
         self.labels.keep(learner)
-        self.labels.told = position["told_classes"]
+        self.labels.are_known = position["classes_are_known"]
         self.patience = None if patience is None else Patience(**patience)
         self.seed, self.before = position["seed"], position["before"]
         self.first_row = position["first_row"]
@@ -370,7 +370,7 @@ class Run:
         if self.rows > self.resumed.rows:
             raise ValueError(
                 f"{self.source.names}: the rows come in other blocks than before, and the run "
-                "can't be resumed. Leave resume out to learn from the beginning."
+                "can't be resumed. Leave resume out to train from the beginning."
             )
         if self.rows == self.resumed.rows:
             mistakes, self.resumed = self.resumed.mistakes, None
@@ -390,7 +390,7 @@ class Run:
         ])  # fmt: skip
         if passes.highest < 0:
             raise ValueError(
-                f"{self.source.names} has labels but no features: nothing can be learned from it. "
+                f"{self.source.names} has labels but no features, so no model can be trained. "
                 f"{self.source.form}."
             )
         found, before = self._n_features(), getattr(learner, "n_features_in_", 0)

@@ -67,8 +67,8 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
     once = [source.name for source in sources if not source.rereadable]
     if once:
         raise SettingsError(
-            f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH for a "
-            "file that keeps its rows."
+            f"{once[0]} can be read only once, and a row cache can't be placed beside it. Pass "
+            "cache=PATH."
         )
     return replace(options, cache=default_cache_path([source.name for source in sources]))
 
@@ -144,12 +144,13 @@ def going_on(options: StreamOptions) -> StreamOptions:
     """Return the options, completed with the form of labels and features of `init_model`."""
     if options.algo is not None or options.params or options.n_features or options.hash_bits:
         raise ValueError(
-            "init_model goes on with its own algorithm, parameters and features: pass none with it."
+            "init_model is trained further with its own algorithm, parameters and features. Leave "
+            "these out."
         )
     earlier = _copy(options.init_model, options.max_iter)
     if options.multilabel and not earlier.fitted.many:
         raise ValueError(
-            "init_model has learned one class a row, and can't go on with multilabel=True. Leave "
+            "init_model was trained with one class per row, which excludes multilabel=True. Leave "
             "one of the two out."
         )
     columns = columns_of(earlier, options.zero_based)
@@ -161,8 +162,8 @@ def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
     multilabel, positive = options.multilabel, options.positive
     if multilabel and positive is not None:
         raise ValueError(
-            f"positive={positive!r} is told from all other labels, and a model of many labels "
-            "learns each of them. Leave one of the two out."
+            f"positive={positive!r} makes two classes, and multilabel=True a class of each label. "
+            "Leave one of the two out."
         )
     if options.init_model is not None:
         return partial(_copy, options.init_model, options.max_iter)
@@ -182,7 +183,7 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
         )
     if model.state is None:
-        raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
+        raise ValueError("init_model is not fitted. Pass a fitted model, or None.")
     earlier = deepcopy(model)
     learner = LEARNERS[model.classifier](**earlier.parameters()).take_over(earlier)
     learner.max_iter = max_iter

@@ -132,7 +132,7 @@ def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, se
 ])  # fmt: skip
 def test_another_run_does_not_go_on(files, change, told):
     path, settings = files["text"], {"algo": "alma", "random_state": 0, "checkpoint": "run"}
-    with pytest.warns(Interruption, match=r"resume=True goes on from run\."):
+    with pytest.warns(Interruption, match=r"resume=True to continue from run\."):
         model, _ = learn(path, 2, KeyboardInterrupt, **settings)
     if change == "text":
         path.write_text(path.read_text() + "1 1:1\n")
