@@ -137,7 +137,7 @@ def print_facts(facts: dict[str, str], *, err: bool = False) -> None:
         click.echo(folded(f"{name:<{indent}}{shown(value)}", stream, indent), err=err)
 
 
-def some(values: Sequence[str], most: int = 10) -> str:
+def listed(values: Sequence[str], most: int = 10) -> str:
     """Return the values as a list, or their number and the first `most` values."""
     if len(values) <= most:
         return ", ".join(values)

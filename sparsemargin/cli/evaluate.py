@@ -10,20 +10,15 @@ from typing import Any
 import click
 
 from sparsemargin._shown import columns_of
-from sparsemargin.cli.display import percent, print_facts, print_table, some, watched
+from sparsemargin.cli.display import listed, percent, print_facts, print_table, watched
 from sparsemargin.cli.files import ReadingOptions, check_apart, opened_model
 from sparsemargin.cli.options import (
-    FILES,
     JSON,
-    MODEL,
-    N_JOBS,
     POSITIVE,
     THRESHOLD,
     TOP_K,
-    ZERO_BASED_UNLESS_KNOWN,
-    cell_options,
-    document_options,
     make_command,
+    model_reading_options,
 )
 from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
 from sparsemargin.files.sources import open_sources
@@ -54,15 +49,10 @@ _BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 
 
 @make_command("evaluate", _EXAMPLES, _BRIEF)
-@MODEL
-@FILES
 @POSITIVE
 @THRESHOLD
 @TOP_K
-@ZERO_BASED_UNLESS_KNOWN
-@document_options
-@cell_options
-@N_JOBS
+@model_reading_options
 @JSON
 def command(
     model: str,
@@ -157,7 +147,7 @@ def _left_out(figures: dict[str, Any]) -> dict[str, str]:
     if not unknown:
         return {}
     left_out = sum(entry["rows"] for entry in unknown)
-    labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
+    labels = listed([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
     return {"left out": f"{left_out:,} rows of labels that the model does not have: {labels}"}
 
 

@@ -12,22 +12,9 @@ import click
 import numpy as np
 
 from sparsemargin.cli.app import failure_of
-from sparsemargin.cli.display import (
-    percent,
-    print_facts,
-    size_in_words,
-    some,
-    watched,
-)
+from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
 from sparsemargin.cli.files import check_apart
-from sparsemargin.cli.options import (
-    FILES,
-    JSON,
-    N_JOBS,
-    TRACEBACK,
-    document_options,
-    make_command,
-)
+from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
 from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
@@ -205,7 +192,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
 
 def _cell_facts(figures: dict[str, Any]) -> dict[str, str]:
     numbers = {name: f"{figures[name]:,}" for name in ("cells", "genes", "entries")}
-    lists = {name: some(figures[name]) for name in ("layers", "obs") if figures[name]}
+    lists = {name: listed(figures[name]) for name in ("layers", "obs") if figures[name]}
     return {**numbers, "values": figures["values"], **lists}
 
 
@@ -242,7 +229,7 @@ def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
         **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
-        "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
+        "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),
         "more": f"sparsemargin inspect {figures['file']}",
@@ -256,7 +243,7 @@ def _row_facts(figures: dict[str, Any]) -> dict[str, str]:
         facts["features"] = f"{figures['features']:,}"
         facts["entries"] = f"{figures['entries']:,}"
         facts["density"] = percent(figures["density"])
-    facts["labels"] = some(labels)
+    facts["labels"] = listed(labels)
     for name, text in (
         ("rows_without_label", "without label"), ("rows_of_several_labels", "several labels")
     ):  # fmt: skip

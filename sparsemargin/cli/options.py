@@ -383,3 +383,8 @@ document_options = _all_of(
         "labels, or TABLE.csv:COLUMN.",
     ),
 )  # fmt: skip
+
+#: The options for reading files that a model is applied to.
+model_reading_options = _all_of(
+    MODEL, FILES, ZERO_BASED_UNLESS_KNOWN, document_options, cell_options, N_JOBS
+)

@@ -89,8 +89,8 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
             has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
-                f"{option_name(parameter)} is not an option of --algo {algorithm}, which has {has}. It "
-                f"is an option of --algo {owners}."
+                f"{option_name(parameter)} is not an option of --algo {algorithm}, which has {has}."
+                f" It is one of --algo {owners}."
             )
         chosen[parameter] = _value_of(parameter, given[parameter], known[parameter].limits)
     return chosen

@@ -22,19 +22,14 @@ from sparsemargin.cli.files import (
     opened_output,
 )
 from sparsemargin.cli.options import (
-    FILES,
-    MODEL,
-    N_JOBS,
     OUTPUT,
     OUTPUT_FILE,
     READING,
     THRESHOLD,
     TOP_K,
-    ZERO_BASED_UNLESS_KNOWN,
-    cell_options,
     dictionary_option,
-    document_options,
     make_command,
+    model_reading_options,
     option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
@@ -69,8 +64,6 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
 @make_command("predict", _EXAMPLES, _BRIEF)
-@MODEL
-@FILES
 @OUTPUT_FILE
 @option(OUTPUT, "--scores", is_flag=True,
         help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
@@ -88,13 +81,10 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 @dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
-@ZERO_BASED_UNLESS_KNOWN
-@document_options
-@cell_options
 @option(READING, "--labelled/--unlabelled", "labelled", default=None,
         help="Whether lines of a .tsv begin with a label and a tab, or each line is a text.  "
         "[default: labelled if the first lines begin with classes of the model]")  # fmt: skip
-@N_JOBS
+@model_reading_options
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
     n_explained: int | None, dictionary: str | None, labelled: bool | None,

@@ -15,7 +15,7 @@ import click
 import numpy as np
 
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
-from sparsemargin.cli.display import learning_progress, percent, print_facts, size_in_words, some
+from sparsemargin.cli.display import learning_progress, listed, percent, print_facts, size_in_words
 from sparsemargin.cli.files import feature_names
 from sparsemargin.cli.options import (
     FILES,
@@ -39,20 +39,9 @@ from sparsemargin.cli.options import (
     make_command,
     option,
 )
-from sparsemargin.cli.parameters import (
-    DEFAULTS,
-    algorithm_options,
-    chosen_parameters,
-    labels_given,
-)
+from sparsemargin.cli.parameters import DEFAULTS, algorithm_options, chosen_parameters, labels_given
 from sparsemargin.cli.signals import exit_code_of
-from sparsemargin.cli.train_options import (
-    Job,
-    TrainOptions,
-    check_options,
-    check_outputs,
-    job_of,
-)
+from sparsemargin.cli.train_options import Job, TrainOptions, check_options, check_outputs, job_of
 from sparsemargin.files.remote import size_of
 from sparsemargin.models import ALGORITHMS, Learner
 from sparsemargin.models.inputs.labels import label_text
@@ -377,7 +366,7 @@ def _print_figures(figures: dict[str, Any], options: TrainOptions) -> None:
     if several:
         facts["corrections"] += f", {figures['corrections_of_last_epoch']:,} in the last epoch"
         facts["epochs"] += _why_ended(figures, until=options.epochs == "until")
-    facts["classes"] = some(figures["classes"])
+    facts["classes"] = listed(figures["classes"])
     if figures["one_step_ahead_error"] is not None:
         error = percent(figures["one_step_ahead_error"])
         facts["one-step-ahead error"] = error + " in the first epoch" * several

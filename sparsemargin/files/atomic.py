@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin.files.private import private_mode, take_group
-from sparsemargin.files.remote import check_store, is_url, uploading
+from sparsemargin.files.remote import is_url, located, uploading
 
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
 # A chain of more symbolic links than this is assumed to be a circle.
@@ -84,7 +84,8 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Check that `replacing` can create a file at `path`, and raise an OSError if not. Callers use
     it before long computations."""
     if is_url(path):
-        check_store(os.fspath(path))
+        # This raises an error if fsspec does not support the URL.
+        located(os.fspath(path))
         return
     target = Path(os.path.realpath(path))
     _check_place(path, target)

@@ -161,17 +161,10 @@ class RemoteFile:
         return {"size": self.size, "version": version}
 
     def first(self, n_bytes: int) -> bytes:
-        """Return the first bytes."""
-        if n_bytes <= len(self.head) or self.size == len(self.head):
+        """Return the first bytes, at most as many as `head` has for a file on an HTTP server."""
+        if self.head or not self.size:
             return self.head[:n_bytes]
-        if self.ranges and self.size is not None:
-            return self.read(0, min(n_bytes, self.size))
-        with self.open() as file:
-            parts = list[bytes]()
-            while n_bytes and (data := file.read(n_bytes)):
-                parts.append(data)
-                n_bytes -= len(data)
-            return b"".join(parts)
+        return self.read(0, min(n_bytes, self.size))
 
     def open(self) -> io.RawIOBase:
         """Open the file for reading, in parts that are fetched ahead or as one stream."""
@@ -371,11 +364,6 @@ def delete(path: str) -> None:
     _tried(path, lambda: store.rm_file(at))
 
 
-def check_store(url: str) -> None:
-    """Raise an error if fsspec does not support this kind of URL."""
-    _store_of(url)
-
-
 @contextmanager
 def uploading(url: str) -> Iterator[BinaryIO]:
     """Open a temporary local file, which is uploaded to `url` when the block ends without an
@@ -387,15 +375,9 @@ def uploading(url: str) -> Iterator[BinaryIO]:
         _tried(url, lambda: store.put_file(file.name, path))
 
 
-@contextmanager
-def fetched(url: str) -> Iterator[BinaryIO]:
-    """Download a remote file, and open the local copy for reading."""
-    with copied(RemoteFile.find(url)) as file:
-        yield file
-
-
-def copied(remote: RemoteFile) -> BinaryIO:
+def downloaded(remote: RemoteFile | str) -> BinaryIO:
     """Download a remote file, and return the open local copy. It is deleted when it is closed."""
+    remote = RemoteFile.find(remote) if isinstance(remote, str) else remote
     file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
         with remote.open() as reader:

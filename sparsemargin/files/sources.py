@@ -10,7 +10,7 @@ import os
 import stat
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from numbers import Integral
@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 from sparsemargin._engine.svmlight.scan import PADDING
 from sparsemargin.files.archive import HEAD_BYTES
 from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
-from sparsemargin.files.remote import RemoteFile, RemoteReader, copied, is_url, matches
+from sparsemargin.files.remote import RemoteFile, RemoteReader, downloaded, is_url, matches
 
 STANDARD_INPUT = "-"
 
@@ -170,43 +170,39 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
+    @cached_property
     def identity(self) -> dict[str, Any] | None:
-        """Return what changes when the file does: size, times and checksums of the first and last
-        bytes, or the version of a remote file. None for pipes and open files."""
+        """What changes when the file does: size, times and checksums of the first and last bytes,
+        or the version of a remote file. None for pipes and open files."""
         if self.remote is not None:
             return self.remote.identity()
         if self.size is None or self.mtime_ns is None:
             return None
-        first, last = self._checksums
-        beside = {} if self.beside is None else {"beside": self.beside}
+        with self._open() as file:
+            first = file.read(_SAMPLE_BYTES)
+            # For a zarr store, `self.size` is not the size of this file.
+            file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
+            last = file.read(_SAMPLE_BYTES)
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
             # Programs can set mtime, but not ctime.
             "ctime_ns": self.ctime_ns,
-            "crc32_first": first,
-            "crc32_last": last,
-            **beside,
+            "crc32_first": zlib.crc32(first),
+            "crc32_last": zlib.crc32(last),
+            **({} if self.beside is None else {"beside": self.beside}),
         }
-
-    @cached_property
-    def _checksums(self) -> tuple[int, int]:
-        """Checksums of the first and of the last bytes."""
-        with self._open() as file:
-            first = file.read(_SAMPLE_BYTES)
-            # For a zarr store, `self.size` is not the size of this file.
-            file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
-            return zlib.crc32(first), zlib.crc32(file.read(_SAMPLE_BYTES))
 
     def check_unchanged(self) -> None:
         """Raise a ValueError if a regular file was modified or replaced since it was found."""
         if self.remote is not None:
             self.remote.check_unchanged()
         elif self.path is not None and self.rereadable:
-            with _naming_the_missing(self.path):
-                now = os.stat(self.path)
-                size, beside = _size_and_beside(self.path, now.st_size)
-            if (size, now.st_mtime_ns, beside) != (self.size, self.mtime_ns, self.beside):
+            now = None
+            with suppress(OSError):
+                status = os.stat(self.path)
+                now = *_size_and_beside(self.path, status.st_size), status.st_mtime_ns
+            if now != (self.size, self.beside, self.mtime_ns):
                 raise ValueError(
                     f"{self.name} changed while it was read. Read it again when nothing writes to "
                     "it."
@@ -218,7 +214,7 @@ class Source:
         if self.remote is None:
             return self.path
         if not self.remote.ranges or self.remote.encoding:
-            return copied(self.remote)
+            return downloaded(self.remote)
         return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
 
     def _open(self) -> io.RawIOBase:
@@ -270,7 +266,9 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
     wanted: Any = paths if isinstance(paths, Iterable) and not is_one else [paths]
     found: list[Any] = []
     for path in wanted:
-        if isinstance(path, Source) or _is_open(path):
+        if _is_open(path):
+            found.append(_source_of_open(path))
+        elif isinstance(path, Source):
             found.append(path)
         elif not isinstance(path, str | os.PathLike) or not os.fspath(path):
             raise ValueError(
@@ -282,11 +280,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
         raise ValueError("paths names standard input, '-', twice: it can be read only once.")
-    return [
-        path if isinstance(path, Source)
-        else _source_of_open(path) if _is_open(path) else _source(path)
-        for path in found
-    ]  # fmt: skip
+    return [path if isinstance(path, Source) else _source(path) for path in found]
 
 
 def _is_open(path: Any) -> bool:
@@ -337,7 +331,7 @@ def _source(path: str) -> Source:
     if is_url(path):
         remote = RemoteFile.find(path)
         return Source(path, size=remote.size, head=remote.first(HEAD_BYTES), remote=remote)
-    with _naming_the_missing(path):
+    try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
             entries = *(f"{_MATRIX}{end}" for end in MATRIX_ENDS), *STORES
@@ -352,22 +346,15 @@ def _source(path: str) -> Source:
         with io.FileIO(path) as file:
             head = file.read(HEAD_BYTES)
         size, beside = _size_and_beside(path, status.st_size)
-    return Source(
-        path, path, size, status.st_mtime_ns, head, ctime_ns=status.st_ctime_ns, beside=beside
-    )
-
-
-@contextmanager
-def _naming_the_missing(path: str) -> Iterator[None]:
-    """Raise errors that say why a file can't be read."""
-    try:
-        yield
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file. {whereabouts(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
+    return Source(
+        path, path, size, status.st_mtime_ns, head, ctime_ns=status.st_ctime_ns, beside=beside
+    )
 
 
 def _size_and_beside(path: str, size: int) -> tuple[int, str | None]:

@@ -120,7 +120,7 @@ class Predictor:
             self._choice = choice_of(fitted, threshold, top_k)
         elif threshold is not None:
             raise ValueError(
-                "threshold is for multilabel models, or for two classes without top_k. Leave it out."
+                "threshold is for multilabel models, or two classes without top_k. Leave it out."
             )
         self._least: float | None = None
         if max_error is not None:

@@ -121,18 +121,18 @@ class Run:
             self.counts = self.labels.count_rows()
         if self.epoch:
             self.passes.keep()
-            going_on = True
+            continues = True
         elif self.passes.mixing is None:
             with closing(self.passes.first()) as blocks:
-                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+                continues = self._make_epoch((block, None) for block in self._begun(blocks))
             self.labels.check_positive()
             self._check_order()
             self._check_classes()
         else:
             self.passes.keep()
-            going_on = self._make_epoch(self.passes.again(self.passes.mixing, 1))
-        while going_on:
-            going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+            continues = self._make_epoch(self.passes.again(self.passes.mixing, 1))
+        while continues:
+            continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
 
     def _check_classes(self) -> None:
         """Warn if the classes were found in the rows and are almost as many as the rows."""

@@ -52,7 +52,7 @@ def learn_svmlight(
     options, sources = StreamOptions.of({"algo": algo, **given}), open_sources(path)
     with _blaming_settings():
         if options.init_model is not None:
-            options = going_on(options)
+            options = with_init_model(options)
         # One core is set aside for the calling thread, which trains.
         n_threads = threads_for(options.n_jobs, beside=1)
         corpus = Corpus(sources, options.reading(), n_threads, purpose="learning")
@@ -140,7 +140,7 @@ def _blaming_settings() -> Iterator[None]:
         raise SettingsError(*error.args) from None
 
 
-def going_on(options: StreamOptions) -> StreamOptions:
+def with_init_model(options: StreamOptions) -> StreamOptions:
     """Return the options, completed with the form of labels and features of `init_model`."""
     if options.algo is not None or options.params or options.n_features or options.hash_bits:
         raise ValueError(
