@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from sparsemargin.files import http
-from sparsemargin.files.compression import unpacking
+from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
 _BLOCK_BYTES, _BLOCKS_AHEAD = 1 << 23, 2
@@ -380,9 +380,11 @@ def downloaded(remote: RemoteFile | str) -> BinaryIO:
     remote = RemoteFile.find(remote) if isinstance(remote, str) else remote
     file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        with remote.open() as reader:
-            unpacked = unpacking(reader, remote.url, packed=bool(remote.encoding))
-            shutil.copyfileobj(unpacked, file, _BLOCK_BYTES)
+        with remote.open() as raw:
+            reader = CountingReader(raw, remote.url)
+            codec = codec_of(reader.head) if remote.encoding else None
+            content = DecompressedReader(reader, codec, remote.url) if codec else reader
+            shutil.copyfileobj(content, file, _BLOCK_BYTES)
         remote.check_unchanged()
         file.seek(0)
     except BaseException:

@@ -65,13 +65,17 @@ class Passes:
     def peek(self, n_rows: int) -> list[LabelledRows]:
         """Return copies of the first blocks, which have at least `n_rows` rows if the source has so
         many. The next pass in order does not read them again."""
-        self._begun = self._read()
-        for block in self._begun:
-            self._peeked.append(block.copied())
-            n_rows -= block.n_rows
-            if n_rows <= 0:
-                break
-        return list(self._peeked)
+        self._begun = self._begun or self._read()
+        n_blocks = 0
+        while n_rows > 0:
+            if n_blocks == len(self._peeked):
+                block = next(self._begun, None)
+                if block is None:
+                    break
+                self._peeked.append(block.copied())
+            n_rows -= self._peeked[n_blocks].n_rows
+            n_blocks += 1
+        return self._peeked[:n_blocks]
 
     def close(self) -> None:
         """End a pass that `peek` has begun."""

@@ -72,7 +72,7 @@ class Run:
         self.options, self.memory_limit = options, options.memory_limit
         self.label_order = LabelOrder()
         self.opened = False
-        # The first blocks, which wait until there are enough rows to measure.
+        # The first blocks, whose rows a model measures.
         self.beginning: list[LabelledRows] = []
         self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
@@ -123,8 +123,10 @@ class Run:
             self.passes.keep()
             continues = True
         elif self.passes.mixing is None:
+            if not self.opened:
+                self.beginning = self.passes.peek(ROWS_MEASURED)
             with closing(self.passes.first()) as blocks:
-                continues = self._make_epoch((block, None) for block in self._begun(blocks))
+                continues = self._make_epoch((block, None) for block in blocks)
             self.labels.check_positive()
             self._check_order()
             self._check_classes()
@@ -155,19 +157,6 @@ class Run:
             "Pass shuffle=False to keep the order of the file."
         )
         raise SortedRowsError(self.seed)
-
-    def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
-        """Yield all blocks, the first only once `beginning` has the rows that a model measures."""
-        n_rows = 0
-        for block in blocks:
-            n_rows += block.n_rows
-            enough = n_rows >= ROWS_MEASURED
-            self.beginning.append(block if enough else block.copied())
-            if enough:
-                break
-        while self.beginning:
-            yield self.beginning.pop(0)
-        yield from blocks
 
     def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
         """Train on the blocks and return whether another epoch is to follow."""
@@ -261,10 +250,11 @@ class Run:
                 )
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [self.measured_rows(each, rows.n_features) for each in (block, *self.beginning)],
+                [self.measured_rows(each, rows.n_features) for each in self.beginning or [block]],
                 grows=n_columns is None,
             )  # fmt: skip
             learner.open_stream(first, random.randint(LARGEST_SEED))
+            self.beginning = []
         self.first_row = learner.space.first_new_row
         self.opened = True
 
