@@ -96,7 +96,7 @@ def command(
     nothing. With --top-k K, other models print the K most likely labels likewise. Labels in the
     files are ignored and may be missing. There is one line for each row, in order. An empty line
     of texts is an empty text. Features unknown to the model have no effect.
-    """  # fmt: skip
+    """
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
             "--scores, --proba and --explain print different lines. Leave all but one out."
@@ -136,6 +136,13 @@ def command(
         known = None if before is None else names_out_of(before)
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
         header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
+    _write(output, predictor, header, lines)
+
+
+def _write(
+    output: str, predictor: Predictor, header: bytes, lines: Callable[[PredictedBlock], bytes]
+) -> None:
+    """Write the header and the lines of all predicted blocks to the output."""
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file:
