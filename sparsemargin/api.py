@@ -13,14 +13,15 @@ from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
 from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.pipelines import parts_of
-from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
 from sparsemargin.streaming.options import WEIGHT_MEMORY
-from sparsemargin.streaming.report import Lines
+from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
 
@@ -215,7 +216,7 @@ def fit_svmlight(
         path, algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
         cache=cache, memory_limit=memory_limit,
-        init_model=init_model, n_jobs=n_jobs, report=Lines() if verbose else None, **params,
+        init_model=init_model, n_jobs=n_jobs, report=ProgressLines() if verbose else None, **params,
     )  # fmt: skip
     return as_classifier(learner)
 
@@ -322,7 +323,7 @@ def fit_text(
             )
         vectorizer = clone(vectorizer)
         how = DocumentForm(format, text, label)
-        report = Lines() if verbose else None
+        report = ProgressLines() if verbose else None
         try:
             learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
         except FileNotFoundError as error:
@@ -471,6 +472,6 @@ def fit_anndata(
     normalizer = deepcopy(normalizer)
     learner = learn_cells(
         adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
-        algo=algo, report=Lines() if verbose else None, **params,
+        algo=algo, report=ProgressLines() if verbose else None, **params,
     )  # fmt: skip
     return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])

@@ -23,7 +23,7 @@ from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.readers.reading import SettingsError
 from sparsemargin.streaming.options import StreamOptions
-from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path
+from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
 
 # Default number of epochs, and the number of trials (rows times epochs) above which fewer epochs
 # are made, at least one.
@@ -43,7 +43,7 @@ def learn_cells(
             raise SettingsError(f"{name} is not of cells. Leave it out.")
     options = StreamOptions.of(given)
     if options.init_model is not None:
-        options, genes = going_on(options), how.feature_names_in_
+        options, genes = with_init_model(options), how.feature_names_in_
     with form.open(what) as cells:
         return _learn(cells, label, form, how, genes, options, "max_iter" in given, batch)
 

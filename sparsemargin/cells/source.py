@@ -133,7 +133,7 @@ class CellCorpus(RowSource):
     def identity(self) -> dict[str, Any]:
         # Data in memory may change at any time, so a new value is returned in each call.
         files = [
-            time.time_ns() if each.source is None else each.source.identity() for each in self.cells
+            time.time_ns() if each.source is None else each.source.identity for each in self.cells
         ]
         how = {**self.how.get_params(), "form": str(self.cell_form), "seed": self.seed,
                "scale": str(self.scale)}  # fmt: skip

@@ -7,13 +7,9 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.files import (
-    STANDARD_OUTPUT,
-    cell_form,
-    check_apart,
-    text_sources,
-)
+from sparsemargin.cli.files import STANDARD_OUTPUT, ReadingOptions, check_apart, input_kind
 from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
+from sparsemargin.files.sources import open_sources
 
 _EXAMPLES = """
 sparsemargin annotate types.model cells.h5ad -o types.tsv
@@ -26,10 +22,10 @@ sparsemargin annotate types.model 'run-*/*.h5' --threshold 0.5 -o types.tsv
 @FILES
 @OUTPUT_FILE
 @click.option("--threshold", type=click.FloatRange(0, 1), default=0.0, metavar="X",
-              help="Cells whose confidence is smaller are unassigned.  [default: 0]")  # fmt: skip
+              help="Cells of lower confidence are unassigned.  [default: 0]")  # fmt: skip
 @cell_options
 def command(
-    model: str, files: tuple[str, ...], output: str, threshold: float, **how: Any
+    model: str, files: tuple[str, ...], output: str, threshold: float, **reading: Any
 ) -> None:  # fmt: skip
     """Print a table of cells with their types and probabilities.
 
@@ -37,16 +33,18 @@ def command(
     converted to the scale of the training cells. Genes are matched by name. Columns are separated
     by tabs; tabs, line ends and backslashes in names are escaped, and names with quotes quoted.
     """
-    sources = text_sources(files)
+    sources = open_sources(files)
     check_apart(sources)
-    form = cell_form(sources, how)
-    if form is None:
-        raise click.UsageError(f"{sources[0].name} is no file of cells: .h5ad, .zarr, .h5, .mtx.")
+    if input_kind(sources, None) != "cells":
+        raise click.UsageError(
+            f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
+        )
     from sparsemargin.cells.annotate import annotate
     from sparsemargin.estimators.load_model import load_model
 
+    form = ReadingOptions.of(reading).cell_form()
     annotate(
-        load_model(model), list(files), threshold=threshold, layer=form.layer, var=form.var,
+        load_model(model), sources, threshold=threshold, layer=form.layer, var=form.var,
         match=form.match, normalize=form.values,
         output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
     )  # fmt: skip

@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import errno
 import os
-import shutil
 import sys
 import warnings
 from collections.abc import Iterator
@@ -15,7 +14,7 @@ from typing import Any
 
 import click
 
-from sparsemargin._shown import shown
+from sparsemargin._shown import folded, shown
 from sparsemargin.cli.options import QUIET, TRACEBACK, Command
 from sparsemargin.cli.signals import exit_code_of, heeding_signals, words_for
 
@@ -25,21 +24,21 @@ _COMMANDS = ("train", "predict", "annotate", "evaluate", "inspect", "info")
 _PIPE_CLOSED = 141
 
 _REMEDIES = {
-    errno.ENOSPC: "Make room, or write elsewhere; what was there before is as it was.",
-    errno.EFBIG: "Files may not be as large here; what was there before is as it was.",
-    errno.EBADF: "It is closed: open it, or name a file.",
-    errno.EROFS: "Write elsewhere.",
-    errno.EACCES: "Change its permissions, or name another.",
+    errno.ENOSPC: "Free some space, or write elsewhere. Existing files are unchanged.",
+    errno.EFBIG: "The file is too large for this place. Existing files are unchanged.",
+    errno.EBADF: "It is closed. Open it, or name a file.",
+    errno.EROFS: "The file system is read-only. Write elsewhere.",
+    errno.EACCES: "Change its permissions, or name another file.",
 }
 
 _FIRST_STEPS = """\
 Classify texts, cells and other sparse data, from files of any length.
-Three first things to do, with texts in lines "LABEL<tab>text":
-  sparsemargin train reviews.tsv -o reviews.model      learn from them
-  sparsemargin evaluate reviews.model test.tsv         see how well, on others
-  sparsemargin predict reviews.model new.tsv           ask for labels
+First steps, with texts in lines "LABEL<tab>text":
+  sparsemargin train reviews.tsv -o reviews.model      train a model
+  sparsemargin evaluate reviews.model test.tsv         test it on other texts
+  sparsemargin predict reviews.model new.tsv           predict labels
 
-svmlight files, such as news.svm or news.svm.gz, go the same way.
+svmlight files, such as news.svm or news.svm.gz, are used in the same way.
 sparsemargin --help lists the commands, sparsemargin train --help the options.
 """
 
@@ -50,32 +49,24 @@ Examples:
   zcat new.svm.gz | sparsemargin predict news.model - | head
 
 \b
-Exit codes: 0 done; 1 a file or a model can't be used; 2 wrong usage;
-130 interrupted by Ctrl-C; 143 ended by SIGTERM; 129 by SIGHUP.
-SPARSEMARGIN_TRACEBACK=1 shows where in the code an error arose.
+Exit codes: 0 success; 1 a file or a model can't be used; 2 wrong usage;
+130 interrupted by Ctrl-C; 143 ended by SIGTERM; 129 ended by SIGHUP.
+SPARSEMARGIN_TRACEBACK=1 shows the Python traceback of an error.
 
 \b
-The Tab key completes commands, options and files in bash (zsh, fish alike):
+Completion of commands, options and files by the Tab key in bash (or zsh, fish):
   eval "$(_SPARSEMARGIN_COMPLETE=bash_source sparsemargin)"
 """
 
 
 class _Failure(click.ClickException):
     def show(self, file: Any = None) -> None:
-        click.echo(_fitted_to_terminal(f"Error: {self.format_message()}"), file=file, err=True)
-
-
-def _fitted_to_terminal(text: str) -> str:
-    """Return the text wrapped to the width of the terminal, or unchanged without a terminal."""
-    if not sys.stderr.isatty():
-        return text
-    width = shutil.get_terminal_size().columns
-    return click.wrap_text(text, width, subsequent_indent="  ")
+        click.echo(folded(f"Error: {self.format_message()}", sys.stderr, 2), file=file, err=True)
 
 
 def failure_of(error: Exception, command: click.Command | None = None) -> click.ClickException:
     """Return the exception that click reports for an error: one line, including its notes."""
-    text = " ".join([_told(error), *getattr(error, "__notes__", ())])
+    text = " ".join([_message_of(error), *getattr(error, "__notes__", ())])
     return _Failure(shown(_in_options(text, command)))
 
 
@@ -83,7 +74,7 @@ def _in_options(text: str, command: click.Command | None) -> str:
     return command.in_options(text) if isinstance(command, Command) else text
 
 
-def _told(error: Exception) -> str:
+def _message_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.errno is not None:
         where = f"{error.filename}: " if error.filename else ""
         return f"{where}{error.strerror}. {_REMEDIES.get(error.errno, '')}".rstrip()
@@ -154,11 +145,11 @@ def _invoked(ctx: click.Context) -> click.Command | None:
 def _warnings_in_a_line(ctx: click.Context) -> Iterator[None]:
     def show(message: Warning | str, *_: Any, **__: Any) -> None:
         if not ctx.meta.get(QUIET):
-            told = _in_options(str(message), _invoked(ctx))
+            text = _in_options(str(message), _invoked(ctx))
             # A warning that cannot be printed must not stop the command.
             with suppress(OSError):
                 # click.echo would write into a progress line, so print is used.
-                print(_fitted_to_terminal(f"Warning: {shown(told)}"), file=sys.stderr)
+                print(folded(f"Warning: {shown(text)}", sys.stderr, 2), file=sys.stderr)
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

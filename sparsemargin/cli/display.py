@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import sys
-import textwrap
 import time
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO, TypeVar
+from typing import Any, TypeVar
 
 import click
 
-from sparsemargin._shown import shown
+from sparsemargin._shown import folded, shown
 from sparsemargin.cli.options import is_quiet
 from sparsemargin.readers.rows import LabelledRows, RowSource
-from sparsemargin.streaming.report import Lines, Progress, one_step_ahead, speed
+from sparsemargin.streaming.report import Progress, ProgressLines, one_step_ahead, speed
 
 Display = Callable[[float | None, str], None]
 _Item = TypeVar("_Item")
@@ -59,7 +57,7 @@ def learning_progress() -> Iterator[Callable[[Progress], None]]:
             if display is not None:
                 display(moment.consumed / moment.size if moment.size else None, _words(moment))
 
-        yield show if display is not None or is_quiet() else Lines()
+        yield show if display is not None or is_quiet() else ProgressLines()
 
 
 def _words(moment: Progress) -> str:
@@ -129,28 +127,17 @@ def print_table(
     click.echo("\n".join(lines).strip("\n"))
 
 
-def columns_of(stream: TextIO) -> int:
-    """Return the number of columns of a terminal, or `sys.maxsize` for other streams."""
-    return shutil.get_terminal_size().columns if stream.isatty() else sys.maxsize
-
-
 def print_facts(facts: dict[str, str], *, err: bool = False) -> None:
     """Print one name and value per line, folded between words on a terminal.
 
     Control characters in values are escaped.
     """
-    columns, indent = columns_of(sys.stderr if err else sys.stdout), max(map(len, facts)) + 2
+    stream, indent = sys.stderr if err else sys.stdout, max(map(len, facts)) + 2
     for name, value in facts.items():
-        text = f"{name:<{indent}}{shown(value)}"
-        if len(text) > columns:
-            text = textwrap.fill(
-                text, columns, subsequent_indent=" " * indent, break_long_words=False,
-                break_on_hyphens=False,
-            )  # fmt: skip
-        click.echo(text, err=err)
+        click.echo(folded(f"{name:<{indent}}{shown(value)}", stream, indent), err=err)
 
 
-def some(values: Sequence[str], most: int = 10) -> str:
+def listed(values: Sequence[str], most: int = 10) -> str:
     """Return the values as a list, or their number and the first `most` values."""
     if len(values) <= most:
         return ", ".join(values)

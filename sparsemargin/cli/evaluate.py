@@ -9,22 +9,19 @@ from typing import Any
 
 import click
 
-from sparsemargin.cli.display import columns_of, percent, print_facts, print_table, some, watched
-from sparsemargin.cli.files import check_apart, opened_model, text_sources
+from sparsemargin._shown import columns_of
+from sparsemargin.cli.display import listed, percent, print_facts, print_table, watched
+from sparsemargin.cli.files import ReadingOptions, check_apart, opened_model
 from sparsemargin.cli.options import (
-    FILES,
     JSON,
-    MODEL,
-    N_JOBS,
     POSITIVE,
     THRESHOLD,
     TOP_K,
-    ZERO_BASED_UNLESS_KNOWN,
-    cell_options,
-    document_options,
     make_command,
+    model_reading_options,
 )
 from sparsemargin.evaluation.files import ClassEvaluation, Evaluation, LabelEvaluation
+from sparsemargin.files.sources import open_sources
 from sparsemargin.models import Learner
 from sparsemargin.streaming.predict import OpenCorpus
 
@@ -52,22 +49,19 @@ _BRIEF = {"positive", "threshold", "top_k", "format", "as_json"}
 
 
 @make_command("evaluate", _EXAMPLES, _BRIEF)
-@MODEL
-@FILES
 @POSITIVE
 @THRESHOLD
 @TOP_K
-@ZERO_BASED_UNLESS_KNOWN
-@document_options
-@cell_options
-@N_JOBS
+@model_reading_options
 @JSON
 def command(
     model: str,
     files: tuple[str, ...],
     positive: str | None,
+    threshold: Any,
+    top_k: int | None,
     as_json: bool,
-    **how: Any,
+    **reading: Any,
 ) -> None:
     """Evaluate a model on labelled files.
 
@@ -86,10 +80,10 @@ def command(
     Labels that are not classes of the model affect only subset accuracy. --top-k is for these
     models.
     """
-    sources = text_sources(files)
+    sources = open_sources(files)
     check_apart(sources)
-    learner, opened, _ = opened_model(model, sources, how)
-    evaluation = _open(learner, opened, positive, **how)
+    learner, opened, _ = opened_model(model, sources, ReadingOptions.of(reading))
+    evaluation = _open(learner, opened, positive, threshold=threshold, top_k=top_k)
     predictor = evaluation.predictor
     evaluation.run(watched(predictor.blocks(), predictor.corpus, block_of=attrgetter("block")))
     figures = {"model": model, **evaluation.figures()}
@@ -104,8 +98,8 @@ def _open(learner: Learner, opened: OpenCorpus, positive: str | None, **how: Any
         return ClassEvaluation(learner, opened, positive=positive, **how)
     if positive is not None:
         raise ValueError(
-            f"positive={positive!r} is for models that tell one label from all others; this one "
-            "has learned many."
+            f"positive={positive!r} is for models of one label and all others. This is a "
+            "multilabel model."
         )
     return LabelEvaluation(learner, opened, **how)
 
@@ -153,9 +147,8 @@ def _left_out(figures: dict[str, Any]) -> dict[str, str]:
     if not unknown:
         return {}
     left_out = sum(entry["rows"] for entry in unknown)
-    labels = some([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
-    told = f"{left_out:,} rows of labels that the model has not learned: {labels}"
-    return {"left out": told}
+    labels = listed([f"{entry['label']} ({entry['rows']:,})" for entry in unknown])
+    return {"left out": f"{left_out:,} rows of labels that the model does not have: {labels}"}
 
 
 def _show_classes(classes: list[dict[str, Any]]) -> None:

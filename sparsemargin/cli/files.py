@@ -4,33 +4,24 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
-from dataclasses import replace
-from itertools import islice
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Literal, Self
 
 import click
 from click.core import ParameterSource
 
-from sparsemargin.cli.options import CELL_LEARNING, CELL_OPTIONS, File
-from sparsemargin.cli.parameters import option_name
-from sparsemargin.files.atomic import (
-    check_replaceable,
-    descriptor_of,
-    is_stream,
-    replacing,
-)
+from sparsemargin.cli.options import CELL_OPTIONS, File
+from sparsemargin.files.atomic import check_replaceable, descriptor_of, is_stream, replacing
 from sparsemargin.files.distinct import Named, SameFileError, check_distinct
-from sparsemargin.files.sources import STANDARD_INPUT, Source, open_sources
+from sparsemargin.files.kinds import KIND_NAMES, Kind, kind_of
+from sparsemargin.files.sources import STANDARD_INPUT, Source
 from sparsemargin.models import Learner
-from sparsemargin.readers.cell_files import is_cells
-from sparsemargin.readers.kinds import KIND_NAMES, Kind, kind_of
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.readers.reading import columns_of, threads_for
-from sparsemargin.readers.text_forms import DocumentForm, form_of
-from sparsemargin.readers.text_lines import LABEL
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.saving.model_files import load_learner
 from sparsemargin.saving.readable import read_dictionary
 from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
@@ -38,149 +29,148 @@ from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 #: Path that stands for standard output.
 STANDARD_OUTPUT = STANDARD_INPUT
 
-# Advice for files of kinds that the commands cannot read.
-_WAYS_OUT: dict[Kind, str] = {
-    "cache": " Name the text it was made of: train with --cache {name} takes the rows from here.",
+# Advice for files of kinds that the commands do not read.
+_REMEDIES: dict[Kind, str] = {
+    "cache": " Name the text that it was made of. With --cache {name}, train reads the rows here.",
     "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
     "model": "",
 }
 
+#: Kinds of input that differ in how they are trained on.
+InputKind = Literal["svmlight", "texts", "cells"]
 
-def text_sources(files: Iterable[str]) -> list[Source]:
-    """Return the sources of the named files.
 
-    A missing file, or a file of another kind than text and cells, raises an error.
+@dataclass(frozen=True)
+class ReadingOptions:
+    """The options for reading files, which several commands have."""
+
+    format: Any = None
+    text: str = "text"
+    label: str = "label"
+    layer: str | None = None
+    var: str | None = None
+    match: Any = None
+    cell_values: Any = None
+    zero_based: bool | Literal["auto"] = "auto"
+    n_jobs: int | None = None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Self:
+        """Take the options from the values of all parameters of a command."""
+        return cls(**{each.name: values[each.name] for each in fields(cls) if each.name in values})
+
+    @property
+    def cell_options(self) -> dict[str, Any]:
+        """The options that only files of cells have."""
+        return {name: getattr(self, name) for name in CELL_OPTIONS}
+
+    def document_form(self, **how: Any) -> DocumentForm:
+        """Return the settings for reading texts."""
+        return DocumentForm(self.format, self.text, self.label, **how)
+
+    def cell_form(self) -> Any:
+        """Return the settings for reading cells."""
+        # Importing scipy takes long, and only cells need it here.
+        from sparsemargin.cells.genes import CellForm
+
+        values: Any = None if self.cell_values == "none" else self.cell_values or "auto"
+        return CellForm(self.layer, self.var, self.match or "exact", values)
+
+
+def input_kind(
+    files: Sequence[Source | str], form: Any, *, texts: bool = False, **cell_options: Any
+) -> InputKind:
+    """Return the kind of all input files of a command, which can't be read together otherwise.
+
+    `form` and `texts` are as for `kind_of`. Raise a UsageError if a value of `cell_options` is
+    given for other files than cells, and a ValueError for models, row caches and npz files.
     """
-    sources = open_sources(files)
-    for source in sources:
-        kind = kind_of(source)
-        if kind not in ("svmlight", "cells"):
-            raise ValueError(
-                f"{source.name} is {KIND_NAMES[kind]}, not svmlight text."
-                f"{_WAYS_OUT[kind].format(name=source.name)}"
-            )
-    return sources
-
-
-#: Function that returns the form of a file by its name. See `form_elsewhere`.
-Told = Callable[[str], str | None]
-
-
-def document_form(
-    sources: Sequence[Source], form: str | None, text: str, label: str, *, told: Told | None = None
-) -> DocumentForm | None:
-    """Return how to read sources that are texts, or None for svmlight text.
-
-    The form follows from `told`, if given. Otherwise it follows from the names of the files and,
-    for ambiguous names, from their first lines.
-    """
-    forms = {
-        source.name: form or (_form_of(source) if told is None else told(source.name))
-        for source in sources
-    }
-    if len({each is None for each in forms.values()}) > 1:
-        named = ", ".join(f"{name} ({each or 'svmlight'})" for name, each in forms.items())
-        raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
-    if None in forms.values():
-        return None
-    return DocumentForm(form, text, label)  # type: ignore[arg-type]
-
-
-def _form_of(source: Source) -> str | None:
-    """Return the form by the extension. For .txt, which may be svmlight text, read first lines."""
-    form = form_of(source.name)
-    if form != "fasttext" or not source.rereadable:
-        return form
-    with closing(source.blocks([])) as blocks:
-        labelled = any(each.buffer.find(LABEL, 0, each.stop) >= 0 for each in islice(blocks, 1))
-    return form if labelled else None
-
-
-def cell_form(sources: Sequence[Source], options: dict[str, Any], told: Told | None = None) -> Any:
-    """Return how to read cells, or None if the sources are not files of cells.
-
-    The options for cells are removed from `options`. Cells are recognised by `told`, if given,
-    otherwise by the first bytes of the files.
-    """
-    names = [name for name in (*CELL_OPTIONS, *CELL_LEARNING) if options.get(name) is not None]
-    given = {name: options.pop(name) for name in CELL_OPTIONS}
-    kinds = {is_cells(each) if told is None else told(each.name) == "cells" for each in sources}
-    if len(kinds) > 1:
+    kinds: dict[str, Kind] = {}
+    for each in files:
+        name = each if isinstance(each, str) else each.name
+        kinds[name] = kind = kind_of(each, form, texts=texts)
+        if kind in _REMEDIES:
+            advice = _REMEDIES[kind].format(name=name)
+            raise ValueError(f"{name} is {KIND_NAMES[kind]}, not svmlight text.{advice}")
+    found = set(kinds.values())
+    if found == {"cells"}:
+        return "cells"
+    if "cells" in found:
         raise click.UsageError("Files of cells and of text can't be read together.")
-    if True not in kinds:
-        if names:
-            raise click.UsageError(f"{option_name(names[0])} is for files of cells: .h5ad, .h5.")
-        return None
-    from sparsemargin.cells.genes import CellForm
+    for name, value in cell_options.items():
+        if value is not None:
+            raise click.UsageError(
+                f"--{name.replace('_', '-')} is for files of cells: .h5ad, .zarr, .h5, .mtx."
+            )
+    if found == {"svmlight"}:
+        return "svmlight"
+    if "svmlight" in found:
+        named = ", ".join(f"{name} ({kind})" for name, kind in kinds.items())
+        raise click.UsageError(f"Texts and svmlight text can't be read together: {named}.")
+    return "texts"
 
-    values: Any = given["cell_values"] or "auto"
-    return CellForm(
-        given["layer"], given["var"], given["match"] or "exact",
-        None if values == "none" else values,
-    )  # fmt: skip
 
-
-def has_normalizer(before: Any) -> bool:
-    """Return whether the last of these steps of a pipeline is a normalizer of cells."""
-    return hasattr(before and before[-1], "deviations_")
+def is_normalizer(step: Any) -> bool:
+    """Return whether a step of a pipeline is a normalizer of cells."""
+    return hasattr(step, "deviations_")
 
 
 def opened_model(
-    model: str,
-    sources: list[Source],
-    options: dict[str, Any],
-    *,
-    labelled: bool = True,
-    has_labels: bool | None = None,
-) -> tuple[Learner, OpenCorpus, Any]:
+    model: str, sources: list[Source], options: ReadingOptions, *,
+    labelled: bool = True, has_labels: bool | None = None,
+) -> tuple[Learner, OpenCorpus, Any]:  # fmt: skip
     """Return the learner of a model, a function that opens files for it, and the earlier steps.
 
-    The steps are None if the model is not a pipeline. Options for reading are removed from
-    `options`. `labelled` and `has_labels` are as for `DocumentForm`.
+    The steps are None if the model is not a pipeline. `labelled` and `has_labels` are as for
+    `DocumentForm`.
     """
-    learner, before = load_learner(model)
-    n_threads, zero_based = threads_for(options.pop("n_jobs")), options.pop("zero_based")
-    named = [options.pop(name) for name in ("format", "text", "label")]
-    cells = cell_form(sources, options)
-    if cells is not None or has_normalizer(before):
-        label = named[2] if labelled else None
-        return learner, cells_for(model, before, sources, cells, label), before
-    if before is None:
+    learner, steps = load_learner(model)
+    step = None if steps is None else steps[-1]
+    # A model of svmlight text reads all text files as such, whatever their names.
+    form = "svmlight" if step is None else options.format
+    kind = input_kind(sources, form, texts=True, **options.cell_options)
+    if kind == "cells" or is_normalizer(step):
+        if kind != "cells" or not is_normalizer(step):
+            needed = "a model of cells" if kind == "cells" else "files of cells"
+            raise click.UsageError(
+                f"{model} and {sources[0].name} do not go together: {needed} needed."
+            )
+        return learner, _cells_of(sources, step, options, labelled), steps
+    n_threads = threads_for(options.n_jobs)
+    if step is None:
+        zero_based = options.zero_based
         opened = svmlight_of(learner, sources, zero_based=zero_based, n_threads=n_threads)
         return learner, opened, None
-    how = document_form(sources, *named, told=form_of)
-    if how is None:
+    if kind == "svmlight":
         raise click.UsageError(
-            f"{model} has learned from texts, and {sources[0].name} would be read as svmlight "
-            "text. Pass --format, such as --format tsv."
+            f"{model} was trained on texts, and {sources[0].name} would be read as svmlight text. "
+            "Pass --format, such as --format tsv."
         )
-    how = replace(how, labelled=labelled, has_labels=has_labels)
-    return learner, documents_of(learner, before, sources, how, n_threads), before
+    how = options.document_form(labelled=labelled, has_labels=has_labels)
+    return learner, documents_of(learner, steps, sources, how, n_threads), steps
 
 
-def cells_for(
-    model: str, before: Any, sources: Sequence[Source], form: Any, label: Any
+def _cells_of(
+    sources: list[Source], normalizer: Any, options: ReadingOptions, labelled: bool
 ) -> OpenCorpus:
-    """Return a function that opens files of cells for the steps of a pipeline."""
-    if form is None or not has_normalizer(before):
-        what = "files of cells" if form is None else "a model that has learned from cells"
-        raise click.UsageError(f"{model} and {sources[0].name} do not go together: {what} needed.")
+    """Return a function that opens files of cells for a fitted normalizer."""
+    # Importing scipy takes long, and only cells need it here.
     from sparsemargin.cells.source import corpus_for
 
-    opened = form.open([source.name for source in sources])
-    cells = click.get_current_context().with_resource(opened)
-    return lambda _: corpus_for(cells, before[-1], form, label)
+    form, label = options.cell_form(), options.label if labelled else None
+    cells = click.get_current_context().with_resource(form.open(sources))
+    return lambda _: corpus_for(cells, normalizer, form, label)
 
 
 def check_apart(
-    sources: Sequence[Source], outputs: Sequence[Named] = (),
+    files: Iterable[Source | str], outputs: Iterable[Named] = (),
     in_place: Container[tuple[str, str]] = (),
 ) -> None:  # fmt: skip
     """Raise a UsageError if an output would replace another output or an input file.
 
-    The files are those of the command's options (by their roles), those that the sources consist
-    of, and further `outputs`. Two options in `in_place` may name the same file. Standard output is
-    an output of each command.
+    The files are those of the command's options (by their roles), the input `files`, and further
+    `outputs`. Two options in `in_place` may name the same file. Standard output is an output of
+    each command.
     """
     context = click.get_current_context()
     inputs, written = list[Named](), list[Named]()
@@ -196,9 +186,9 @@ def check_apart(
             inputs += [] if name == "FILES" else named
         elif _is_given(context, param) and (table := named_table(value)) is not None:
             inputs.append(Named(name, table[0]))
-    for source in sources:
-        name = "standard input" if source.files == [STANDARD_INPUT] else "FILE"
-        inputs += [Named(name, each) for each in source.files]
+    for each in files:
+        for path in [each] if isinstance(each, str) else each.files:
+            inputs.append(Named("standard input" if path == STANDARD_INPUT else "FILE", path))
     written += outputs
     if not any(map(_is_standard_output, written)) and _is_process_output():
         written.append(Named("standard output", STANDARD_OUTPUT))
@@ -229,7 +219,7 @@ def _is_process_output() -> bool:
 def check_output(path: str) -> None:
     """Raise an error before the work starts if `path` can't be created or replaced."""
     if path == STANDARD_OUTPUT:
-        raise click.UsageError("Standard output can't take this: name a file.")
+        raise click.UsageError("This can't be written to standard output. Name a file.")
     check_replaceable(path)
 
 

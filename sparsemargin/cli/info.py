@@ -12,27 +12,13 @@ import click
 import numpy as np
 
 from sparsemargin.cli.app import failure_of
-from sparsemargin.cli.display import (
-    percent,
-    print_facts,
-    size_in_words,
-    some,
-    watched,
-)
-from sparsemargin.cli.files import check_apart, document_form
-from sparsemargin.cli.options import (
-    FILES,
-    JSON,
-    N_JOBS,
-    TRACEBACK,
-    document_options,
-    make_command,
-)
-from sparsemargin.files.compression import HEAD_BYTES, codec_of
+from sparsemargin.cli.display import listed, percent, print_facts, size_in_words, watched
+from sparsemargin.cli.files import check_apart
+from sparsemargin.cli.options import FILES, JSON, N_JOBS, TRACEBACK, document_options, make_command
+from sparsemargin.files.kinds import FORMS, KIND_NAMES, Kind, kind_of
 from sparsemargin.files.sources import Source, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import label_text
-from sparsemargin.readers.kinds import KIND_NAMES, kind_of
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.svmlight import Corpus
@@ -53,7 +39,7 @@ sparsemargin info 'data/*' --json
 @document_options
 @JSON
 def command(
-    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: str | None, text: str,
+    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any, text: str,
     label: str,
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
@@ -66,8 +52,8 @@ def command(
     check_apart(sources)
     for source in sources:
         try:
-            how = document_form([source], format, text, label)
-            figures.append(_figures(source, n_jobs, how))
+            kind, how = kind_of(source, format), DocumentForm(format, text, label)
+            figures.append(_figures(source, kind, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):
                 raise
@@ -134,7 +120,7 @@ def _figures_of_text(source: Source, n_jobs: int | None) -> dict[str, Any]:
         lowest, highest = min(lowest, block.lowest), max(highest, block.highest)
     zero_based = lowest == 0
     return {
-        "compression": _compression(source),
+        "compression": source.compression,
         **tally.figures(max(highest, 0) + zero_based, table.short_texts()),
         "zero_based": zero_based,
         "lowest_index": None if highest < 0 else lowest,
@@ -157,7 +143,7 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
         counts.update(documents.cut.counts.tolist())
     texts = table.short_texts()
     return {
-        "compression": _compression(source),
+        "compression": source.compression,
         "form": how.of(source),
         "rows": counts.total(),
         "rows_without_label": counts[0],
@@ -184,22 +170,13 @@ def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
     return {**summary, "classes": [label_text(label) for label in summary["classes"]]}
 
 
-def _compression(source: Source) -> str | None:
-    """Return the name of the compression of a file, or None."""
-    if source.path is None or source.plain or not source.rereadable:
-        return None
-    with open(source.path, "rb") as file:
-        codec = codec_of(file.read(HEAD_BYTES))
-    return None if codec is None else codec.name
-
-
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """Return the figures of a file of cells, from its tables and the values of some cells."""
     from sparsemargin.cells.genes import CellForm, columns_in
     from sparsemargin.cells.source import sample_of
 
     form = CellForm()
-    with form.open(source.name) as [cells]:
+    with form.open(source) as [cells]:
         try:
             columns = columns_in(cells, cells.genes, form)
             sample = sample_of(cells, columns, np.dtype(np.float64))
@@ -215,7 +192,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
 
 def _cell_facts(figures: dict[str, Any]) -> dict[str, str]:
     numbers = {name: f"{figures[name]:,}" for name in ("cells", "genes", "entries")}
-    lists = {name: some(figures[name]) for name in ("layers", "obs") if figures[name]}
+    lists = {name: listed(figures[name]) for name in ("layers", "obs") if figures[name]}
     return {**numbers, "values": figures["values"], **lists}
 
 
@@ -227,33 +204,32 @@ _FIGURES = {
 }
 
 
-def _figures(source: Source, n_jobs: int | None, how: DocumentForm | None) -> dict[str, Any]:
-    kind = kind_of(source)
+def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) -> dict[str, Any]:
     about = {"file": source.name, "bytes": source.size, "kind": kind}
-    if kind == "svmlight" and how is not None:
+    if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
     if kind not in _FIGURES:
-        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load tells what is in it.")
+        raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load reads it.")
     return {**about, **_FIGURES[kind](source, n_jobs)}
 
 
 def _facts(figures: dict[str, Any]) -> dict[str, str]:
     kind, size = figures["kind"], figures["bytes"]
-    kind = KIND_NAMES[kind] if kind in KIND_NAMES else f"texts, {figures['form']}"
+    name = KIND_NAMES[kind] if kind in KIND_NAMES else f"texts, {figures['form']}"
     packing = f", {figures['compression']}" if figures.get("compression") else ""
     facts = {
         "file": figures["file"],
-        "kind": f"{kind}{packing}" + (f", {size_in_words(size)}" if size is not None else ""),
+        "kind": f"{name}{packing}" + (f", {size_in_words(size)}" if size is not None else ""),
     }
-    told = {"model": _model_facts, "cells": _cell_facts}.get(figures["kind"], _row_facts)
-    return {**facts, **told(figures)}
+    facts_of = {"model": _model_facts, "cells": _cell_facts}.get(kind, _row_facts)
+    return {**facts, **facts_of(figures)}
 
 
 def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
         **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
-        "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
+        "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),
         "more": f"sparsemargin inspect {figures['file']}",
@@ -267,7 +243,7 @@ def _row_facts(figures: dict[str, Any]) -> dict[str, str]:
         facts["features"] = f"{figures['features']:,}"
         facts["entries"] = f"{figures['entries']:,}"
         facts["density"] = percent(figures["density"])
-    facts["labels"] = some(labels)
+    facts["labels"] = listed(labels)
     for name, text in (
         ("rows_without_label", "without label"), ("rows_of_several_labels", "several labels")
     ):  # fmt: skip

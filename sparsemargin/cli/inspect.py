@@ -12,12 +12,7 @@ from typing import Any
 import click
 import numpy as np
 
-from sparsemargin.cli.display import (
-    print_facts,
-    print_table,
-    size_in_words,
-    some,
-)
+from sparsemargin.cli.display import listed, print_facts, print_table, size_in_words
 from sparsemargin.cli.files import check_apart, feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
 from sparsemargin.evaluation.weights import strongest_features
@@ -37,7 +32,7 @@ sparsemargin inspect news.model --top 50 --dictionary words.txt
 @make_command("inspect", _EXAMPLES)
 @MODEL
 @click.option("--top", type=click.IntRange(min=0), default=20, show_default=True, metavar="N",
-              help="How many of the strongest features for and against each class.")  # fmt: skip
+              help="Number of the strongest features for and against each class.")  # fmt: skip
 @dictionary_option("General")
 @JSON
 def command(model: str, top: int, dictionary: str | None, as_json: bool) -> None:
@@ -70,11 +65,11 @@ def _has_weights(learner: Learner) -> bool:
 
 
 def _summary(learner: Learner) -> dict[str, Any]:
-    told = summarise(learner)
+    summary = summarise(learner)
     has_weights = _has_weights(learner)
     return {
-        **told,
-        "classes": [label_text(label) for label in told["classes"]],
+        **summary,
+        "classes": [label_text(label) for label in summary["classes"]],
         "n_nonzero": sum(len(at) for at, _ in _nonzero(learner)) if has_weights else None,
         "intercepts": learner.intercept_.tolist() if has_weights else None,
     }
@@ -128,8 +123,8 @@ def _show(figures: dict[str, Any]) -> None:
     print_facts({f"  {name}": str(value) for name, value in settings.items()})
     if figures["strongest"] is None:
         click.echo(
-            "\nA model that votes, or draws one of its vectors, or has a kernel, has no weights to "
-            "show."
+            "\nThis model has no weights to show, because it has a kernel, votes, or draws one of "
+            "its vectors."
         )
         return
     for entry in figures["strongest"]:
@@ -141,22 +136,20 @@ def _facts(figures: dict[str, Any]) -> dict[str, str]:
     facts = {
         "model": f"{figures['model']}, {size_in_words(figures['bytes'])}",
         "classifier": figures["class"],
-        "many labels a row" if figures["many_labels"] else "classes": some(figures["classes"]),
+        "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         "epochs": "-" if figures["n_iter"] is None else f"{figures['n_iter']:g} in the last run",
         "trials": f"{figures['n_trials']:,}",
-        "corrections": some([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
+        "corrections": listed([f"{count:,}" for count in np.ravel(figures["n_corrections"])]),
     }
     if "n_support" in figures:
         facts["support rows"] = f"{figures['n_support']:,}"
     if figures["strongest"] is not None:
         facts["weights not 0"] = f"{figures['n_nonzero']:,}"
-        facts["intercept"] = some([f"{value:.6g}" for value in figures["intercepts"]])
-    if "margin" in figures:
-        facts["margin"] = some([f"{value:.6g}" for value in figures["margin"] if value is not None])
-    if "margin_upper_bound" in figures:
-        bounds = [f"{value:.6g}" for value in figures["margin_upper_bound"] if value is not None]
-        facts["none is above"] = some(bounds)
+        facts["intercept"] = listed([f"{value:.6g}" for value in figures["intercepts"]])
+    for key, name in ("margin", "margin"), ("margin_upper_bound", "upper bound of margins"):
+        if key in figures:
+            facts[name] = listed([f"{value:.6g}" for value in figures[key] if value is not None])
     return facts
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import click
 
-from sparsemargin.readers.text_forms import FORMS
+from sparsemargin.files.kinds import FORMS
 
 # Keys of `click.Context.meta` for the values of options that all commands have.
 QUIET = "sparsemargin.quiet"
@@ -83,16 +83,16 @@ class Command(click.Command):
         # The pattern does not match parts of paths, or text that is quoted from a file.
         pattern = rf"(?<![\w./'\"-])({names})(?:=({value}))?(?![\w/=]|\.\w)"
 
-        def told(found: re.Match[str]) -> str:
+        def replaced(found: re.Match[str]) -> str:
             # A name without value and underscore may be an ordinary word.
             if found[2] is None and "_" not in found[1]:
                 return found[0]
             others = (each for each in self.params if isinstance(each, Option))
             takes = (each for each in others if each.takes(found[1], found[2]))
             option: click.Option | None = next(takes, options.get(found[1]))
-            return found[0] if option is None else _as_given(option, found[2])
+            return found[0] if option is None else _in_command_line(option, found[2])
 
-        return re.sub(pattern, told, text)
+        return re.sub(pattern, replaced, text)
 
     def _is_brief(self, ctx: click.Context) -> bool:
         return bool(self.brief) and _ALL not in ctx.meta
@@ -131,7 +131,7 @@ def _section_of(param: click.Parameter) -> str:
     return param.section if isinstance(param, Option) else "General"
 
 
-def _in_short(option: click.Option, names: str, told: str) -> tuple[str, str]:
+def _in_short(option: click.Option, names: str, text: str) -> tuple[str, str]:
     """Return a short form of an option for the brief --help.
 
     It consists of the option's last name, the first form of its value, the first clause of its
@@ -141,8 +141,8 @@ def _in_short(option: click.Option, names: str, told: str) -> tuple[str, str]:
     value = names.split(" ")[-1] if " " in names and not names.endswith(option.opts[-1]) else ""
     if not value.startswith("["):
         value = value.partition("|")[0]
-    notes = re.findall(r"\[(required|default: (?!none)[^;\]]{1,12})[;\]]", told)
-    clause = re.split(r"[;:]\s|\.\s|\s*\[", told)[0].rstrip(".")
+    notes = re.findall(r"\[(required|default: (?!none)[^;\]]{1,12})[;\]]", text)
+    clause = re.split(r"[;:]\s|\.\s|\s*\[", text)[0].rstrip(".")
     head = f"{', '.join([*short, option.opts[-1]])} {value}".rstrip()
     return head, "  ".join([f"{clause}.", *(f"[{note}]" for note in notes)])
 
@@ -170,11 +170,11 @@ class Size(click.ParamType):
         except (ValueError, OverflowError):
             size = 0
         if size < 1:
-            self.fail(f"{value} is no size such as 512M or 2G.", param, ctx)
+            self.fail(f"{value} is not a size such as 512M or 2G.", param, ctx)
         return size
 
 
-def _as_given(option: click.Option, value: str | None) -> str:
+def _in_command_line(option: click.Option, value: str | None) -> str:
     """Return an option and its value in the notation of the command line."""
     name = option.opts[-1]
     if value is None or (option.is_flag and value == "True"):
@@ -210,11 +210,11 @@ _GENERAL = (
     click.option(
         "--traceback", is_flag=True, is_eager=True, expose_value=False,
         callback=_remember(TRACEBACK), envvar="SPARSEMARGIN_TRACEBACK",
-        help="Show where in the code an error arose.",
+        help="Show the Python traceback of an error.",
     ),
     click.option(
         "-q", "--quiet", is_flag=True, is_eager=True, expose_value=False,
-        callback=_remember(QUIET), help="Print nothing but errors and what was asked for.",
+        callback=_remember(QUIET), help="Print only errors and results.",
     ),
 )  # fmt: skip
 
@@ -252,14 +252,14 @@ INPUT, WRITTEN, TABLE = File("input"), File("output"), File("table")
 
 FILES = click.argument("files", nargs=-1, required=True, metavar="FILE...", type=INPUT)
 MODEL = click.argument("model", metavar="MODEL", type=INPUT)
-JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as a JSON object.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")
 
 
 def dictionary_option(section: str) -> Decorator:
     """Return the option --dictionary in a section of --help."""
     return option(
         section, "--dictionary", metavar="FILE", type=INPUT,
-        help="Names of the features, one a line, in the order of their indices.",
+        help="File with the names of the features, one per line, in the order of their indices.",
     )  # fmt: skip
 
 
@@ -268,7 +268,7 @@ READING, OUTPUT = "Reading", "Output"
 
 OUTPUT_FILE = option(
     OUTPUT, "-o", "--output", default="-", metavar="FILE", type=WRITTEN,
-    help="Instead of standard output.",
+    help="Output file.  [default: standard output]",
 )  # fmt: skip
 
 
@@ -283,13 +283,12 @@ class _Threshold(click.ParamType):
 
 THRESHOLD = option(
     OUTPUT, "--threshold", type=_Threshold(), metavar="X",
-    help="What the score of a label must reach, by a model of many labels, or that of the second "
-    "of two classes; f1: what gives the largest F1 to be expected.  [default: 0, or anything with "
-    "--top-k]",
+    help="Least score of a predicted label of a multilabel model, or of the second of two classes. "
+    "f1: the threshold with the largest expected F1.  [default: 0, or none with --top-k]",
 )  # fmt: skip
 TOP_K = option(
     OUTPUT, "--top-k", type=click.IntRange(min=1), metavar="K",
-    help="Only the K labels of highest score of each row, the highest first.",
+    help="Only the K labels with the highest scores of each row, the highest first.",
 )  # fmt: skip
 
 _ZERO_BASED = {"auto": "auto", "yes": True, "no": False}
@@ -299,84 +298,93 @@ def _zero_based(auto: str) -> Decorator:
     return option(
         READING, "--zero-based", type=click.Choice(list(_ZERO_BASED)), default="auto",
         show_default=True, callback=lambda ctx, param, value: _ZERO_BASED[value],
-        help=f"Whether indices count from 0; auto: {auto}",
+        help=f"Whether feature indices start at 0. auto: {auto}",
     )  # fmt: skip
 
 
-ZERO_BASED = _zero_based("if index 0 occurs.")
+ZERO_BASED = _zero_based("yes if index 0 occurs.")
 
 #: --zero-based for commands with a model, which stores how features are numbered.
 ZERO_BASED_UNLESS_KNOWN = _zero_based(
-    "as in the model's own files, or from 1 if it has learned from none."
+    "as in the training files; no for a model that was trained on a matrix."
 )
 
 N_FEATURES = option(
-    READING, "--n-features", type=click.IntRange(min=1), metavar="N", help="Refuse indices beyond."
+    READING,
+    "--n-features",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Number of features. Larger indices are errors.",
 )
 HASH_BITS = option(
     READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
-    help="Hash indices, or names, to 2^N features.",
+    help="Hash the indices or names of features to 2^N features.",
 )  # fmt: skip
 SINGLE = option(
     READING, "--float32/--float64", "single", default=False,
-    help="Type of the values, and of what is made of them.  [default: float64]",
+    help="Type of the values and of the weights.  [default: float64]",
 )  # fmt: skip
 POSITIVE = option(
     READING, "--positive", metavar="LABEL",
-    help="Tell this label from all others, in rows of one label or of several.",
+    help="Train for two classes: this label, and all others.",
 )  # fmt: skip
 MULTILABEL = option(
     READING, "--multilabel", is_flag=True,
-    help="Rows have any number of labels, separated by commas, each of which is learned.",
+    help="Rows have any number of labels, separated by commas.",
 )  # fmt: skip
 N_JOBS = option(
     READING, "--n-jobs", "--threads", "n_jobs", type=click.IntRange(min=1), metavar="N",
-    help="Threads that read.  [default: 2]",
+    help="Number of threads that read files.  [default: 2]",
 )  # fmt: skip
 
 
-#: Names of the options for reading files of cells, and of those for training on them.
+def _all_of(*options: Decorator) -> Decorator:
+    """Return a decorator that adds several options."""
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for each in reversed(options):
+            function = each(function)
+        return function
+
+    return decorate
+
+
+#: Names of the options for reading files of cells.
 CELL_OPTIONS = "layer", "var", "match", "cell_values"
-CELL_LEARNING = "target_sum", "batch"
 
+cell_options = _all_of(
+    option(READING, "--layer", metavar="NAME", help="Layer of cells to use instead of X, or raw."),
+    option(READING, "--var", metavar="COLUMN", help="Column of var that names the genes of cells."),
+    option(
+        READING, "--match", type=click.Choice(["exact", "case", "version"]),
+        help="Compare gene names exactly, ignoring case, or ignoring the versions of Ensembl.",
+    ),
+    option(
+        READING, "--cell-values", parameter="normalize",
+        type=click.Choice(["auto", "counts", "none"]),
+        help="Values of cells. auto: counts are normalised, and other values are recognised; "
+        "counts: all values are counts, whole or not; none: values are not changed.  "
+        "[default: auto]",
+    ),
+)  # fmt: skip
 
-def cell_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading files of cells."""
-    for each in reversed((
-        option(READING, "--layer", metavar="NAME", help="Layer of cells in place of X; raw, too."),
-        option(READING, "--var", metavar="COLUMN", help="Column that names the genes of cells."),
-        option(
-            READING, "--match", type=click.Choice(["exact", "case", "version"]),
-            help="Compare names of genes as they are, in capitals, or without Ensembl's versions.",
-        ),
-        option(
-            READING, "--cell-values", parameter="normalize",
-            type=click.Choice(["auto", "counts", "none"]),
-            help="Of cells: auto: counts are normalised, other values are recognised; counts: all "
-            "values are counts, whole or not; none: values stay as they are.  [default: auto]",
-        ),
-    )):  # fmt: skip
-        function = each(function)
-    return function
+document_options = _all_of(
+    option(
+        READING, "--format", type=click.Choice(["svmlight", *FORMS]),
+        help="Format of the files.  [default: by the suffix of the name; svmlight for others]",
+    ),
+    option(
+        READING, "--text", default="text", show_default=True, metavar="COLUMN",
+        help="Column with the texts, in a table (csv, jsonl, parquet, tsv with a header).",
+    ),
+    option(
+        READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
+        help="Column with the labels. For cells: a column of obs, a table of barcodes and "
+        "labels, or TABLE.csv:COLUMN.",
+    ),
+)  # fmt: skip
 
-
-def document_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options for reading files of texts."""
-    for each in reversed((
-        option(
-            READING, "--format", type=click.Choice(["svmlight", *FORMS]),
-            help="Form of the files.  [default: by the ends of their names; svmlight for others]",
-        ),
-        option(
-            READING, "--text", default="text", show_default=True, metavar="COLUMN",
-            help="Column of a table (csv, jsonl, parquet, tsv with a line of names) that has "
-            "the texts.",
-        ),
-        option(
-            READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,
-            help="Column that holds the labels. For cells: a column of obs, a table of barcodes "
-            "and labels, or TABLE.csv:COLUMN.",
-        ),
-    )):  # fmt: skip
-        function = each(function)
-    return function
+#: The options for reading files that a model is applied to.
+model_reading_options = _all_of(
+    MODEL, FILES, ZERO_BASED_UNLESS_KNOWN, document_options, cell_options, N_JOBS
+)

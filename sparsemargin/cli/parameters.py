@@ -35,11 +35,11 @@ DEFAULTS = {"max_iter": "1", "random_state": "0"}
 
 # Notes for --help on parameters that differ when training on streams.
 _IN_STREAMS = {
-    "class_weight": "may be repeated; balanced: read twice, by the rows of each label",
+    "class_weight": "may be repeated; balanced: files are read twice, to count the rows of labels",
     "gamma": "scale is refused, as it needs all rows",
     "hypothesis": "random and vote are refused, as they keep a log of all corrections",
     "kernel": "needs --max-support",
-    "max_iter": "until: until a pass makes no correction, 1000 at most",
+    "max_iter": "until: until an epoch makes no correction, 1000 at most",
     "max_support": "needed with --kernel, as it bounds the memory",
 }
 
@@ -89,8 +89,8 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
             has = ", ".join(map(option_name, _in_order(known)))
             raise click.UsageError(
-                f"{option_name(parameter)} is no option of --algo {algorithm}, which has {has}. "
-                f"It is one of --algo {owners}."
+                f"{option_name(parameter)} is not an option of --algo {algorithm}, which has {has}."
+                f" It is one of --algo {owners}."
             )
         chosen[parameter] = _value_of(parameter, given[parameter], known[parameter].limits)
     return chosen
@@ -163,8 +163,8 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
     for value in _readings(parameter, text):
         if any(limit.allows(value) for limit in limits):
             return value
-    told = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
-    ranges = _RANGES.get(parameter, told)
+    words = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
+    ranges = _RANGES.get(parameter, words)
     hint = _metavar(parameter, limits) + (f", {ranges}" if ranges else "")
     in_streams = _IN_STREAMS.get(parameter, "")
     if text in in_streams.split():
@@ -200,8 +200,8 @@ def _class_weights(pairs: tuple[str, ...]) -> dict[Any, float] | str:
         weight = number_of(text)
         if not label or isnan(weight):
             raise click.BadParameter(
-                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their "
-                f"rows with {_BALANCED} alone.",
+                f"{pair} is not LABEL=WEIGHT, such as spam=0.5. For weights by the "
+                f"number of rows of each label, pass {_BALANCED} alone.",
                 param_hint="--class-weight",
             )
         weights[label] = weight

@@ -14,30 +14,26 @@ import numpy as np
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.cli.display import watched
 from sparsemargin.cli.files import (
+    ReadingOptions,
     check_apart,
     feature_names,
     is_on_terminal,
     opened_model,
     opened_output,
-    text_sources,
 )
 from sparsemargin.cli.options import (
-    FILES,
-    MODEL,
-    N_JOBS,
     OUTPUT,
     OUTPUT_FILE,
     READING,
     THRESHOLD,
     TOP_K,
-    ZERO_BASED_UNLESS_KNOWN,
-    cell_options,
     dictionary_option,
-    document_options,
     make_command,
+    model_reading_options,
     option,
 )
 from sparsemargin.evaluation.explanations import Explainer, Explanation
+from sparsemargin.files.sources import open_sources
 from sparsemargin.files.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
@@ -68,36 +64,31 @@ _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
 @make_command("predict", _EXAMPLES, _BRIEF)
-@MODEL
-@FILES
 @OUTPUT_FILE
 @option(OUTPUT, "--scores", is_flag=True,
-        help="Print decision values beside the labels; separated by tabs, below a line with the "
-        "classes they speak for.")  # fmt: skip
+        help="Print the decision values, too, separated by tabs, below a header.")  # fmt: skip
 @option(OUTPUT, "--proba", is_flag=True,
-        help="Print the probability of each class beside the labels.")  # fmt: skip
+        help="Also print the probability of each class.")  # fmt: skip
 @option(OUTPUT, "--reject", "max_error", type=click.FloatRange(0, 1), is_flag=False,
         flag_value=0.05, metavar="[SHARE]",
-        help="Print unknown where the model is not sure: it was wrong on that share (0.05) of the "
-        "rows that it answered, as sure as that, before it learned them.")  # fmt: skip
+        help="Print unknown for rows of low confidence, so that about this share (0.05) of the "
+        "other rows is wrong, as estimated by progressive validation.")  # fmt: skip
 @option(OUTPUT, "--explain", "n_explained", type=click.IntRange(min=1), is_flag=False,
         flag_value=10, metavar="[K]",
-        help="Tell why, by the K features that add most (10): print lines of row, label, feature "
-        "and what it adds to the label's output, separated by tabs, beside the output, the "
-        "intercept and the other features together.")  # fmt: skip
+        help="Print the K features (10) with the largest contributions to the output of each "
+        "label: lines of row, label, feature and contribution, separated by tabs. The output, the "
+        "intercept and the sum of all other contributions are printed, too.")  # fmt: skip
 @dictionary_option(OUTPUT)
 @THRESHOLD
 @TOP_K
-@ZERO_BASED_UNLESS_KNOWN
-@document_options
-@cell_options
 @option(READING, "--labelled/--unlabelled", "labelled", default=None,
         help="Whether lines of a .tsv begin with a label and a tab, or each line is a text.  "
-        "[default: they do if the first ones begin with classes of the model]")  # fmt: skip
-@N_JOBS
+        "[default: labelled if the first lines begin with classes of the model]")  # fmt: skip
+@model_reading_options
 def command(
     model: str, files: tuple[str, ...], output: str, scores: bool, proba: bool,
-    n_explained: int | None, dictionary: str | None, labelled: bool | None, **how: Any,
+    n_explained: int | None, dictionary: str | None, labelled: bool | None,
+    max_error: float | None, threshold: Any, top_k: int | None, **reading: Any,
 ) -> None:  # fmt: skip
     """Print a label for each row, or text, of files.
 
@@ -105,38 +96,53 @@ def command(
     nothing. With --top-k K, other models print the K most likely labels likewise. Labels in the
     files are ignored and may be missing. There is one line for each row, in order. An empty line
     of texts is an empty text. Features unknown to the model have no effect.
-    """  # fmt: skip
+    """
     if scores + proba + bool(n_explained) > 1:
         raise click.UsageError(
             "--scores, --proba and --explain print different lines. Leave all but one out."
         )
-    if n_explained and how["max_error"] is not None:
-        raise click.UsageError("--explain tells why a class is predicted. Leave --reject out.")
+    if n_explained and max_error is not None:
+        raise click.UsageError(
+            "--explain and --reject exclude each other. Leave one of the two out."
+        )
     if dictionary is not None and not n_explained:
-        raise click.UsageError("--dictionary names the features that --explain tells of.")
-    sources = text_sources(files)
+        raise click.UsageError(
+            "--dictionary names the features that --explain prints. Pass --explain, too."
+        )
+    sources = open_sources(files)
     check_apart(sources)
-    learner, opened, before = opened_model(model, sources, how, labelled=False, has_labels=labelled)
-    predictor = Predictor(learner, opened, **how)
-    lists = learner.fitted.many or how["top_k"] is not None
+    learner, opened, before = opened_model(
+        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled
+    )
+    predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
+    lists = learner.fitted.many or top_k is not None
     texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)
-    header, told = b"", [*texts, _UNKNOWN]
-    if how["max_error"] is not None and _UNKNOWN in texts:
-        raise ValueError("The model has a class 'unknown', which --reject could not be told from.")
-    lines = _labels_of(told)
+    header, printed = b"", [*texts, _UNKNOWN]
+    if max_error is not None and _UNKNOWN in texts:
+        raise ValueError(
+            "The model has a class 'unknown', which is what --reject prints. Leave --reject out."
+        )
+    lines = _labels_of(printed)
     if scores:
         # With two classes there is one score, whose positive values stand for the second class.
         header = _header_of(texts[-learner.space.n_vectors :])
-        lines = _numbers_of(told, attrgetter("outputs"))
+        lines = _numbers_of(printed, attrgetter("outputs"))
     elif proba:
         if not learner.fitted.tells_probabilities:
             raise ValueError(learner.fitted.why_no_probabilities(learner.classifier))
         header = _header_of(texts)
-        lines = _numbers_of(told, lambda block: probabilities_of(learner.fitted, block.outputs))
+        lines = _numbers_of(printed, lambda block: probabilities_of(learner.fitted, block.outputs))
     elif n_explained:
         known = None if before is None else names_out_of(before)
         explainer = Explainer.of_learner(learner, feature_names(learner, dictionary, known))
         header, lines = _EXPLAINED, _explained_of(texts, explainer, n_explained)
+    _write(output, predictor, header, lines)
+
+
+def _write(
+    output: str, predictor: Predictor, header: bytes, lines: Callable[[PredictedBlock], bytes]
+) -> None:
+    """Write the header and the lines of all predicted blocks to the output."""
     corpus, visible = predictor.corpus, not is_on_terminal(output)
     n_rows = 0
     with opened_output(output) as file:
@@ -169,14 +175,14 @@ def _texts(learner: Learner, *, in_table: bool, lists: bool) -> list[bytes]:
             clear = False
         if not clear or raw in texts:
             raise ValueError(
-                f"The model's class {label!r} can't be told in lines of text. Learn it by another "
-                "name, or predict in Python, by load_model."
+                f"The model's class {label!r} can't be printed unambiguously in lines of text. "
+                "Train with another name, or predict in Python with load_model."
             )
         texts[raw] = label
     return list(texts)
 
 
-def _told(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
+def _predicted_labels(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
     """Return a function that writes the predicted labels of a block, one line per row."""
 
     def labels(predicted: PredictedBlock) -> Iterator[bytes]:
@@ -192,17 +198,17 @@ def _told(texts: list[bytes]) -> Callable[[PredictedBlock], Iterator[bytes]]:
 
 
 def _labels_of(texts: list[bytes]) -> Callable[[PredictedBlock], bytes]:
-    told = _told(texts)
-    return lambda predicted: b"".join([text + b"\n" for text in told(predicted)])
+    labels = _predicted_labels(texts)
+    return lambda predicted: b"".join([text + b"\n" for text in labels(predicted)])
 
 
 def _numbers_of(
     texts: list[bytes], numbers: Callable[[PredictedBlock], np.ndarray]
 ) -> Callable[[PredictedBlock], bytes]:
-    told = _told(texts)
+    labels = _predicted_labels(texts)
 
     def lines(predicted: PredictedBlock) -> Iterator[bytes]:
-        for text, row in zip(told(predicted), numbers(predicted).tolist(), strict=True):
+        for text, row in zip(labels(predicted), numbers(predicted).tolist(), strict=True):
             yield b"\t".join([quoted(text), *(repr(value).encode() for value in row)]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
@@ -223,10 +229,10 @@ def _explained_of(
             row, entries = next(rows), slice(bounds[i], bounds[i + 1])
             columns, values = predicted.rows.indices[entries], predicted.rows.data[entries]
             for code in _codes_of_row(codes, i):
-                told = explainer.explain(code, predicted.outputs[i], columns, values)
-                for name, value in _parts(told, n_features):
-                    told_value = repr(value).encode()
-                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, told_value]) + b"\n"
+                explained = explainer.explain(code, predicted.outputs[i], columns, values)
+                for name, value in _parts(explained, n_features):
+                    number = repr(value).encode()
+                    yield b"\t".join([b"%d" % row, quoted(texts[code]), name, number]) + b"\n"
 
     return lambda predicted: b"".join(lines(predicted))
 
@@ -237,15 +243,15 @@ def _codes_of_row(codes: Any, row: int) -> list[int]:
     return [int(codes[row])]
 
 
-def _parts(told: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
+def _parts(explained: Explanation, n_features: int) -> Iterator[tuple[bytes, float]]:
     """Yield names and values: the output, the intercept and the largest contributions.
 
     The last pair is the sum of all other contributions, if there are any.
     """
-    yield _OUTPUT.encode(), told.output
-    yield INTERCEPT.encode(), told.intercept
-    added = told.contributions.tolist()
-    for name, value in zip(told.names[:n_features], added, strict=False):
+    yield _OUTPUT.encode(), explained.output
+    yield INTERCEPT.encode(), explained.intercept
+    added = explained.contributions.tolist()
+    for name, value in zip(explained.names[:n_features], added, strict=False):
         taken = name in (_OUTPUT, INTERCEPT, _OTHERS)
         yield b"\\" * taken + tsv_field(name), value
     if len(added) > n_features:

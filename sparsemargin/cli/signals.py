@@ -12,8 +12,8 @@ import click
 
 # Batch systems and containers end a process by SIGTERM. A closed terminal ends it by SIGHUP.
 _LIKE_CTRL_C = signal.SIGTERM, signal.SIGHUP
-_TOLD = {signal.SIGTERM: "Terminated.", signal.SIGHUP: "Hangup."}
-_CAME = "sparsemargin.signals"
+_WORDS = {signal.SIGTERM: "Terminated.", signal.SIGHUP: "Hangup."}
+_RECEIVED = "sparsemargin.signals"
 
 
 class Terminated(KeyboardInterrupt):
@@ -27,8 +27,8 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
     A signal that was ignored when the command started, for example by ``nohup``, stays ignored. A
     handler that delays Ctrl-C also delays these signals.
     """
-    came: list[int] = []
-    context.meta[_CAME] = came
+    received: list[int] = []
+    context.meta[_RECEIVED] = received
     if current_thread() is not main_thread():
         yield
         return
@@ -43,7 +43,7 @@ def heeding_signals(context: click.Context) -> Iterator[None]:
             ordinary(number, frame)
 
     def pass_on(number: int, frame: Any) -> None:
-        came.append(number)
+        received.append(number)
         current = signal.getsignal(signal.SIGINT)
         (current if callable(current) else interrupt)(number, frame)
 
@@ -66,9 +66,9 @@ def exit_code_of(context: click.Context) -> int:
 
 def words_for(context: click.Context) -> str:
     """Return the text that shells print for the received signal."""
-    return _TOLD.get(signal.Signals(_number(context)), "Interrupted.")
+    return _WORDS.get(signal.Signals(_number(context)), "Interrupted.")
 
 
 def _number(context: click.Context) -> int:
-    came = context.meta.get(_CAME)
-    return came[0] if came else signal.SIGINT
+    received = context.meta.get(_RECEIVED)
+    return received[0] if received else signal.SIGINT

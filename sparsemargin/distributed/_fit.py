@@ -30,12 +30,13 @@ from sparsemargin.distributed._schema import (
 from sparsemargin.distributed._shards import FileShard, sampled, shards_of
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
+from sparsemargin.files.kinds import TextForm
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
-from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
-from sparsemargin.streaming.report import Lines
+from sparsemargin.streaming.report import ProgressLines
 
 if TYPE_CHECKING:
     from dask.distributed import Client
@@ -230,7 +231,7 @@ def fit_distributed(
         algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
         n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
         memory_limit=memory_limit, checkpoint=checkpoint, resume=resume,
-        report=Lines() if verbose else None, client=client, mixing=mixing,
+        report=ProgressLines() if verbose else None, client=client, mixing=mixing,
         mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
         on_round=on_round, params={"verbose": verbose, **params},
         making=making,

@@ -17,11 +17,12 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
+from sparsemargin.files.kinds import FORMS, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.label_tables import named_table
-from sparsemargin.readers.text_forms import DocumentForm, form_elsewhere
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 
@@ -103,7 +104,7 @@ class CellRows:
         """See `Texts.opened`."""
         from sparsemargin.cells.source import CellCorpus, labels_of
 
-        with self.form.open([source.name for source in sources]) as cells:
+        with self.form.open(sources) as cells:
             genes = self.step.feature_names_in_
             of = labels_of(cells, self.label)
             yield CellCorpus(cells, genes, self.step, self.form, *of, self.seed)
@@ -238,10 +239,10 @@ def making_of(
     if isinstance(first, tuple) and isinstance(first[0], list):
         is_text = bool(first[0]) and isinstance(first[0][0], str)
     if isinstance(first, str | os.PathLike):
-        kind = form_elsewhere(os.fspath(first), how.form)
+        kind = kind_of(os.fspath(first), how.form)
         if kind == "cells":
             return _cells(how.label, params)
-        is_text = kind is not None
+        is_text = kind in FORMS
     if not is_text and vectorizer is None and how.form is None:
         return None
     if vectorizer is None:

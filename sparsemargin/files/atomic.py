@@ -1,4 +1,5 @@
-"""Atomic writes: a file is written completely, or not at all."""
+"""Atomic writes: a file is written completely, or not at all. A file that is made from other files
+is as private as these."""
 
 from __future__ import annotations
 
@@ -10,15 +11,19 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import Any, BinaryIO
 
 from sparsemargin._engine.fitting.threads import uninterrupted
-from sparsemargin.files.private import private_mode, take_group
-from sparsemargin.files.remote import check_store, is_url, uploading
+from sparsemargin.files.remote import is_url, located, uploading
 
 _OPEN_FILE = re.compile(r"/(?:dev|proc/(?:self|thread-self))/fd/(\d+)")
 # A chain of more symbolic links than this is assumed to be a circle.
 _MOST_LINKS = 40
+
+# Permission bits.
+_OTHERS, _GROUP = 0o007, 0o070
+_umask_lock = Lock()
 
 
 @contextmanager
@@ -75,8 +80,8 @@ def unnamed() -> Iterator[BinaryIO]:
 def naming(error: OSError, path: str | os.PathLike[str]) -> OSError:
     """Return the same error with `path` as its file."""
     if error.errno is None:
-        told = str(error)
-        return error if os.fspath(path) in told else type(error)(f"{os.fspath(path)}: {told}")
+        text = str(error)
+        return error if os.fspath(path) in text else type(error)(f"{os.fspath(path)}: {text}")
     return type(error)(error.errno, error.strerror, os.fspath(path))
 
 
@@ -84,7 +89,8 @@ def check_replaceable(path: str | os.PathLike[str]) -> None:
     """Check that `replacing` can create a file at `path`, and raise an OSError if not. Callers use
     it before long computations."""
     if is_url(path):
-        check_store(os.fspath(path))
+        # This raises an error if fsspec does not support the URL.
+        located(os.fspath(path))
         return
     target = Path(os.path.realpath(path))
     _check_place(path, target)
@@ -121,7 +127,7 @@ def is_stream(path: str | os.PathLike[str]) -> bool:
 def _check_place(path: str | os.PathLike[str], target: Path) -> None:
     """Raise an OSError if `target` is a directory or a stream, or if its folder does not exist."""
     if not os.fspath(path):
-        raise FileNotFoundError("The name of the file to be written is empty. Name one.")
+        raise FileNotFoundError("The name of the output file is empty. Name one.")
     if target.is_dir():
         raise IsADirectoryError(f"{path} is a directory. Name a file in it: {Path(path, 'FILE')}")
     folder = target.parent if os.path.basename(path) else target
@@ -130,7 +136,7 @@ def _check_place(path: str | os.PathLike[str], target: Path) -> None:
             f"{path}: there is no folder {folder}. Make it first: mkdir -p {folder}"
         )
     if is_stream(path):
-        raise OSError(f"{path} is no regular file, which could be replaced as a whole. Name one.")
+        raise OSError(f"{path} is not a regular file, which could be replaced. Name one.")
 
 
 def _fresh(target: Path) -> Path:
@@ -153,11 +159,57 @@ def _set_permissions(target: Path, descriptor: int, made_from: list[Any]) -> Non
         for owner in (status.st_uid, -1), (-1, status.st_gid):
             with suppress(OSError):
                 os.fchown(descriptor, *owner)
-    take_group(descriptor, made_from)
+    _take_group(descriptor, made_from)
     before = None if status is None else stat.S_IMODE(status.st_mode)
     # File systems without permissions refuse this.
     with suppress(OSError):
-        os.fchmod(descriptor, private_mode(descriptor, made_from, before))
+        os.fchmod(descriptor, _private_mode(descriptor, made_from, before))
+
+
+def _take_group(descriptor: int, made_from: Iterable[Any]) -> None:
+    """Give a new file the group of the files in `made_from`, if they have one common group and the
+    user is a member of it."""
+    groups = {status.st_gid for status in _statuses(made_from)}
+    if len(groups) == 1:
+        with suppress(OSError):
+            os.fchown(descriptor, -1, groups.pop())
+
+
+def _private_mode(descriptor: int, made_from: Iterable[Any], before: int | None) -> int:
+    """Return permissions for an open file that let only those users read it who may read all files
+    in `made_from`.
+
+    `before` are the permissions without this restriction; None means those that the umask leaves. A
+    file that is made from a remote file can be read by its owner only, because the store may
+    require a password.
+    """
+    mode = 0o666 & ~_umask() if before is None else before
+    made_from = list(made_from)
+    group = os.fstat(descriptor).st_gid
+    for status in _statuses(made_from):
+        allowed = stat.S_IMODE(status.st_mode) | 0o600
+        if status.st_gid != group:
+            # Members of the new file's group have the permissions of others on the source.
+            allowed &= ~_GROUP | (allowed & _OTHERS) << 3
+            # Members of the source's group are others for the new file.
+            allowed &= ~_OTHERS | (stat.S_IMODE(status.st_mode) & _GROUP) >> 3
+        mode &= allowed | ~0o777
+    return mode & 0o600 if any(map(is_url, made_from)) else mode
+
+
+def _statuses(paths: Iterable[Any]) -> Iterable[os.stat_result]:
+    for path in paths:
+        with suppress(OSError, ValueError):
+            yield os.stat(path)
+
+
+def _umask() -> int:
+    """Return the umask, which can be read only by setting it."""
+    with _umask_lock:
+        # Files that other threads create meanwhile can be accessed by their owner only.
+        mask = os.umask(0o077)
+        os.umask(mask)
+    return mask
 
 
 def _sync_folder(folder: Path) -> None:

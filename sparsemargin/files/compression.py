@@ -181,26 +181,3 @@ class DecompressedReader(io.RawIOBase):
             raise EOFError("it does not belong there")
         self._start += n_zeros
         return data
-
-
-def unpacking(file: io.RawIOBase, name: str, *, packed: bool) -> Any:
-    """Return a reader of the content of a file. `packed` specifies whether the file may be
-    compressed."""
-    reader = CountingReader(file, name)
-    codec = codec_of(reader.head) if packed else None
-    if codec is None:
-        return reader
-    return io.BufferedReader(_Unpacked(DecompressedReader(reader, codec, name)))
-
-
-class _Unpacked(io.RawIOBase):
-    """The content of a compressed file as a raw stream that accepts buffers of any item type."""
-
-    def __init__(self, content: DecompressedReader) -> None:
-        self._content = content
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, room: Any) -> int:
-        return self._content.readinto(memoryview(room).cast("B"))

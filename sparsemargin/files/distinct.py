@@ -56,11 +56,11 @@ def check_distinct(
 
 
 def _error(output: Named, other: Named) -> SameFileError:
-    names = " and ".join(_told(each) for each in (output, other))
+    names = " and ".join(_in_words(each) for each in (output, other))
     return SameFileError(f"{names} are one file. Name two.")
 
 
-def _told(named: Named) -> str:
+def _in_words(named: Named) -> str:
     return f"{named.name} {os.fspath(named.path)}".removesuffix(f" {STANDARD_STREAM}")
 
 

@@ -109,13 +109,13 @@ class Answer:
     def span(self) -> tuple[int | None, int | None]:
         """The position in the file of the body's first byte, and the length of the file. Either is
         None if the server does not state it."""
-        told = _RANGE.fullmatch(self.headers.get("Content-Range", "").strip())
+        span = _RANGE.fullmatch(self.headers.get("Content-Range", "").strip())
         if self.status not in (_PARTIAL, _NOT_SATISFIABLE):
             length = self.headers.get("Content-Length")
             return 0, None if length is None else int(length)
-        if told is None:
+        if span is None:
             return None, None
-        first, total = told[1], told[3]
+        first, total = span[1], span[3]
         return None if first is None else int(first), None if total == "*" else int(total)
 
     @property
@@ -160,18 +160,18 @@ def _found(url: str, answer: Answer) -> Found:
     _, size = answer.span
     if answer.encoding and answer.encoding not in _PACKED:
         raise ValueError(
-            f"{url}: the server sends it packed as {answer.encoding}, which is not read. Fetch it, "
-            "and name the copy."
+            f"{url}: the server sends it compressed as {answer.encoding}, which is not supported. "
+            "Download it, and name the copy."
         )
     if size is None and "chunked" not in answer.headers.get("Transfer-Encoding", ""):
         raise ValueError(
-            f"{url}: the server does not tell how long it is, and its end could not be told from a "
-            "broken connection. Fetch it, and name the copy."
+            f"{url}: the server does not state its length, so a broken connection could not be "
+            "distinguished from the end. Download it, and name the copy."
         )
     head = answer.read_all(HEAD_BYTES + 1)
     if size is not None and len(head[:HEAD_BYTES]) != min(size, HEAD_BYTES):
         raise ConnectionError(
-            f"the server tells of {size:,} bytes, and sent {len(head):,} of the first {HEAD_BYTES}"
+            f"the server states {size:,} bytes, and sent {len(head):,} of the first {HEAD_BYTES}"
         )
     ranges = answer.status == _PARTIAL
     return Found(size, answer.version, ranges, answer.encoding, head[:HEAD_BYTES])

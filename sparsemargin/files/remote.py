@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 
 from sparsemargin.files import http
-from sparsemargin.files.compression import unpacking
+from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
 _BLOCK_BYTES, _BLOCKS_AHEAD = 1 << 23, 2
@@ -62,7 +62,7 @@ def _store_of(url: str) -> tuple[Any, str]:
             "install 'sparsemargin[remote]', and s3fs, gcsfs, adlfs or huggingface_hub."
         ) from None
     except ValueError as error:
-        raise ValueError(f"{url}: {error}. It is no URL that fsspec knows.") from None
+        raise ValueError(f"{url}: {error}. fsspec does not support this URL.") from None
     return store, path
 
 
@@ -99,7 +99,7 @@ def _tried(url: str, call: Callable[[], _T]) -> _T:
                 raise type(error)(f"{url}: {_reason(error)}") from None
             if wait is None or (isinstance(status, int) and status not in _BUSY):
                 raise UnreachableError(
-                    f"{url} can't be had: {_reason(error)}. Is the store there?"
+                    f"{url} can't be reached: {_reason(error)}. Check the address and the network."
                 ) from None
             time.sleep(wait)
     raise AssertionError
@@ -144,15 +144,15 @@ class RemoteFile:
         store, path = _store_of(url)
         if http.is_http(store):
             return cls(url, *_tried(url, lambda: http.find(store, path)))
-        told = _tried(url, lambda: store.info(path))
-        if told["type"] == "directory":
+        info = _tried(url, lambda: store.info(path))
+        if info["type"] == "directory":
             raise IsADirectoryError(f"{url} is a directory. Name the files in it: '{url}/*'")
-        if told.get("size") is None:
+        if info.get("size") is None:
             raise ValueError(
-                f"{url}: the store does not tell how long it is. Fetch it, and name the copy."
+                f"{url}: the store does not state its length. Download it, and name the copy."
             )
-        known = [f"{name}={told[name]}" for name in _VERSIONS if told.get(name) is not None]
-        return cls(url, int(told["size"]), known[0] if known else None)
+        known = [f"{name}={info[name]}" for name in _VERSIONS if info.get(name) is not None]
+        return cls(url, int(info["size"]), known[0] if known else None)
 
     def identity(self) -> dict[str, Any]:
         """Return what changes when the file does. A file without a version is a different one each
@@ -161,17 +161,10 @@ class RemoteFile:
         return {"size": self.size, "version": version}
 
     def first(self, n_bytes: int) -> bytes:
-        """Return the first bytes."""
-        if n_bytes <= len(self.head) or self.size == len(self.head):
+        """Return the first bytes, at most as many as `head` has for a file on an HTTP server."""
+        if self.head or not self.size:
             return self.head[:n_bytes]
-        if self.ranges and self.size is not None:
-            return self.read(0, min(n_bytes, self.size))
-        with self.open() as file:
-            parts = list[bytes]()
-            while n_bytes and (data := file.read(n_bytes)):
-                parts.append(data)
-                n_bytes -= len(data)
-            return b"".join(parts)
+        return self.read(0, min(n_bytes, self.size))
 
     def open(self) -> io.RawIOBase:
         """Open the file for reading, in parts that are fetched ahead or as one stream."""
@@ -217,8 +210,8 @@ class RemoteFile:
 
     def _too_long(self) -> ValueError:
         return ValueError(
-            f"{self.url} is longer than the {self.size or 0:,} bytes that the server tells of. "
-            "Fetch it, and name the copy."
+            f"{self.url} is longer than the {self.size or 0:,} bytes that the server states. "
+            "Download it, and name the copy."
         )
 
 
@@ -371,11 +364,6 @@ def delete(path: str) -> None:
     _tried(path, lambda: store.rm_file(at))
 
 
-def check_store(url: str) -> None:
-    """Raise an error if fsspec does not support this kind of URL."""
-    _store_of(url)
-
-
 @contextmanager
 def uploading(url: str) -> Iterator[BinaryIO]:
     """Open a temporary local file, which is uploaded to `url` when the block ends without an
@@ -387,20 +375,16 @@ def uploading(url: str) -> Iterator[BinaryIO]:
         _tried(url, lambda: store.put_file(file.name, path))
 
 
-@contextmanager
-def fetched(url: str) -> Iterator[BinaryIO]:
-    """Download a remote file, and open the local copy for reading."""
-    with copied(RemoteFile.find(url)) as file:
-        yield file
-
-
-def copied(remote: RemoteFile) -> BinaryIO:
+def downloaded(remote: RemoteFile | str) -> BinaryIO:
     """Download a remote file, and return the open local copy. It is deleted when it is closed."""
+    remote = RemoteFile.find(remote) if isinstance(remote, str) else remote
     file = tempfile.TemporaryFile()  # noqa: SIM115
     try:
-        with remote.open() as reader:
-            unpacked = unpacking(reader, remote.url, packed=bool(remote.encoding))
-            shutil.copyfileobj(unpacked, file, _BLOCK_BYTES)
+        with remote.open() as raw:
+            reader = CountingReader(raw, remote.url)
+            codec = codec_of(reader.head) if remote.encoding else None
+            content = DecompressedReader(reader, codec, remote.url) if codec else reader
+            shutil.copyfileobj(content, file, _BLOCK_BYTES)
         remote.check_unchanged()
         file.seek(0)
     except BaseException:

@@ -10,20 +10,16 @@ import os
 import stat
 import zlib
 from collections.abc import Generator, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral
 from typing import Any, BinaryIO
 
 from sparsemargin._engine.svmlight.scan import PADDING
-from sparsemargin.files.compression import (
-    HEAD_BYTES,
-    CountingReader,
-    DecompressedReader,
-    codec_of,
-)
-from sparsemargin.files.remote import RemoteFile, RemoteReader, copied, is_url, matches
+from sparsemargin.files.archive import HEAD_BYTES
+from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
+from sparsemargin.files.remote import RemoteFile, RemoteReader, downloaded, is_url, matches
 
 STANDARD_INPUT = "-"
 
@@ -32,8 +28,6 @@ CACHE_SUFFIX = ".smcache"
 
 PathLike = str | os.PathLike[str]
 
-#: A path, an open binary file or its descriptor.
-File = PathLike | int | BinaryIO
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 30
@@ -89,20 +83,26 @@ class TextBlock:
 @dataclass(frozen=True)
 class Source:
     """A file, standard input or an open `file`, found but not yet read. `path` is None unless it is
-    a local file. `plain` is True for a regular or remote file that is not compressed. Size and
-    times are None if unknown. `beside` is a hash of names, sizes and times of the files that are
-    read together with it: the other files of a zarr store, whose sizes `size` includes, or the
-    tables of a matrix."""
+    a local file. `head` are the first `HEAD_BYTES` of a regular or remote file, as they are stored.
+    Size and times are None if unknown. `beside` is a hash of names, sizes and times of the files
+    that are read together with it: the other files of a zarr store, whose sizes `size` includes, or
+    the tables of a matrix."""
 
     name: str
-    path: str | None
-    size: int | None
-    mtime_ns: int | None
-    plain: bool
+    path: str | None = None
+    size: int | None = None
+    mtime_ns: int | None = None
+    head: bytes | None = None
     file: Any = None
     ctime_ns: int | None = None
     remote: RemoteFile | None = None
     beside: str | None = None
+
+    @property
+    def compression(self) -> str | None:
+        """Name of the compression of a regular or remote file. None if there is none."""
+        codec = None if self.head is None else codec_of(self.head)
+        return None if codec is None else codec.name
 
     @property
     def files(self) -> list[str]:
@@ -170,16 +170,10 @@ class Source:
                 buffer[:filled] = rest
                 n_bytes += stop
 
-    def head(self, n_bytes: int) -> bytes:
-        """Return the first bytes, without decompression."""
-        if self.remote is not None:
-            return self.remote.first(n_bytes)
-        with self._open() as file:
-            return file.read(n_bytes) or b""
-
+    @cached_property
     def identity(self) -> dict[str, Any] | None:
-        """Return what changes when the file does: size, times and checksums of the first and last
-        bytes, or the version of a remote file. None for pipes and open files."""
+        """What changes when the file does: size, times and checksums of the first and last bytes,
+        or the version of a remote file. None for pipes and open files."""
         if self.remote is not None:
             return self.remote.identity()
         if self.size is None or self.mtime_ns is None:
@@ -189,7 +183,6 @@ class Source:
             # For a zarr store, `self.size` is not the size of this file.
             file.seek(max(0, file.seek(0, os.SEEK_END) - _SAMPLE_BYTES))
             last = file.read(_SAMPLE_BYTES)
-        beside = {} if self.beside is None else {"beside": self.beside}
         return {
             "size": self.size,
             "mtime_ns": self.mtime_ns,
@@ -197,7 +190,7 @@ class Source:
             "ctime_ns": self.ctime_ns,
             "crc32_first": zlib.crc32(first),
             "crc32_last": zlib.crc32(last),
-            **beside,
+            **({} if self.beside is None else {"beside": self.beside}),
         }
 
     def check_unchanged(self) -> None:
@@ -205,8 +198,11 @@ class Source:
         if self.remote is not None:
             self.remote.check_unchanged()
         elif self.path is not None and self.rereadable:
-            now = _source(self.path)
-            if (now.size, now.mtime_ns, now.beside) != (self.size, self.mtime_ns, self.beside):
+            now = None
+            with suppress(OSError):
+                status = os.stat(self.path)
+                now = *_size_and_beside(self.path, status.st_size), status.st_mtime_ns
+            if now != (self.size, self.beside, self.mtime_ns):
                 raise ValueError(
                     f"{self.name} changed while it was read. Read it again when nothing writes to "
                     "it."
@@ -218,7 +214,7 @@ class Source:
         if self.remote is None:
             return self.path
         if not self.remote.ranges or self.remote.encoding:
-            return copied(self.remote)
+            return downloaded(self.remote)
         return io.BufferedReader(RemoteReader(self.remote), BLOCK_BYTES)
 
     def _open(self) -> io.RawIOBase:
@@ -251,6 +247,10 @@ class _GivenFile(io.RawIOBase):
         return len(data)
 
 
+#: A path, an open binary file or its descriptor, or a source that has been found.
+File = PathLike | int | BinaryIO | Source
+
+
 def open_sources(paths: File | Iterable[File]) -> list[Source]:
     """Find the sources in the given order, and check that they can be read.
 
@@ -262,11 +262,13 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
         raise ValueError(
             f"paths must name files, got a {type(paths).__name__}. Pass it to fit_csr."
         )
-    is_one = isinstance(paths, str | bytes | os.PathLike) or _is_open(paths)
+    is_one = isinstance(paths, str | bytes | os.PathLike | Source) or _is_open(paths)
     wanted: Any = paths if isinstance(paths, Iterable) and not is_one else [paths]
     found: list[Any] = []
     for path in wanted:
         if _is_open(path):
+            found.append(_source_of_open(path))
+        elif isinstance(path, Source):
             found.append(path)
         elif not isinstance(path, str | os.PathLike) or not os.fspath(path):
             raise ValueError(
@@ -278,7 +280,7 @@ def open_sources(paths: File | Iterable[File]) -> list[Source]:
         raise ValueError("paths is an empty list: name a file, or '-' for standard input.")
     if found.count(STANDARD_INPUT) > 1:
         raise ValueError("paths names standard input, '-', twice: it can be read only once.")
-    return [_source_of_open(path) if _is_open(path) else _source(path) for path in found]
+    return [path if isinstance(path, Source) else _source(path) for path in found]
 
 
 def _is_open(path: Any) -> bool:
@@ -297,7 +299,7 @@ def _source_of_open(file: Any) -> Source:
             f"{name} is open as text, and bytes are read. Open it by open(path, 'rb'), or pass the "
             "path."
         )
-    return Source(name, None, None, None, plain=False, file=file)
+    return Source(name, file=file)
 
 
 def files_named(path: str) -> list[str]:
@@ -325,11 +327,10 @@ def files_named(path: str) -> list[str]:
 
 def _source(path: str) -> Source:
     if path == STANDARD_INPUT:
-        return Source("<standard input>", None, None, None, plain=False)
+        return Source("<standard input>")
     if is_url(path):
         remote = RemoteFile.find(path)
-        plain = codec_of(remote.first(HEAD_BYTES)) is None
-        return Source(path, None, remote.size, None, plain, remote=remote)
+        return Source(path, size=remote.size, head=remote.first(HEAD_BYTES), remote=remote)
     try:
         status = os.stat(path)
         if stat.S_ISDIR(status.st_mode):
@@ -341,33 +342,31 @@ def _source(path: str) -> Source:
                 f"{path} is a directory. Name the files in it: '{os.path.join(path, '*')}'"
             )
         if not stat.S_ISREG(status.st_mode):
-            return Source(path, path, None, None, plain=False)
+            return Source(path, path)
         with io.FileIO(path) as file:
-            codec = codec_of(file.read(HEAD_BYTES))
-        others = _beside(path)
+            head = file.read(HEAD_BYTES)
+        size, beside = _size_and_beside(path, status.st_size)
     except FileNotFoundError:
         raise FileNotFoundError(f"{path}: no such file. {whereabouts(path)}") from None
     except PermissionError:
         raise PermissionError(
             f"{path} may not be read by this user. Change its permissions, or those of its folder."
         ) from None
-    size = status.st_size
-    if os.path.basename(path) in STORES:
-        size += sum(n_bytes for _, n_bytes, _ in others)
-    beside = hashlib.sha256(repr(others).encode()).hexdigest() if others else None
     return Source(
-        path, path, size, status.st_mtime_ns, codec is None, ctime_ns=status.st_ctime_ns,
-        beside=beside,
-    )  # fmt: skip
+        path, path, size, status.st_mtime_ns, head, ctime_ns=status.st_ctime_ns, beside=beside
+    )
 
 
-def _beside(path: str) -> list[tuple[str, int, int]]:
-    """Return names, sizes and times of the files that are read together with `path`, sorted."""
-    folder, found = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
+def _size_and_beside(path: str, size: int) -> tuple[int, str | None]:
+    """Return the size of a file, which for a zarr store includes its other files, and the hash of
+    names, sizes and times of the files that are read together with it."""
+    folder, others = os.path.dirname(path) or os.curdir, list[tuple[str, int, int]]()
     for each in files_beside(path):
         status = os.stat(each)
-        found.append((os.path.relpath(each, folder), status.st_size, status.st_mtime_ns))
-    return sorted(found)
+        others.append((os.path.relpath(each, folder), status.st_size, status.st_mtime_ns))
+    if os.path.basename(path) in STORES:
+        size += sum(n_bytes for _, n_bytes, _ in others)
+    return size, hashlib.sha256(repr(sorted(others)).encode()).hexdigest() if others else None
 
 
 def files_beside(path: str) -> list[str]:

@@ -26,9 +26,6 @@ from sparsemargin.readers.cell_columns import (
 from sparsemargin.readers.cell_matrices import read_matrix
 from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group, Node, readable
 
-#: The first bytes of HDF5 files.
-HDF5_MARK = b"\x89HDF"
-
 
 @dataclass
 class Cells:
@@ -154,14 +151,6 @@ class Cells:
         with ThreadPoolExecutor(UNPACKING) as pool:
             list(pool.map(fill, spans, starts))
         return Csr(data, indices, indptr, self.n_genes)
-
-
-def is_cells(source: Source) -> bool:
-    """Return whether a file is HDF5, or stands for a zarr store or a folder of 10x."""
-    if source.path is None or not source.rereadable:
-        return False
-    is_hdf5 = source.head(len(HDF5_MARK)) == HDF5_MARK
-    return is_hdf5 or source.path.endswith((*STORES, *MATRIX_ENDS))
 
 
 def open_cells(source: Source, layer: str | None = None, var: str | None = None) -> Cells:

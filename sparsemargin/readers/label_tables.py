@@ -8,9 +8,9 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sparsemargin.files.kinds import kind_of
 from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.stored_arrays import room_for
-from sparsemargin.readers.text_forms import form_of
 
 # Length of the longest field in characters, the default limit of `csv`. The limit of `csv` itself
 # is global, and other code may raise it. A longer field usually begins with an unclosed quote.
@@ -122,7 +122,7 @@ def _lines_of(path: str) -> list[tuple[int, list[str]]]:
             f"{path}, line {line} is not UTF-8 text. Make it UTF-8: iconv -f LATIN1 -t UTF-8 "
             f"{path} > FILE"
         ) from None
-    delimiter = "," if form_of(path) == "csv" else "\t"
+    delimiter = "," if kind_of(path) == "csv" else "\t"
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
         return [(rows.line_num, _checked(row)) for row in rows if row]

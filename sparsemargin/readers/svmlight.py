@@ -79,7 +79,7 @@ class Corpus(RowSource):
     def identity(self) -> dict[str, Any]:
         # A source that can be read only once has a different identity each time.
         read = None if self.rereadable else time.time_ns()
-        return {"sources": [source.identity() for source in self.sources], "read": read}
+        return {"sources": [source.identity for source in self.sources], "read": read}
 
     def scan(
         self, table: LabelTable, max_index: int | None = None, base: int | None = None

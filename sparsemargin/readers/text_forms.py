@@ -2,49 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import re
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
-from sparsemargin.files.sources import MATRIX_ENDS, Source
+from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
+from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_values import file_labels
-
-#: Forms of text files, which are recognized by the suffix of the name.
-TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
-FORMS = get_args(TextForm)
-
-_FORM_OF = {
-    ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
-}  # fmt: skip
 
 # Square brackets that contain nothing, a number, quotes or commas; other brackets only if they
 # begin with a quote.
 _LIST = re.compile(
     r"""\[(\s*|\s*[-\d].*|.*['",].*)\]|\(\s*['"].*\)|\{\s*['"].*\}""", re.DOTALL
 )  # fmt: skip
-
-_CELLS = ".h5ad", ".h5", ".zarr", *MATRIX_ENDS
-_COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
-
-
-def form_of(name: str) -> TextForm | None:
-    """Return the form for the suffix of a file's name, compressed or not; None if it is not
-    known."""
-    root, end = os.path.splitext(name)
-    if end in _COMPRESSED:
-        end = os.path.splitext(root)[1]
-    return _FORM_OF.get(end)  # type: ignore[return-value]
-
-
-def form_elsewhere(name: str, form: TextForm | None = None) -> TextForm | Literal["cells"] | None:
-    """Return the kind of content of a file by its name alone, for files that may be on another
-    machine. None means svmlight text, for which the suffix .txt is common, too."""
-    if name.endswith(_CELLS) or os.path.isdir(name):
-        return "cells"
-    found = form or form_of(name)
-    return None if found == "fasttext" and form is None else found
 
 
 def is_list(label: str) -> bool:
@@ -98,14 +68,14 @@ class DocumentForm:
             raise ValueError(
                 f"text and label both name the column {self.text!r}. Name a column for each."
             )
-        form = self.form or form_of(source.name)
-        if form is None:
-            ends = ", ".join(_FORM_OF)
+        form = self.form or kind_of(source, texts=True)
+        if form not in FORMS:
+            ends = ", ".join(FORM_OF)
             raise ValueError(
                 f"{source.name}: no form of texts is known by the end of its name ({ends}). Pass "
                 f"format='tsv', or another of {', '.join(FORMS)}."
             )
-        return form
+        return form  # type: ignore[return-value]
 
     @property
     def columns(self) -> list[str]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._shown import quoted
+from sparsemargin.files.kinds import FASTTEXT_LABEL
 from sparsemargin.files.sources import TextBlock
 from sparsemargin.models.inputs.label_table import number_of, word_of
 from sparsemargin.models.inputs.label_values import (
@@ -26,9 +27,6 @@ from sparsemargin.models.inputs.label_values import (
 from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, is_list
 from sparsemargin.text.analysis import Parts
-
-#: The prefix of labels in fastText's form.
-LABEL = b"__label__"
 
 # The largest number of times that a weight may repeat a word or a text.
 _MOST_TIMES = 1000
@@ -268,13 +266,13 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
     """Split lines ``__label__a __label__b text``, whose labels may be anywhere in the line."""
     characters = lines.characters
     spaces = np.flatnonzero(characters <= ord(" "))
-    starts = np.flatnonzero(characters == LABEL[0])
+    starts = np.flatnonzero(characters == FASTTEXT_LABEL[0])
     # For a label at the first byte, index -1 is the end of the last line, which is white space,
     # too.
     starts = starts[characters[starts - 1] <= ord(" ")]
-    for i, each in enumerate(LABEL):
+    for i, each in enumerate(FASTTEXT_LABEL):
         starts = starts[characters[starts + i] == each]
-    names = starts + len(LABEL)
+    names = starts + len(FASTTEXT_LABEL)
     stops = spaces[np.searchsorted(spaces, names)]
     last_spaces = spaces[np.diff(spaces, append=len(characters) + 1) > 1]
     nexts = last_spaces[np.searchsorted(last_spaces, stops)] + 1

@@ -206,6 +206,16 @@ class DocumentCorpus(Corpus):
         for each in self.sources:
             each.check_unchanged()
 
+    def all_labels(self) -> np.ndarray:
+        """Return the distinct labels of all texts, which are not vectorized for this."""
+        table = LabelTable()
+        for source in self.sources:
+            for piece in pieces(source, self.how):
+                documents = piece()
+                take_labels(table, list(dict.fromkeys(documents.cut.labels)), documents.numeric)
+            source.check_unchanged()
+        return table.values()
+
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """Return the texts of a piece, and their rows."""
         documents = piece()

@@ -29,7 +29,7 @@ from sparsemargin.files.archive import (
     begins_with,
 )
 from sparsemargin.files.atomic import replacing
-from sparsemargin.files.remote import fetched, is_url
+from sparsemargin.files.remote import downloaded, is_url
 from sparsemargin.files.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted.in_use import asks
@@ -273,7 +273,7 @@ def summarise(model: Any) -> dict[str, Any]:
 def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     """Open the archive of a model file. Errors name the file."""
     if is_url(path):
-        with fetched(os.fspath(path)) as file, _naming(path):
+        with downloaded(os.fspath(path)) as file, _naming(path):
             yield Archive(file)
         return
     if not os.path.exists(path):

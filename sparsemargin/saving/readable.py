@@ -10,7 +10,7 @@ import numpy as np
 
 from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.files.atomic import replacing
-from sparsemargin.files.remote import fetched, is_url
+from sparsemargin.files.remote import downloaded, is_url
 from sparsemargin.models import Learner
 from sparsemargin.models.pipelines import check_names, is_choosing, model_and_names
 from sparsemargin.saving.model_files import summarise
@@ -132,7 +132,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None)
     is repeated, or if the number of names is not `n_features`. None accepts any number.
     """
     lines: dict[str, int] = {}
-    with fetched(str(path)) if is_url(path) else open(path, "rb") as file:
+    with downloaded(str(path)) if is_url(path) else open(path, "rb") as file:
         for number, raw in enumerate(file, 1):
             where = f"{os.fspath(path)}: line {number}"
             try:

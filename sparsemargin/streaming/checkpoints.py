@@ -15,7 +15,7 @@ from sparsemargin.saving.model_files import is_run, load_run, save_run
 
 # Parameters that do not affect the trained model and may differ when a run is resumed.
 _MAY_CHANGE = {"n_jobs", "verbose"}
-_REMEDY = "Leave resume out to learn from the beginning."
+_REMEDY = "Leave resume out to train from the beginning."
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Checkpoint:
             )
         learner, run = load_run(self.path)
         if run is None:
-            raise ValueError(f"{self.path} is a model, and no checkpoint. {_REMEDY}")
+            raise ValueError(f"{self.path} is a model, not a checkpoint. {_REMEDY}")
         changed = [] if type(learner) is type(fresh) else ["algorithm"]
         before = learner.parameters()
         changed += [
@@ -74,7 +74,7 @@ class Checkpoint:
         """Raise a ValueError that names the settings in `changed`, if there are any."""
         if changed:
             raise ValueError(
-                f"{self.path} is of a run with other {', '.join(changed)}. Pass what that run had. "
+                f"{self.path} belongs to a run with other {', '.join(changed)}. Pass the same. "
                 f"{_REMEDY}"
             )
 
@@ -83,7 +83,7 @@ def check_free(path: str) -> None:
     """Raise a ValueError if there is a file at `path` that is not a checkpoint."""
     if exists(path) and not is_run(path):
         raise ValueError(
-            f"{path} would be replaced by a checkpoint, and it is none. Move it, or give the model "
+            f"{path} is not a checkpoint, and would be replaced by one. Move it, or give the model "
             "another name."
         )
 

@@ -50,17 +50,17 @@ class LabelOrder:
         """True if rows of one class follow each other far more often than by chance."""
         return self.expected >= _LEAST_EXPECTED and self.changes < _SHARE * self.expected
 
-    def told(self, names: str) -> str:
+    def description(self, names: str) -> str:
         """Return the sentence that says that the rows of these files are sorted."""
         return (
             f"{names}: the rows are sorted by their labels, which change {self.changes:,} times "
-            f"in {self.counts.sum():,} rows, not some {self.expected:,.0f} times as in random "
-            "order."
+            f"in {self.counts.sum():,} rows, instead of about {self.expected:,.0f} times as in "
+            "random order."
         )
 
     def warning(self, names: str) -> str:
         """Return the warning for a model that is trained on the sorted rows in their order."""
         return (
-            f"{self.told(names)} Learned from in this order, the last ones outweigh the others. "
-            "Bring the rows into random order first; those of a file by shuf FILE > SHUFFLED."
+            f"{self.description(names)} In this order, the last rows outweigh the "
+            "others. Shuffle the rows first; those of a file by shuf FILE > SHUFFLED."
         )

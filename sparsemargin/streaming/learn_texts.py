@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin.files.kinds import FORMS
 from sparsemargin.files.sources import File, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.readers.reading import SettingsError, threads_for
-from sparsemargin.readers.text_forms import FORMS, DocumentForm
+from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.options import StreamOptions
-from sparsemargin.streaming.stream import going_on, learn_rows, with_cache_path
+from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
 
 #: Base-2 logarithm of the default number of hashed features for files of texts (4 million).
 HASHED_BITS = 22
@@ -44,7 +45,7 @@ def learn_documents(
     if how.form is not None and how.form not in FORMS:
         raise SettingsError(f"format must be one of {', '.join(FORMS)}, got {how.form!r}.")
     if options.init_model is not None:
-        options = going_on(options)
+        options = with_init_model(options)
     how = replace(how, multilabel=options.multilabel or options.positive is not None)
     # Vectorizing a text takes much longer than training on its row, so no core is set aside.
     n_threads = threads_for(options.n_jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -49,16 +50,49 @@ class Passes:
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
+        # First blocks that `peek` has read, and the pass that reads the others.
+        self._peeked: list[LabelledRows] = []
+        self._begun: Generator[LabelledRows] | None = None
         # Bytes of the source that one pass reads; None if unknown.
         self.n_bytes = source.size
+        self.started = time.perf_counter()
 
     @property
     def labels_may_come(self) -> bool:
         """True if unread rows may have new labels, and the source can be read again for them."""
         return self.cache is None and self.source.rereadable
 
+    def peek(self, n_rows: int) -> list[LabelledRows]:
+        """Return copies of the first blocks, which have at least `n_rows` rows if the source has so
+        many. The next pass in order does not read them again."""
+        self._begun = self._begun or self._read()
+        n_blocks = 0
+        while n_rows > 0:
+            if n_blocks == len(self._peeked):
+                block = next(self._begun, None)
+                if block is None:
+                    break
+                self._peeked.append(block.copied())
+            n_rows -= self._peeked[n_blocks].n_rows
+            n_blocks += 1
+        return self._peeked[:n_blocks]
+
+    def close(self) -> None:
+        """End a pass that `peek` has begun."""
+        if self._begun is not None:
+            self._begun.close()
+        self._begun, self._peeked = None, []
+
     def first(self) -> Generator[LabelledRows]:
         """Yield all rows in order. If a row cache is wanted, write it, or read an existing one."""
+        peeked, blocks = self._peeked, self._begun or self._read()
+        self._begun, self._peeked = None, []
+        with closing(blocks):
+            while peeked:
+                yield peeked.pop(0)
+            yield from blocks
+
+    def _read(self) -> Generator[LabelledRows]:
         cached = self._cache or self.mixing is not None
         scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:

@@ -66,8 +66,8 @@ def svmlight_of(
     """
     if zero_based != "auto" and learner.fitted.reading is not None:
         raise ValueError(
-            f"zero_based={zero_based} is for models of matrices. This one has learned from "
-            "files, and knows how their indices count. Leave it out."
+            f"zero_based={zero_based} is for models that were trained on matrices. This one was "
+            "trained on files, and has stored how their indices count. Leave it out."
         )
     columns = columns_of(learner, zero_based)
 
@@ -120,13 +120,12 @@ class Predictor:
             self._choice = choice_of(fitted, threshold, top_k)
         elif threshold is not None:
             raise ValueError(
-                "The model has learned one class a row, and predicts one: a threshold is for two "
-                "classes, or models of many labels. Leave it out."
+                "threshold is for multilabel models, or two classes without top_k. Leave it out."
             )
         self._least: float | None = None
         if max_error is not None:
             if top_k is not None or threshold is not None:
-                raise ValueError("max_error is for the class of a row. Leave the others out.")
+                raise ValueError("max_error excludes threshold and top_k. Leave one of them out.")
             self._least = rejection(fitted, max_error)[0]
         self.learner = learner
         self.table = _NoTable() if table is None else table
@@ -177,8 +176,8 @@ class Predictor:
                 codes[confidence_of(outputs) < self._least] = len(fitted.classes)
             return codes
         best = ranked(self.learner.fitted, self._top_k, outputs)
-        n_rows, n_told = best.shape
-        return Positives(np.arange(n_rows + 1) * n_told, best.ravel())
+        n_rows, n_best = best.shape
+        return Positives(np.arange(n_rows + 1) * n_best, best.ravel())
 
 
 def check_form(block: LabelledRows, corpus: RowSource) -> None:

@@ -19,7 +19,7 @@ _COLUMNS = {"rows": 12, "epoch": 6, "features": 12, "corrections": 12, "error %"
 
 
 class Interruption(UserWarning):
-    """Warning that Ctrl-C has ended training on files. The model keeps what it had learned."""
+    """Warning that Ctrl-C has ended training on files. The model is that of the rows before."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def bytes_read(progress: Progress) -> int:
     return progress.consumed + (progress.epoch - 1) * (progress.size or 0)
 
 
-class Lines:
+class ProgressLines:
     """A report that prints a line at the first block of an epoch, when the number of rows has
     doubled, and after at most 5 seconds; after ten epochs, at most two lines per second. If a line
     can't be written, training continues without further lines."""
@@ -62,16 +62,17 @@ class Lines:
     def __init__(self, out: TextIO | None = None) -> None:
         self.out: TextIO | None = sys.stderr if out is None else out
         self.epoch = self.due = 0
-        self.told = 0.0
+        self.printed_at = 0.0
 
     def __call__(self, progress: Progress) -> None:
-        silence = progress.seconds - self.told
+        silence = progress.seconds - self.printed_at
         is_early = progress.rows < self.due and silence < _LONGEST_SILENCE
         is_late_epoch = progress.epoch > _EVERY_EPOCH and silence < _SHORTEST_SILENCE
         if self.out is None or is_late_epoch or (progress.epoch == self.epoch and is_early):
             return
         lines: list[Iterable[Any]] = [] if self.epoch else [_COLUMNS]
-        self.epoch, self.due, self.told = progress.epoch, 2 * progress.rows, progress.seconds
+        self.epoch, self.due = progress.epoch, 2 * progress.rows
+        self.printed_at = progress.seconds
         lines.append((
             f"{progress.rows:,}", progress.epoch, f"{progress.features:,}",
             f"{progress.corrections:,}", one_step_ahead(progress), f"{speed(progress):.0f}",

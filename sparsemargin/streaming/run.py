@@ -72,14 +72,14 @@ class Run:
         self.options, self.memory_limit = options, options.memory_limit
         self.label_order = LabelOrder()
         self.opened = False
-        # The first blocks, which wait until there are enough rows to measure.
+        # The first blocks, whose rows a model measures.
         self.beginning: list[LabelledRows] = []
-        self.started = time.perf_counter()
+        self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
         # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
-        self.checkpoint, self.written = checkpoint, self.started
+        self.checkpoint, self.written = checkpoint, time.perf_counter()
         # Position that a checkpoint stores; None if there is nothing to resume.
         self.position: dict[str, Any] | None = None
         # Progress at the checkpoint while a resumed run skips the rows before it; otherwise None.
@@ -102,12 +102,12 @@ class Run:
             learner = self._finish()
             if interrupted or held:
                 held.clear()
-                way_on = ""
+                advice = ""
                 if self.checkpoint is not None and self.position is not None:
-                    way_on = f" resume=True goes on from {self.checkpoint.path}."
+                    advice = f" Pass resume=True to continue from {self.checkpoint.path}."
                 warn_user(
-                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}: the model keeps "
-                    f"what it had learned.{way_on}",
+                    f"Interrupted after {self.rows:,} rows of epoch {self.epoch}. The model was "
+                    f"trained on the rows before.{advice}",
                     Interruption,
                 )
         return learner
@@ -121,18 +121,20 @@ class Run:
             self.counts = self.labels.count_rows()
         if self.epoch:
             self.passes.keep()
-            going_on = True
+            continues = True
         elif self.passes.mixing is None:
+            if not self.opened:
+                self.beginning = self.passes.peek(ROWS_MEASURED)
             with closing(self.passes.first()) as blocks:
-                going_on = self._make_epoch((block, None) for block in self._begun(blocks))
+                continues = self._make_epoch((block, None) for block in blocks)
             self.labels.check_positive()
             self._check_order()
             self._check_classes()
         else:
             self.passes.keep()
-            going_on = self._make_epoch(self.passes.again(self.passes.mixing, 1))
-        while going_on:
-            going_on = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+            continues = self._make_epoch(self.passes.again(self.passes.mixing, 1))
+        while continues:
+            continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
 
     def _check_classes(self) -> None:
         """Warn if the classes were found in the rows and are almost as many as the rows."""
@@ -151,23 +153,10 @@ class Run:
             warn_user(order.warning(names))
             return
         warn_user(
-            f"{order.told(names)} So they are learned from anew in random order, by way of a row "
-            "cache; shuffle=False keeps the order of the file."
+            f"{order.description(names)} Training starts again in random order, with a row cache. "
+            "Pass shuffle=False to keep the order of the file."
         )
         raise SortedRowsError(self.seed)
-
-    def _begun(self, blocks: Iterator[LabelledRows]) -> Iterator[LabelledRows]:
-        """Yield all blocks, the first only once `beginning` has the rows that a model measures."""
-        n_rows = 0
-        for block in blocks:
-            n_rows += block.n_rows
-            enough = n_rows >= ROWS_MEASURED
-            self.beginning.append(block if enough else block.copied())
-            if enough:
-                break
-        while self.beginning:
-            yield self.beginning.pop(0)
-        yield from blocks
 
     def _make_epoch(self, blocks: Iterator[tuple[LabelledRows, np.ndarray | None]]) -> bool:
         """Train on the blocks and return whether another epoch is to follow."""
@@ -261,10 +250,11 @@ class Run:
                 )
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [self.measured_rows(each, rows.n_features) for each in (block, *self.beginning)],
+                [self.measured_rows(each, rows.n_features) for each in self.beginning or [block]],
                 grows=n_columns is None,
             )  # fmt: skip
             learner.open_stream(first, random.randint(LARGEST_SEED))
+            self.beginning = []
         self.first_row = learner.space.first_new_row
         self.opened = True
 
@@ -331,7 +321,7 @@ class Run:
         return {
             "progress": asdict(progress), "before": self.before, "patience": patience,
             "seed": self.seed, "mixing": self.passes.mixing, "first_row": self.first_row,
-            "told_classes": self.labels.told,
+            "classes_are_known": self.labels.are_known,
             "lowest": self.passes.lowest, "highest": self.passes.highest,
         }  # fmt: skip
 
@@ -340,14 +330,14 @@ class Run:
             try:
                 self.checkpoint.write(self.learner, self.position)
             except OSError as error:
-                warn_user(f"There is no checkpoint to resume from: {error}.")
+                warn_user(f"The checkpoint could not be written: {error}.")
             self.written = time.perf_counter()
 
     def _resume(self, learner: Learner, position: dict[str, Any]) -> None:
         """Restore the state at a checkpoint. The rows before it are skipped afterwards."""
         progress, patience = Progress(**position["progress"]), position["patience"]
         self.labels.keep(learner)
-        self.labels.told = position["told_classes"]
+        self.labels.are_known = position["classes_are_known"]
         self.patience = None if patience is None else Patience(**patience)
         self.seed, self.before = position["seed"], position["before"]
         self.first_row = position["first_row"]
@@ -370,7 +360,7 @@ class Run:
         if self.rows > self.resumed.rows:
             raise ValueError(
                 f"{self.source.names}: the rows come in other blocks than before, and the run "
-                "can't be resumed. Leave resume out to learn from the beginning."
+                "can't be resumed. Leave resume out to train from the beginning."
             )
         if self.rows == self.resumed.rows:
             mistakes, self.resumed = self.resumed.mistakes, None
@@ -390,7 +380,7 @@ class Run:
         ])  # fmt: skip
         if passes.highest < 0:
             raise ValueError(
-                f"{self.source.names} has labels but no features: nothing can be learned from it. "
+                f"{self.source.names} has labels but no features, so no model can be trained. "
                 f"{self.source.form}."
             )
         found, before = self._n_features(), getattr(learner, "n_features_in_", 0)

@@ -52,7 +52,7 @@ def learn_svmlight(
     options, sources = StreamOptions.of({"algo": algo, **given}), open_sources(path)
     with _blaming_settings():
         if options.init_model is not None:
-            options = going_on(options)
+            options = with_init_model(options)
         # One core is set aside for the calling thread, which trains.
         n_threads = threads_for(options.n_jobs, beside=1)
         corpus = Corpus(sources, options.reading(), n_threads, purpose="learning")
@@ -67,8 +67,8 @@ def with_cache_path(options: StreamOptions, sources: list[Source]) -> StreamOpti
     once = [source.name for source in sources if not source.rereadable]
     if once:
         raise SettingsError(
-            f"{once[0]} can be read only once, and has no place beside it. Pass cache=PATH for a "
-            "file that keeps its rows."
+            f"{once[0]} can be read only once, and a row cache can't be placed beside it. Pass "
+            "cache=PATH."
         )
     return replace(options, cache=default_cache_path([source.name for source in sources]))
 
@@ -90,13 +90,18 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     cache: Path | bool = options.max_iter != 1
     if not isinstance(options.cache, bool):
         cache = Path(options.cache)
-    is_open = options.algo is None and options.init_model is None and not options.multilabel
-    if is_open and source.rereadable:
-        one_class = told_encoder(options.classes, options.positive, False)
-        make = _selected(source, one_class, options) or make
-    checkpoint, start = None, None
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.
     passes = Passes(source, options.max_index, cache)
+    with closing(passes):
+        make = _selected(passes, encoder, options) or make
+        return _learn_passes(passes, encoder, make, options)
+
+
+def _learn_passes(
+    passes: Passes, encoder: LabelEncoder | None, make: MakeLearner, options: StreamOptions
+) -> Learner:
+    """Train on passes over a source, from the beginning or from a checkpoint."""
+    source, checkpoint, start = passes.source, None, None
     if options.checkpoint is not None:
         files = {**source.identity(), "reading": source.reading.settings()}
         made_by = {"library": __version__, "files": files, "positive": options.positive}
@@ -104,6 +109,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         checkpoint = Checkpoint(os.fspath(options.checkpoint), made_by, made_from=made_from)
         if options.resume:
             start = checkpoint.read(make())
+            passes.close()
             passes.mixing = start[1]["mixing"]
     while True:
         try:
@@ -134,16 +140,17 @@ def _blaming_settings() -> Iterator[None]:
         raise SettingsError(*error.args) from None
 
 
-def going_on(options: StreamOptions) -> StreamOptions:
+def with_init_model(options: StreamOptions) -> StreamOptions:
     """Return the options, completed with the form of labels and features of `init_model`."""
     if options.algo is not None or options.params or options.n_features or options.hash_bits:
         raise ValueError(
-            "init_model goes on with its own algorithm, parameters and features: pass none with it."
+            "init_model is trained further with its own algorithm, parameters and features. Leave "
+            "these out."
         )
     earlier = _copy(options.init_model, options.max_iter)
     if options.multilabel and not earlier.fitted.many:
         raise ValueError(
-            "init_model has learned one class a row, and can't go on with multilabel=True. Leave "
+            "init_model was trained with one class per row, which excludes multilabel=True. Leave "
             "one of the two out."
         )
     columns = columns_of(earlier, options.zero_based)
@@ -155,8 +162,8 @@ def _maker_of(options: StreamOptions, grows: bool) -> MakeLearner:
     multilabel, positive = options.multilabel, options.positive
     if multilabel and positive is not None:
         raise ValueError(
-            f"positive={positive!r} is told from all other labels, and a model of many labels "
-            "learns each of them. Leave one of the two out."
+            f"positive={positive!r} makes two classes, and multilabel=True a class of each label. "
+            "Leave one of the two out."
         )
     if options.init_model is not None:
         return partial(_copy, options.init_model, options.max_iter)
@@ -176,7 +183,7 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
             f"init_model={model!r} is a path. Pass the model: load_model of that path."
         )
     if model.state is None:
-        raise ValueError("init_model has not learned anything yet. Pass a fitted model, or None.")
+        raise ValueError("init_model is not fitted. Pass a fitted model, or None.")
     earlier = deepcopy(model)
     learner = LEARNERS[model.classifier](**earlier.parameters()).take_over(earlier)
     learner.max_iter = max_iter
@@ -186,28 +193,25 @@ def _copy(model: Any, max_iter: int | None) -> Learner:
 
 
 def _selected(
-    source: RowSource, encoder: LabelEncoder | None, options: StreamOptions
+    passes: Passes, encoder: LabelEncoder | None, options: StreamOptions
 ) -> MakeLearner | None:
     """Select a learner by progressive validation on the first rows, and return its constructor.
 
-    Return None if the parameters settle the algorithm, or the rows do not allow a comparison.
+    Return None if the options settle the algorithm, or the rows do not allow a comparison.
     """
+    source = passes.source
+    is_open = options.algo is None and options.init_model is None and not options.multilabel
     given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
     params = without_defaults(given)
-    if settled(params) is not None:
+    if not is_open or not source.rereadable or settled(params) is not None:
         return None
-    passes, some, n_rows = Passes(source, options.max_index), [], 0
-    with interruptible(), closing(passes.first()) as blocks:
-        for block in blocks:
-            some.append(block.copied())
-            n_rows += block.n_rows
-            if n_rows >= MOST_ROWS:
-                break
+    with interruptible():
+        blocks = passes.peek(MOST_ROWS)
     if encoder is None and len(passes.table.texts) > 1:
         encoder = encoder_of(passes.table.values(), source.names, False)
-    if encoder is None or not n_rows:
+    if encoder is None or not any(block.n_rows for block in blocks):
         return None  # training raises the error
-    first = joined(some)
+    first = joined(blocks)
     try:
         codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
     except UnknownLabelError:

@@ -29,12 +29,12 @@ class StreamLabels:
     """Encoder for the labels of streamed rows.
 
     If `encoder` is None, the classes are those of the first rows, until a row has another label.
-    `told` says whether all classes are known.
+    `are_known` is True if these are all classes.
     """
 
     def __init__(self, passes: Passes, encoder: LabelEncoder | None) -> None:
         self.passes, self.source = passes, passes.source
-        self.told = encoder is not None
+        self.are_known = encoder is not None
         self.encoder = LabelEncoder() if encoder is None else encoder
 
     @property
@@ -51,7 +51,7 @@ class StreamLabels:
         try:
             return self.encoder.transform_ids(self.passes.table, block.labels, block.label_start)
         except UnknownLabelError as error:
-            if self.passes.labels_may_come and not self.told:
+            if self.passes.labels_may_come and not self.are_known:
                 raise NewClassError from None
             known = self.classes.tolist()
             raise located_label(block, error.row, error.label, known) from None
@@ -59,13 +59,13 @@ class StreamLabels:
     def keep(self, learner: Learner) -> None:
         """Use the classes of a trained model; refuse other classes."""
         classes = learner.classes_
-        if not self.told:
+        if not self.are_known:
             encoder = MultilabelEncoder if learner.fitted.many else LabelEncoder
-            self.encoder, self.told = encoder.of_text(classes), True
+            self.encoder, self.are_known = encoder.of_text(classes), True
         elif not np.array_equal(self.classes, classes):
             raise ValueError(
-                f"The model has learned the classes {first_labels(classes.tolist())}, not "
-                f"{first_labels(self.classes.tolist())}. It can't learn others."
+                f"The classes of the model are {first_labels(classes.tolist())}, not "
+                f"{first_labels(self.classes.tolist())}. They can't be changed."
             )
 
     def find(self, learner: Learner) -> None:
@@ -74,7 +74,7 @@ class StreamLabels:
         All classes in the learner's `class_weight` must occur. Otherwise raise NewClassError if
         the source can be read again, or ValueError if not.
         """
-        if self.told:
+        if self.are_known:
             return
         table, many = self.passes.table, self.source.reading.multilabel
         weighted = learner.class_weight
@@ -87,7 +87,7 @@ class StreamLabels:
                 found = f"the labels {known} only" if known else "no labels"
                 raise ValueError(
                     f"The first rows of {self.source.names} have {found}, and it can't be read "
-                    "twice. Pass all labels there will be as classes=[...]."
+                    "twice. Pass all labels as classes=[...]."
                 )
         self.encoder = encoder_of(table.values(), self.source.names, many)
 
@@ -104,9 +104,9 @@ class StreamLabels:
                 by_id += np.bincount(ids, minlength=n_ids)
         if not n_rows:
             return None
-        if not self.told:
+        if not self.are_known:
             many = self.source.reading.multilabel
-            self.encoder, self.told = encoder_of(table.values(), self.source.names, many), True
+            self.encoder, self.are_known = encoder_of(table.values(), self.source.names, many), True
         self.check_positive()
         # `find` returns -1 for a class without rows, which refers to the 0 appended here.
         by_id, positive = np.append(by_id, 0), self.encoder.positive

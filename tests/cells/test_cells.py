@@ -505,11 +505,11 @@ def test_a_store_is_all_of_its_files(adata, tmp_path):
     before = fit_anndata(store, "cell_type", cache=True, **IN_ORDER)
     [source] = open_sources(store)
     assert source.size == sum(each.stat().st_size for each in store.rglob("*") if each.is_file())
-    assert source.identity() == open_sources(store)[0].identity()
+    assert source.identity == open_sources(store)[0].identity
     source.check_unchanged()
     values = zarr.open_group(store)["X/data"]
     values[:] = values[:][::-1]
-    assert source.identity() != open_sources(store)[0].identity()
+    assert source.identity != open_sources(store)[0].identity
     assert "changed while it was read" in broken(source, type(source).check_unchanged)
     after = fit_anndata(store, "cell_type", cache=True, **IN_ORDER)
     assert not np.array_equal(weights(after), weights(before))
@@ -527,7 +527,7 @@ def test_a_matrix_of_10x_is_with_its_tables(adata, tmp_path):
         (tmp_path / "later.txt").write_text("of no table")
         source.check_unchanged()
         os.utime(tmp_path / "features.tsv.gz", ns=(0, len(str(what))))
-        assert source.identity() != open_sources(what)[0].identity()
+        assert source.identity != open_sources(what)[0].identity
         assert "changed while it was read" in broken(source, type(source).check_unchanged)
 
 

@@ -77,18 +77,18 @@ def test_without_a_command_it_tells_what_to_do_first():
 
 @pytest.mark.parametrize(("command", "words"), [
     ("trian", "No such command 'trian'. Did you mean 'train'?"),
-    ("train x.svm -o m --memory-limit much", "is no size such as 512M"),
-    ("train x.svm -o m --dictionary words", "--readable FILE: pass that too"),
-    ("train train.svm -o -", "name a file"),
+    ("train x.svm -o m --memory-limit much", "is not a size such as 512M"),
+    ("train x.svm -o m --dictionary words", "Pass --readable FILE, too"),
+    ("train train.svm -o -", "Name a file"),
     ("train train.svm -o m --c 0.5", "--c needs --algo, one of: ho."),
-    ("train train.svm -o m --c 0.5 --algo alma", "--c is no option of --algo alma, which has --ep"),
+    ("train train.svm -o m --c 0.5 --algo alma", "--c is not an option of --algo alma, which has"),
     ("train train.svm -o m --algo alma --alpha 3", "--alpha: 3 is not X, a float in the range"),
     ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none|until, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
     ("train train.svm -o m --class-weight balanced --class-weight 1=2",
-     "balanced is not LABEL=WEIGHT, such as spam=0.5. All labels are weighed by their rows with "
-     "balanced alone."),
+     "balanced is not LABEL=WEIGHT, such as spam=0.5. For weights by the number of rows of each "
+     "label, pass balanced alone."),
     ("train - -o m --class-weight balanced", "--class-weight balanced counts the rows of each "
      "class first, and <standard input> can be read only once. Pass --cache PATH, which"),
     ("train train.svm -o m --hash-bits 8 --n-features 9",
@@ -102,7 +102,7 @@ def test_without_a_command_it_tells_what_to_do_first():
     ("train train.svm -o m --algo alma --kernel rbf", "--gamma scale needs the variance of all"),
     ("train train.svm -o m --algo alma --kernel rbf --gamma auto", "--max-support none keeps"),
     ("train train.svm -o m --algo alma --kernel rbf --gamma auto", "gamma auto needs the number"),
-    ("train train.svm -o m --multilabel --positive 1", "--positive 1 is told from all other"),
+    ("train train.svm -o m --multilabel --positive 1", "--positive 1 makes two classes"),
     ("predict a.model test.svm -o link", "-o link and FILE test.svm are one file"),
     ("predict a.model test.svm -o a.model", "-o a.model and MODEL a.model are one file"),
 ])  # fmt: skip
@@ -147,9 +147,9 @@ def test_sizes():
     ("predict a.model a.model", "a.model is a model, not svmlight text"),
     ("evaluate a.model x.npz", "x.npz is an npz file, not svmlight text. Fit it in Python: "
      "sparsemargin.fit_csr(scipy.sparse.load_npz('x.npz'), y)"),
-    ("info x.npz", "x.npz is an npz file. numpy.load tells what is in it."),
-    ("train x.smcache -o m", "is a row cache, not svmlight text. Name the text it was made "
-     "of: train with --cache x.smcache takes the rows from here."),
+    ("info x.npz", "x.npz is an npz file. numpy.load reads it."),
+    ("train x.smcache -o m", "is a row cache, not svmlight text. Name the text that it was "
+     "made of. With --cache x.smcache, train reads the rows here."),
 ])  # fmt: skip
 def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
     (folder / "folder").mkdir()
@@ -166,7 +166,7 @@ def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
 
 def test_tracebacks_are_shown_when_asked_for(monkeypatch):
     assert isinstance(run("info", "no", "--traceback", code=1).exception, FileNotFoundError)
-    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda source: 1 / 0)
+    monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given: 1 / 0)
     told = run("info", "train.svm", code=1).stderr
     assert told.startswith("Error: An error inside sparsemargin, ZeroDivisionError")
     monkeypatch.setenv("SPARSEMARGIN_TRACEBACK", "1")

@@ -122,7 +122,7 @@ def test_a_file_that_happens_to_be_called_like_the_checkpoint_stays(source):
     Path("m.checkpoint").write_bytes(Path(source).read_bytes())
     before = contents()
     told = run("train", "train.svm", "-o", "m", "-q", code=1).stderr
-    assert "m.checkpoint would be replaced by a checkpoint, and it is none. Move it" in told
+    assert "m.checkpoint is not a checkpoint, and would be replaced by one. Move it" in told
     assert contents() == before
     os.rename("m.checkpoint", "elsewhere")
     run("train", "train.svm", "-o", "m", "-q")

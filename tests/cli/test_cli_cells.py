@@ -89,4 +89,4 @@ def test_wrong_usage_is_told(path):
     assert "can't be read together" in run("train", str(text), path, "-o", "m", code=2).stderr
     assert run("train", str(text), "-o", "text.model").exit_code == 0
     assert "do not go together" in run("predict", "text.model", path, code=2).stderr
-    assert "is no file of cells" in run("annotate", "text.model", str(text), code=2).stderr
+    assert "is not a file of cells" in run("annotate", "text.model", str(text), code=2).stderr

@@ -81,7 +81,7 @@ def test_classes_with_commas_are_no_lists():
     save(model, "a.model")
     assert predicted("a.model", file("1:1\n")) == ["a,b"]
     error = run("predict", "a.model", "few.svm", "--top-k", 1, code=1).stderr
-    assert "class 'a,b' can't be told" in error
+    assert "class 'a,b' can't be printed" in error
 
 
 def test_output_to_a_file():
@@ -109,7 +109,7 @@ def test_a_model_of_files_knows_how_indices_count():
         assert "few.svm, line 2, column 3: '0:1' has index 0" in error
         assert "has learned from files whose indices count from 1, add 1 to the indices" in error
         error = run(command, "a.model", "test.svm", "--zero-based", "yes", code=1).stderr
-        assert "--zero-based yes is for models of matrices" in error
+        assert "--zero-based yes is for models that were trained on matrices" in error
 
 
 def test_models_of_matrices_and_of_hashed_features():
@@ -195,7 +195,7 @@ def test_labels_are_equal_as_numbers_and_those_never_learned_are_told():
     assert known.pop("unknown_labels") == []
     assert figures == known
     text = run("evaluate", "a3.model", more).stdout
-    assert "4 rows of labels that the model has not learned: sausage (3), bacon (1)" in text
+    assert "4 rows of labels that the model does not have: sausage (3), bacon (1)" in text
     told = run("evaluate", "a3.model", file("sausage 1:1\nbacon 2:1\n"), code=1).stderr
     assert "has none of the labels that the model has learned" in told
 

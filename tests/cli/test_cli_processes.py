@@ -107,7 +107,7 @@ def test_standard_output_may_be_closed_unless_it_is_written_to(folder, tmp_path)
     closed["preexec_fn"] = lambda: os.close(1)
     for command in "predict a.model test.svm", "inspect a.model", "info a.model":
         _, error = finish(process(*command.split(), **closed), code=1)
-        assert error == "Error: Bad file descriptor. It is closed: open it, or name a file.\n"
+        assert error == "Error: Bad file descriptor. It is closed. Open it, or name a file.\n"
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "link", "pipe"])
@@ -256,9 +256,9 @@ def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path)
         assert not cut.exists()
     else:
         told = interrupted(started, end)
-        assert f"what it had learned. --resume goes on from {cut}.checkpoint" in told
+        assert f"Pass --resume to continue from {cut}.checkpoint" in told
         assert 3 <= load_model(cut).n_iter_ < 40
-    for options, words in ([], "other --epochs"), (["--alpha", "0.5"], "no option"):
+    for options, words in ([], "other --epochs"), (["--alpha", "0.5"], "not an option"):
         wrong = [*command[:-1], 7, "--resume", *options]
         assert words in run(*wrong, code=2 if options else 1).stderr
     told = json.loads(run(*command, "--resume", "--json").stdout)
@@ -382,7 +382,7 @@ def test_on_a_full_disk_what_has_been_learned_is_set_aside(folder, tmp_path):
     args = "train", folder / "train.svm", "-o", "b.model", "--algo", "pnorm", "--p", 3, "-q"
     started = process(*args, start=("-c", FULL_BUT_FOR_SPARE), cwd=tmp_path)
     _, told = finish(started, code=1)
-    assert "b.model: No space left on device. Make room, or write elsewhere" in told
+    assert "b.model: No space left on device. Free some space, or write elsewhere" in told
     (aside,) = spare.glob("*-b.model")
     assert f"What has been learned is in {aside}." in told
     assert aside.read_bytes() == (folder / "a.model").read_bytes()

@@ -68,7 +68,7 @@ def test_a_cache_is_kept_where_it_is_asked_for():
     assert not cache.exists()
     for options in "--epochs 2", "":
         told = train(f"train.svm -o a.model {options} --cache {cache}").stderr
-        kept = f"train.svm.smcache, {size_in_words(cache.stat().st_size)}; for further runs, or to"
+        kept = f"train.svm.smcache, {size_in_words(cache.stat().st_size)}; kept for further runs"
         assert kept in told
         cache.unlink()
     assert trained("train.svm --epochs until --algo perceptron").max_iter == 1000
@@ -142,8 +142,8 @@ def test_weights_as_text_with_a_dictionary_that_may_be_a_pipe():
 @pytest.mark.parametrize(("options", "code", "words"), [
     ("-o none/a.model", 1, "there is no folder"),
     ("-o .", 1, "is a directory. Name a file in it"),
-    (f"-o {os.devnull}", 1, "is no regular file"),
-    ("-o /dev/stdout", 1, "is no regular file"),
+    (f"-o {os.devnull}", 1, "is not a regular file"),
+    ("-o /dev/stdout", 1, "is not a regular file"),
     ("--output=", 1, "is empty. Name one"),
     ("-o none/", 1, "there is no folder"),
     (f"-o {'m' * 250}", 1, "File name too long"),
@@ -179,7 +179,7 @@ def test_a_full_disk_leaves_the_old_model(monkeypatch):
 
     monkeypatch.setattr(os, "fsync", full)
     error = train("train.svm -o a.model -q --algo alma --alpha 0.5", 1).stderr
-    assert "a.model: No space left on device. Make room, or write elsewhere" in error
+    assert "a.model: No space left on device. Free some space, or write elsewhere" in error
     assert "Nor could what has been learned be saved elsewhere: [Errno 28]" in error
     assert contents() == before
 
@@ -195,14 +195,14 @@ def test_lines_tell_how_far_it_is_and_json_the_figures():
     assert train("train.svm -o a.model --quiet --epochs 3").output == ""
     Path("noisy.svm").write_text("1 1:1\n2 1:1\n" * 20)
     told = train("noisy.svm -o a.model --algo margin --epochs until").stderr
-    assert re.search("epochs +[0-9]{1,2}, as corrections became no fewer", told)
+    assert re.search("epochs +[0-9]{1,2}, because the number of corrections no longer fell", told)
     assert re.search("corrections +[0-9,]+, [0-9,]+ in the last epoch", told)
     told = train("noisy.svm -o a.model --algo perceptron --epochs until").stderr
-    assert re.search("epochs +1,000, the most there are: pass fewer --epochs, or --early-st", told)
-    assert "most there" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
+    assert re.search("epochs +1,000, the largest number. Pass fewer --epochs, or --early-st", told)
+    assert "largest number" not in train("noisy.svm -o a.model --algo perceptron --epochs 2").stderr
     Path("apart.svm").write_text("1 1:1\n2 2:1\n" * 20)
     told = train("apart.svm -o a.model --algo perceptron --epochs until").stderr
-    assert re.search("epochs +[0-9]{1,2}, the last without a correction", told)
+    assert re.search("epochs +[0-9]{1,2}, the last one without a correction", told)
     # With several epochs, the error is that of the first epoch, in which the rows are new.
     once, often = (
         json.loads(train(f"train.svm -o a.model -q --json --epochs {n}").stdout) for n in (1, 9)

@@ -151,7 +151,7 @@ def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how,
 def test_a_model_file_is_rejected_as_a_checkpoint(path):
     X, y = make_data()
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
-    with pytest.raises(ValueError, match="is a model, and no checkpoint"):
+    with pytest.raises(ValueError, match="is a model, not a checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", checkpoint=path, resume=True)
     with pytest.raises(ValueError, match="pass its path as checkpoint"):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)

@@ -185,7 +185,7 @@ def test_the_command_line_refuses_what_has_no_weights(tmp_path, monkeypatch):
     for options, code, words in [
         (["--explain"], 1, "one with kernel='linear' has weights"),
         (["--explain", "--scores"], 2, "--scores, --proba and --explain print different lines"),
-        (["--dictionary", "words"], 2, "the features that --explain tells of"),
+        (["--dictionary", "words"], 2, "the features that --explain prints"),
     ]:
         result = run("predict", "a.model", "rows.svm", "-o", "out", *options, code=code)
         assert words in result.stderr

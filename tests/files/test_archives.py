@@ -70,7 +70,7 @@ def told_by_us(source):
     """Return what the package reads, or None if it refuses the archive. An archive with a damaged
     head is read as text, which is not valid svmlight."""
     try:
-        if source.plain:
+        if source.compression is None:
             load_svmlight(source.path)
         return text_of(source)
     except ValueError:

@@ -66,12 +66,12 @@ def test_traffic_of_a_server_without_ranges_is_one_file_a_pass():
 
 @pytest.mark.parametrize(("how", "reason"), [
     # Surplus bytes that arrive late are read as the answer to the next request.
-    ({"told": 0.5}, "is longer than the [0-9,]+ bytes that the server tells of|Bad status line"),
+    ({"told": 0.5}, "is longer than the [0-9,]+ bytes that the server states|Bad status line"),
     ({"told": 2}, "broke|payload|[Bb]ytes"), ({"stops": 0.5}, "broke|payload"),
     ({"stops": 0.5, "chunked": True}, "payload|TransferEncoding|chunk"),
     ({"ranges": True, "told": 2}, "broke off after"),
-    ({"ranges": True, "told": 0.5}, "is longer than the [0-9,]+ bytes that the server tells of"),
-    ({"unframed": True}, "does not tell how long it is"),
+    ({"ranges": True, "told": 0.5}, "is longer than the [0-9,]+ bytes that the server states"),
+    ({"unframed": True}, "does not state its length"),
     ({"status": 403}, "HTTP status 403 Forbidden"), ({"status": 401}, "HTTP status 401"),
     ({"status": 404}, "no such file .HTTP status 404"), ({"status": 500}, "HTTP status 500"),
     ({"status": 400}, "HTTP status 400"),
@@ -87,7 +87,7 @@ def test_what_is_wrong_is_told_with_the_url_and_the_reason(how, reason, data):
 
 def test_nobody_answers():
     url = "http://127.0.0.1:9/a.svm"
-    with pytest.raises(OSError, match=f"{url} can't be had: .*[Cc]onnect.* Is the store there"):
+    with pytest.raises(OSError, match=f"{url} can't be reached: .*[Cc]onnect.* Check the address"):
         sparsemargin.fit_svmlight(url, **HOW)
 
 

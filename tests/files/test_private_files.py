@@ -8,7 +8,7 @@ import pytest
 
 import sparsemargin
 from problems.command_line import two_classes
-from sparsemargin.files import private
+from sparsemargin.files import atomic
 from sparsemargin.files.atomic import replacing
 from sparsemargin.readers.row_cache import default_cache_path
 from sparsemargin.saving import model_files
@@ -86,7 +86,7 @@ def test_members_of_another_group_are_others(monkeypatch):
     class Other:
         st_gid, st_mode = status.st_gid + 1, stat.S_IFREG | 0o640
 
-    monkeypatch.setattr(private, "_statuses", lambda paths: [Other])
+    monkeypatch.setattr(atomic, "_statuses", lambda paths: [Other])
     monkeypatch.setattr(os, "fchown", lambda *_: (_ for _ in ()).throw(PermissionError))
     with replacing("new", ["train.svm"]):
         pass

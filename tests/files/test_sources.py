@@ -80,20 +80,20 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
 
 def test_the_identity_changes_with_the_file(tmp_path):
     source = source_of(tmp_path, TEXT)
-    identities = [source.identity()]
+    identities = [source.identity]
     for position in 0, len(TEXT) - 1:
         changed = bytearray(TEXT)
         changed[position] ^= 1
         changed_source = source_of(tmp_path, changed)
         os.utime(changed_source.path, ns=(0, source.mtime_ns))
-        identities.append(open_sources(changed_source.path)[0].identity())
+        identities.append(open_sources(changed_source.path)[0].identity)
     assert {identity["mtime_ns"] for identity in identities} == {source.mtime_ns}
-    identities.append(source_of(tmp_path, TEXT + b"\n").identity())
+    identities.append(source_of(tmp_path, TEXT + b"\n").identity)
     assert all(first != second for first, second in combinations(identities, 2))
     # A pipe has no identity, and can't change.
     (pipe,) = open_sources("-")
-    assert (pipe.plain, pipe.rereadable, pipe.size) == (False, False, None)
-    assert (pipe.name, pipe.identity()) == ("<standard input>", None)
+    assert (pipe.head, pipe.rereadable, pipe.size) == (None, False, None)
+    assert (pipe.name, pipe.identity) == ("<standard input>", None)
     pipe.check_unchanged()
 
 
@@ -101,7 +101,7 @@ def test_the_identity_changes_with_the_file(tmp_path):
 def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, kind, small_blocks):
     pack, content = PACK[kind], PACK[kind](TEXT)
     source = source_of(tmp_path, content)
-    assert (source.plain, source.rereadable) == (False, True)
+    assert (source.compression, source.rereadable) == (kind, True)
     assert text_of(source) == TEXT
     # Progress is counted in bytes before decompression.
     consumed = [block.consumed for block in source.blocks([])]
@@ -173,7 +173,7 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
 
 def test_a_file_that_changes_is_noticed(tmp_path):
     source = source_of(tmp_path, TEXT)
-    assert (source.plain, source.rereadable, source.size) == (True, True, len(TEXT))
+    assert (source.compression, source.rereadable, source.size) == (None, True, len(TEXT))
     source.check_unchanged()
     os.utime(source.path, ns=(0, 0))
     with pytest.raises(ValueError, match=r"text\.svm changed while it was read"):

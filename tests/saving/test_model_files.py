@@ -261,7 +261,7 @@ def test_what_the_system_refuses_is_no_damage(tmp_path, monkeypatch):
     text = tmp_path / "text.svm"
     text.write_text("1 1:1\n-1 2:1\n")
     for write in save_model, lambda model, path: write_readable(path, model):
-        with pytest.raises(OSError, match="pipe is no regular file"):
+        with pytest.raises(OSError, match="pipe is not a regular file"):
             write(model, pipe)
     assert sorted(os.listdir(tmp_path)) == ["a.model", "pipe", "text.svm"]
     for read in load_model, lambda pipe: fit_svmlight(text, cache=pipe):

@@ -127,12 +127,12 @@ def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, se
     ({"alpha": 0.5}, "other alpha"), ({"algo": "pnorm"}, "other algorithm"),
     ({"max_iter": 3}, "other max_iter"), ({"dtype": np.float32}, "other files"),
     ({"positive": "1"}, "other files, positive"), ({"classes": [-1, 1, 2]}, "learned the classes"),
-    ("text", "other files"), ("model", "is a model, and no checkpoint"), ("none", "there is no ch"),
+    ("text", "other files"), ("model", "is a model, not a checkpoint"), ("none", "there is no ch"),
     ("svmlight", "not a model file"),
 ])  # fmt: skip
 def test_another_run_does_not_go_on(files, change, told):
     path, settings = files["text"], {"algo": "alma", "random_state": 0, "checkpoint": "run"}
-    with pytest.warns(Interruption, match=r"resume=True goes on from run\."):
+    with pytest.warns(Interruption, match=r"resume=True to continue from run\."):
         model, _ = learn(path, 2, KeyboardInterrupt, **settings)
     if change == "text":
         path.write_text(path.read_text() + "1 1:1\n")

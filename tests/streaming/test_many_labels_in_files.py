@@ -146,7 +146,7 @@ def test_what_does_not_go_together_is_refused(text, model):
         ({"positive": 1, "multilabel": True}, "Leave one of the two out"),
         ({"algo": "ho", "max_updates": 9, "multilabel": True}, "OneVsRestClassifier"),
         ({**kernel, "multilabel": True}, "OneVsRestClassifier"),
-        ({"init_model": one, "multilabel": True}, "has learned one class a row"),
+        ({"init_model": one, "multilabel": True}, "was trained with one class per row"),
         ({"init_model": many, "positive": 1}, "Leave one of the two out"),
     ]:
         with pytest.raises(ValueError, match=words):
@@ -162,7 +162,7 @@ def test_what_does_not_go_together_is_refused(text, model):
     save_model(three, model)
     for command in "predict", "evaluate":
         result = run(command, model, text, "--threshold", 2, code=1)
-        assert "a threshold is for two classes, or models of many labels" in result.stderr
+        assert "is for multilabel models, or two classes without" in result.stderr
     save_model(one, model)
     assert "Leave --top-k 2 out" in run("evaluate", model, text, "--top-k", 2, code=1).stderr
 

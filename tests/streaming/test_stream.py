@@ -28,7 +28,7 @@ from sparsemargin.readers.reading import Reading
 from sparsemargin.readers.rows import LabelledRows, RowSource
 from sparsemargin.streaming import run, stream
 from sparsemargin.streaming.options import StreamOptions
-from sparsemargin.streaming.report import Lines, Progress
+from sparsemargin.streaming.report import Progress, ProgressLines
 from sparsemargin.streaming.stream import learn_rows, learn_svmlight
 
 LINES = "1 1:1\n-1 2:1\n" * 20
@@ -578,7 +578,7 @@ def test_one_step_ahead_error(request, kind, algo, params):
 
 def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
     out = io.StringIO()
-    report = Lines(out)
+    report = ProgressLines(out)
     counts = {"consumed": 9, "size": 9, "rows": 1, "features": 1, "corrections": 1, "mistakes": 0}
     for epoch in range(1, 1011):
         report(Progress(epoch, seconds=epoch / 1000, **counts))

@@ -1,0 +1,91 @@
+"""The kind of a file, which decides how it is read."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from typing import Literal, get_args
+
+from sparsemargin.files.archive import CACHE_DOCUMENT, MODEL_DOCUMENT, begins_with
+from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source
+
+#: Forms of files of texts.
+TextForm = Literal["fasttext", "tsv", "vw", "csv", "jsonl", "parquet"]
+FORMS = get_args(TextForm)
+
+Kind = Literal["svmlight", "cells", "cache", "model", "npz"] | TextForm
+
+#: Names of the kinds for messages. The forms of texts are their own names.
+KIND_NAMES: dict[Kind, str] = {
+    "svmlight": "svmlight text",
+    "cells": "cells",
+    "cache": "a row cache",
+    "model": "a model",
+    "npz": "an npz file",
+}
+
+#: Mark of a label in the text of fastText.
+FASTTEXT_LABEL = b"__label__"
+
+#: Forms of files of texts by the suffixes of their names, before that of the compression.
+FORM_OF: dict[str, TextForm] = {
+    ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+
+_HDF5_MARK = b"\x89HDF"
+_CELLS = ".h5ad", ".h5", ".zarr", *MATRIX_ENDS
+_COMPRESSED = ".gz", ".bz2", ".xz", ".zst"
+
+
+def kind_of(
+    source: Source | str, form: TextForm | Literal["svmlight"] | None = None, *, texts: bool = False
+) -> Kind:
+    """Return the kind of a source, or of a file that may be on another machine, by its name alone.
+
+    Models, row caches, npz files and HDF5 are recognized by their first bytes; zarr stores, text
+    matrices and the forms of texts by their names. `form` replaces the name. All other files are
+    svmlight text. So are files named .txt whose first lines have no label of fastText, unless
+    `texts` says that the files are texts.
+    """
+    found: Kind | None = None
+    if isinstance(source, Source):
+        name, found = source.name, _kind_by_content(source)
+    elif (name := source).endswith(_CELLS) or os.path.isdir(name):
+        found = "cells"
+    if found is not None:
+        return found
+    if form is not None:
+        return form
+    root, end = os.path.splitext(name)
+    if end in _COMPRESSED:
+        end = os.path.splitext(root)[1]
+    by_name: Kind = FORM_OF.get(end, "svmlight")
+    if by_name != "fasttext" or texts:
+        return by_name
+    return by_name if isinstance(source, Source) and _may_be_fasttext(source) else "svmlight"
+
+
+def _kind_by_content(source: Source) -> Kind | None:
+    """Return the kind of a file of cells or an archive. None for text, pipes and open files."""
+    head = source.head
+    if head is None:
+        return None
+    # Cells are read from local files only.
+    is_hdf5, path = head.startswith(_HDF5_MARK), source.path
+    if path is not None and (is_hdf5 or path.endswith((*STORES, *MATRIX_ENDS))):
+        return "cells"
+    if begins_with(head, CACHE_DOCUMENT):
+        return "cache"
+    if begins_with(head, MODEL_DOCUMENT):
+        return "model"
+    return "npz" if begins_with(head, "") else None
+
+
+def _may_be_fasttext(source: Source) -> bool:
+    """Return whether the first lines have a label of fastText, or can't be read in advance."""
+    if not source.rereadable:
+        return True
+    with closing(source.blocks([])) as blocks:
+        first = next(blocks, None)
+        return first is not None and first.buffer.find(FASTTEXT_LABEL, 0, first.stop) >= 0
