@@ -20,10 +20,6 @@ RCV1Source = Literal["auto", "sample", "corpus"]
 RCV1Order = Literal["auto", "given", "shuffled"]
 Target: TypeAlias = NDArray[np.int64] | sp.csr_matrix
 
-#: The topics of the Higher-order Perceptron paper (section 4, Task 2) by its numbers for them,
-#: in the order of its Table 2. The numbers are positions, from 0, in the paper's alphabetical list.
-BROTTO_TOPICS = {70: "GCAT", 101: "MCAT", 4: "C15", 59: "ECAT"}
-
 # The source of the sample has no labels of this topic.
 _UNKNOWN_IN_SAMPLE = "M143"
 
@@ -77,8 +73,6 @@ def load_rcv1(
     topic : str, iterable of str or None, default="C15"
         A topic by its code, such as ``"C15"`` or ``"GCAT"``, against all others, or several
         topics. None: all topics as an indicator, which first-order classifiers learn in one pass.
-        The numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
-        ``load_rcv1(BROTTO_TOPICS[70])``.
     source : {"auto", "sample", "corpus"}, default="auto"
         ``"auto"``: the sample if it is found, else the corpus.
     order : {"auto", "given", "shuffled"}, default="auto"
@@ -153,7 +147,7 @@ def _check_topic(topic: object) -> list[str] | None:
     if not topics or not all(isinstance(name, str) for name in topics):
         raise ValueError(
             "topic must be None, the code of a topic or several, such as 'C15' or ['C15', 'GCAT'], "
-            f"got {topic!r}; the papers' numbers are the keys of BROTTO_TOPICS"
+            f"got {topic!r}"
         )
     return topics
 
