@@ -150,7 +150,7 @@ _Learn = Callable[..., Learner]
         help="Learn on the workers of this Dask scheduler: such as tcp://host:8786; an epoch on "
         "each FILE, read where the worker is, then a mixture of what they came to, which is "
         "written to MODEL. --cache is then a folder on each worker.")  # fmt: skip
-@option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
+@option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform"]),
         help="Whether all files weigh the same in a mixture, or as much as the corrections they "
         "made; or labels visit one file after the other, which auto does where they are as many as "
         "files.  [default: auto]")  # fmt: skip

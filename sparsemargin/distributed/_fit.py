@@ -141,12 +141,11 @@ def fit_distributed(
         Number of epochs. None: until an epoch makes no correction on any shard. "auto": five for
         a named algorithm. Otherwise one, or more if there are few rows, as in `AutoClassifier`;
         for cells as in `fit_anndata`.
-    mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
-        "uniform": all shards have the same weight. "errors": for each vector, the weight of a shard
-        is proportional to its corrections. "ring": each vector visits one shard after the other,
-        and equals that of one machine with all rows, starting with the shard where the vector
-        begins. "auto": a ring if there are at least as many vectors as shards, else "uniform". No
-        effect for "ho" and "so".
+    mixing : {"auto", "ring", "uniform"}, default="auto"
+        "uniform": average, in which all shards have the same weight. "ring": each vector visits one
+        shard after the other, and equals that of one machine with all rows, starting with the shard
+        where the vector begins. "auto": a ring if there are at least as many vectors as shards,
+        else "uniform". No effect for "ho" and "so".
     mixes_per_epoch : int, default=16
         Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
         its rows. No effect for a ring, "ho" and "so".

@@ -44,7 +44,7 @@ from sparsemargin.distributed._schema import Mixture
 from sparsemargin.models import Learner
 from sparsemargin.streaming.label_order import LabelOrder
 
-Mixing = Literal["auto", "ring", "uniform", "errors"]
+Mixing = Literal["auto", "ring", "uniform"]
 
 #: A part of the rows of a shard: its index, and the number of parts.
 Part = tuple[int, int]
@@ -350,15 +350,14 @@ class VectorEpoch(SingleEpoch):
 
 
 class VectorMixer(SingleMixer):
-    """Averages the dual vectors of the shards, with equal weights, or for each vector with weights
-    proportional to its corrections. The time is proportional to the changes, except for averages,
-    whose sums change for all weights."""
+    """Averages the dual vectors of the shards. The time is proportional to the changes, except for
+    averages, whose sums change for all weights."""
 
     epoch_type: type[Any] = VectorEpoch
 
-    def __init__(self, mixture: Mixture, n_shards: int, mixes: int, mixing: Mixing) -> None:
+    def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
         super().__init__(mixture, n_shards, mixes)
-        self.mixing, self.fit = mixing, secrets.token_hex(8)
+        self.fit = secrets.token_hex(8)
 
     def take(self, space: LinearSpace) -> None:
         theta, own = _theta_of(space), self.mixture.space
@@ -391,7 +390,7 @@ class VectorMixer(SingleMixer):
 
     @np.errstate(over="ignore", invalid="ignore")  # overflow is detected later
     def mix(self, part: int, updates: Sequence[Update]) -> None:
-        shares, p = self._shares(updates), self.mixture.space.p
+        p = self.mixture.space.p
         learned = [each.learned for each in updates]
         if self.sums is not None:
             base = (
@@ -399,8 +398,8 @@ class VectorMixer(SingleMixer):
             )
             self.sums = self._summed(self.sums, learned, base)
         self.trials += sum(each.trials for each in updates)
-        self.scalars = _mixed_scalars(shares, learned)
-        self.changes = self._mixed(learned, shares)
+        self.scalars = _mixed_scalars(learned)
+        self.changes = self._mixed(learned)
         self.number += 1
 
     def settle(self) -> None:
@@ -411,9 +410,7 @@ class VectorMixer(SingleMixer):
         if self.variances is not None:
             space.of_labels(space.variances)[...] = self.variances
 
-    def _mixed(
-        self, learned: Sequence[Learned], shares: np.ndarray
-    ) -> tuple[Change, Change | None]:
+    def _mixed(self, learned: Sequence[Learned]) -> tuple[Change, Change | None]:
         """Set theta, and the variances, to the mixture; return the changes."""
         theta, variances, n_vectors = self.theta, self.variances, self.theta.shape[1]
         parts = [each.theta.indices for each in learned]
@@ -421,18 +418,16 @@ class VectorMixer(SingleMixer):
         touched, places = touched.astype(parts[0].dtype), list(map(position, parts))
         old = theta.ravel()[touched].astype(np.float64)
         if variances is None:
-            ratio = 1.0 + sum(
-                share * (each.theta.ratio - 1.0)
-                for share, each in zip(shares, learned, strict=True)
-            )
+            share = 1.0 / len(learned)
+            ratio = 1.0 + sum(share * (each.theta.ratio - 1.0) for each in learned)
             new = old * ratio[touched % n_vectors]
-            _add(new, places, [each.theta for each in learned], shares, old)
+            _add(new, places, [each.theta for each in learned], share, old)
             self.theta = theta = multiplied(theta, ratio, theta.dtype)
             theta.ravel()[touched] = _held(new, theta.dtype)
             return Change.at(touched, theta.ravel()[touched], theta, ratio), None
-        evidence, added, times = np.zeros(len(old)), np.zeros(len(old)), len(learned) * shares
-        _add(evidence, places, [each.theta for each in learned], times)
-        _add(added, places, [each.gains for each in learned], times)
+        evidence, added = np.zeros(len(old)), np.zeros(len(old))
+        _add(evidence, places, [each.theta for each in learned])
+        _add(added, places, [each.gains for each in learned])
         n_shards = np.bincount(np.concatenate(places), minlength=len(touched))
         tempered = np.maximum(n_shards, 1) ** (_AS_MANY - 1.0)
         held = variances.ravel()[touched].astype(np.float64)
@@ -455,28 +450,18 @@ class VectorMixer(SingleMixer):
             total.ravel()[each.indices] += each.values.astype(np.float64) - known
         return _held(total, self.theta.dtype)
 
-    def _shares(self, updates: Sequence[Update]) -> np.ndarray:
-        """Weight of each shard in the mixture of each vector, shape (n_shards, n_vectors)."""
-        made = np.array([each.corrections for each in updates], dtype=np.float64)
-        total = made.sum(axis=0)
-        uniform = np.full(made.shape, 1.0 / len(updates))
-        if self.mixing != "errors":
-            return uniform
-        return np.divide(made, total, out=uniform, where=total > 0.0)
-
 
 def _add(
-    total: np.ndarray, places: Sequence[np.ndarray], changes: Sequence[Any], shares: np.ndarray,
+    total: np.ndarray, places: Sequence[np.ndarray], changes: Sequence[Any], share: float = 1.0,
     known: np.ndarray | None = None,
 ) -> None:  # fmt: skip
-    """Add the changes times their shares to the totals at their places. The known values, times the
-    ratio of a change, are subtracted before."""
-    for share, place, each in zip(shares, places, changes, strict=True):
-        vector = each.indices % len(share) if len(share) > 1 else 0
+    """Add the changes times the share of a shard to the totals at their places. The known values,
+    times the ratio of a change, are subtracted before."""
+    for place, each in zip(places, changes, strict=True):
         values = each.values.astype(np.float64)
         if known is not None:
-            values -= each.ratio[vector] * known[place]
-        total[place] += share[vector] * values
+            values -= each.ratio[each.indices % len(each.ratio)] * known[place]
+        total[place] += share * values
 
 
 def _held(values: Any, dtype: Any) -> np.ndarray:
@@ -487,16 +472,14 @@ def _held(values: Any, dtype: Any) -> np.ndarray:
     return held
 
 
-def _mixed_scalars(shares: np.ndarray, learned: Sequence[Learned]) -> dict[str, np.ndarray]:
+def _mixed_scalars(learned: Sequence[Learned]) -> dict[str, np.ndarray]:
     """The numbers of the mixed vectors. Corrections continue from the largest count, so that rates
     and margins that decrease with the count do not increase again."""
     by_name = {name: np.array([each.scalars[name] for each in learned]) for name in _SCALARS}
-    # Masses may be infinite where shares are 0.
-    mass = np.multiply(shares, by_name["mass"], out=np.zeros(shares.shape), where=shares > 0.0)
     return {
         "corrections": by_name["corrections"].max(axis=0),
         "largest": by_name["largest"].max(axis=0),
-        "mass": mass.sum(axis=0),
+        "mass": (1.0 / len(learned) * by_name["mass"]).sum(axis=0),
         "bound": by_name["bound"].min(axis=0),
     }
 

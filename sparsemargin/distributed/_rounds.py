@@ -255,7 +255,7 @@ class Rounds:
         if mixing == "ring" or (mixing == "auto" and alone and space.n_labels >= n_shards):
             return RingMixer(self.mixture, n_shards)
         mixes = min(options.mixes_per_epoch, *(survey.n_rows for survey in self.surveys))
-        return VectorMixer(self.mixture, n_shards, mixes, mixing)
+        return VectorMixer(self.mixture, n_shards, mixes)
 
     def run(self) -> Learner:
         """Run the remaining rounds."""

@@ -294,7 +294,7 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 
 @pytest.mark.parametrize(("options", "code", "words"), [
-    (["--mixing", "errors"], 2, "pass --dask"),
+    (["--mixing", "ring"], 2, "pass --dask"),
     ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
     ([*DASK, "--batch", "x"], 2, "--batch can't be had with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
