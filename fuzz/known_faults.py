@@ -76,7 +76,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("min(1.0 - trial.output, rule.C)", "1.0 - trial.output"),
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
-    ("shards", "sparsemargin/distributed/_mixing.py"): [
+    ("shards", "sparsemargin/distributed/dual_vectors.py"): [
         ("precisions += tempered * added", "precisions += added"),
         ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
     ],

@@ -395,18 +395,19 @@ def _making(
     how: DocumentForm | None, cells: Any, label: str, step: Any, settings: dict[str, Any]
 ) -> Any:
     """Return the object that makes rows on the workers, or None for svmlight text."""
-    from sparsemargin.distributed._making import CellRows, Texts
+    from sparsemargin.distributed.row_makers import Texts
 
     if cells is None:
         return None if how is None else Texts(how, step)
     from sparsemargin.cells.learn import mixing_seed
+    from sparsemargin.distributed.cell_rows import CellRows
 
     return CellRows(label, cells, step, seed=mixing_seed(settings))
 
 
 def _learn_on_dask(shards: list[str], settings: dict[str, Any]) -> _Learn:
     """Return the function that trains a model on the workers of a cluster."""
-    from sparsemargin.distributed._fit import learn_distributed
+    from sparsemargin.distributed.fit import learn_distributed
 
     settings["cache_dir"] = settings.pop("cache") or None
     del settings["n_jobs"]

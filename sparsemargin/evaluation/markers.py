@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.cells.genes import CellForm, Match, columns_in
-from sparsemargin.evaluation.weights import coef_of
+from sparsemargin.evaluation.weights import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
@@ -70,11 +69,10 @@ def marker_genes(
         at = np.flatnonzero(found >= 0)
         at = at[np.argsort(found[at])]
         known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]
-    vectors = list(vectors_of(coef_of(learner)))
-    vectors = [-vectors[0], vectors[0]] if len(vectors) == 1 else vectors
-    types = list(map(label_text, learner.classes_.tolist()))
+    vectors = vectors_by_class(learner)
+    types = list(map(label_text, vectors))
     names, scores = list[Any](), list[np.ndarray]()
-    for vector in vectors:
+    for vector in vectors.values():
         score = vector[known] * deviations[known]
         at = np.argsort(-score, kind="stable")[:top]
         names.append(genes[at])

@@ -13,7 +13,7 @@ from scipy.sparse import hstack
 import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._mixing import VectorMixer
+from sparsemargin.distributed.dual_vectors import VectorMixer
 from sparsemargin.streaming.report import Interruption
 
 

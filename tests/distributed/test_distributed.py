@@ -21,10 +21,10 @@ from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._fit import _NOT_MIXED
-from sparsemargin.distributed._mixing import HELD
-from sparsemargin.distributed._schema import Schema
-from sparsemargin.distributed._shards import MatrixShard
+from sparsemargin.distributed.dual_vectors import MIXTURES
+from sparsemargin.distributed.fit import _NOT_MIXED
+from sparsemargin.distributed.schema import Schema
+from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
 
 # If a decision is closer to its threshold, rounding may change it.
@@ -236,7 +236,7 @@ def test_a_process_without_the_mixture_gets_all_of_it(name):
     """This happens on a worker that joins late, or that replaces a dead one."""
     shards = cut(*make_data(n_classes=3), 4)
     expected = fit_distributed(shards, **parameters(name))
-    forget = HELD._of_fits.clear
+    forget = MIXTURES._of_fits.clear
     model = fit_distributed(shards, on_round=lambda done: forget(), **parameters(name))
     assert_same(model, expected)
 

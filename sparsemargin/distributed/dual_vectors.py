@@ -1,5 +1,4 @@
-"""Mixing: for first-order models the dual vectors of the shards are averaged; for the Higher- and
-the Second-order Perceptron the shards' mistakes are combined.
+"""Mixing of first-order models: the dual vectors of the shards are averaged.
 
 The average is that of theta, not of w. For p > 2 an average of weights is not the link of any
 average of dual vectors. ``||.||_p**2 / 2`` is convex in theta, so the distance of a mixture to
@@ -11,10 +10,6 @@ independent, and the product is too confident. Therefore the evidence of n shard
 counts like that of n ** (1/4) shards: each likelihood is raised to the power n ** (-3/4), as in
 generalized Bayes. Coordinates that only one shard has changed are not affected. The exponent was
 found by experiment.
-
-The state of the matrix Perceptrons is a function of the rows of their mistakes. So these rows are
-sent, and the mixture applies the mistakes of one shard after the other, as if one Perceptron had
-made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums over them.
 """
 
 from __future__ import annotations
@@ -22,115 +17,27 @@ from __future__ import annotations
 import secrets
 from collections import OrderedDict
 from collections.abc import Sequence
-from copy import deepcopy
 from dataclasses import dataclass
-from itertools import pairwise
 from math import prod
 from threading import Lock
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 
-from sparsemargin._engine.first_order.label_blocks import how_of, task_of
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.fitting.epochs import learn_once
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
-from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.matrix.spaces import LabelSpaces
 from sparsemargin._engine.rows.columns import union
-from sparsemargin._engine.rows.csr import Csr
-from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.distributed._schema import Mixture
+from sparsemargin.distributed.mixing import Mixture, SingleEpoch, SingleMixer, Update
 from sparsemargin.models import Learner
-from sparsemargin.streaming.label_order import LabelOrder
-
-Mixing = Literal["auto", "ring", "uniform"]
-
-#: A part of the rows of a shard: its index, and the number of parts.
-Part = tuple[int, int]
 
 # The changes of n shards to a coordinate count like this power of n independent shards.
 _AS_MANY = 0.25
 
 # Number of fits whose mixtures are kept in a process.
-_FITS_HELD = 2
+_MOST_FITS = 2
 
 # Numbers of a vector that are sent with it: the count of corrections, the largest norm among them,
 # the sum of the multipliers of its rows, and the smallest bound on the margin.
 _SCALARS = "corrections", "largest", "mass", "bound"
-
-
-@dataclass(frozen=True)
-class Update:
-    """The result of an epoch, or of a part of it, on a shard."""
-
-    learned: Any  # input of the mixer
-    trials: int
-    corrections: np.ndarray  # of this part, shape (n_labels,)
-    mistakes: int | None  # rows predicted wrongly before their trial, if known
-    rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # of rows that were not shuffled
-    # Outputs of rows before their first trial; None if they are not kept.
-    progress: ProgressiveOutputs | None = None
-
-
-class SingleEpoch:
-    """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
-    the result is exact."""
-
-    #: True if its space has only the coordinates of its rows.
-    narrows = False
-
-    def __init__(self, learner: Learner, start: Any) -> None:
-        self.space = learner.fitted.space = deepcopy(start)
-
-    def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
-        """Train on a block of rows, see `Learner.learn_stream`."""
-        return learner.learn_stream(task, order)
-
-    def learned(self) -> Any:
-        """The result for the mixer."""
-        return self.space
-
-    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
-        """The kept outputs in the form that is sent."""
-        return progress
-
-
-class SingleMixer:
-    """Makes the space of the only shard that of the mixture."""
-
-    epoch_type: type[Any] = SingleEpoch
-
-    def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
-        self.mixture, self.n_shards = mixture, n_shards
-        #: Number of mixtures, or other synchronizations, per epoch.
-        self.n_parts = mixes
-
-    def rows_of(self, part: int) -> Part:
-        """The rows of each shard that are used in a part of an epoch."""
-        return part, self.n_parts
-
-    def take(self, space: Any) -> None:
-        """Start from a space like that of the mixture, possibly with more features."""
-        self.mixture.space = space
-
-    def starts(self, part: int, whole: bool = False) -> list[Any]:
-        """The start of each shard for this part of an epoch; `whole`: without relying on its
-        caches."""
-        return [self.mixture.space] * self.n_shards
-
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        """Mix the results of the shards, in their order."""
-        self.mixture.space = updates[0].learned
-
-    def settle(self) -> None:
-        """Copy the mixture to the space, after an epoch."""
-
-    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
-        """Merge the outputs kept in the first epoch: ordered by part, and by shard within a
-        part."""
-        return ProgressiveOutputs.merged(progress, n_places, self.n_parts)
 
 
 @dataclass(frozen=True)
@@ -239,7 +146,7 @@ class UnknownMixture(Exception):
     """This process does not have the mixture that a change refers to."""
 
 
-class Held:
+class MixtureCache:
     """The latest mixtures of the latest fits, as received by this process."""
 
     def __init__(self) -> None:
@@ -261,12 +168,12 @@ class Held:
                 if variances is not None and start.variances is not None:
                     variances = start.variances.applied(variances)
             self._of_fits[start.fit] = start.number, theta, variances
-            if len(self._of_fits) > _FITS_HELD:
+            if len(self._of_fits) > _MOST_FITS:
                 self._of_fits.popitem(last=False)
             return theta[at], None if variances is None else variances[at]
 
 
-HELD = Held()
+MIXTURES = MixtureCache()
 
 
 class VectorEpoch(SingleEpoch):
@@ -283,7 +190,7 @@ class VectorEpoch(SingleEpoch):
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
         last = len(self.at) - n_others * bool(space.bias)
         self.others, self.n_numbers = slice(last, last + n_others), prod(start.shape)
-        theta, variances = HELD.at(start, self.at)
+        theta, variances = MIXTURES.at(start, self.at)
         p = space.p
         # Without other coordinates, the value is too small to change a norm, but shows the ratio.
         left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
@@ -342,11 +249,12 @@ class VectorEpoch(SingleEpoch):
             base = without_scale(base, space.p, self.exponent)
         moved = moved | (space.of_labels(space.acc) != 0) | (space.of_labels(space.synced) != 0)
         with np.errstate(over="ignore"):
-            known = base[other].astype(np.float64)
-            factor = np.divide(sums[other], known, out=np.zeros(len(known)), where=known != 0.0)
+            weights = base[other].astype(np.float64)
+            factor = np.zeros(len(weights))
+            np.divide(sums[other], weights, out=factor, where=weights != 0.0)
             sums = sums.astype(self.theta.dtype)
-        told = np.isfinite(factor)
-        return self._changes(moved | ~told, np.where(told, factor, 0.0), sums)[0]
+        known = np.isfinite(factor)
+        return self._changes(moved | ~known, np.where(known, factor, 0.0), sums)[0]
 
 
 class VectorMixer(SingleMixer):
@@ -419,11 +327,12 @@ class VectorMixer(SingleMixer):
         old = theta.ravel()[touched].astype(np.float64)
         if variances is None:
             share = 1.0 / len(learned)
-            ratio = 1.0 + sum(share * (each.theta.ratio - 1.0) for each in learned)
+            changed = (share * (each.theta.ratio - 1.0) for each in learned)
+            ratio = 1.0 + sum(changed, np.zeros(n_vectors))
             new = old * ratio[touched % n_vectors]
             _add(new, places, [each.theta for each in learned], share, old)
             self.theta = theta = multiplied(theta, ratio, theta.dtype)
-            theta.ravel()[touched] = _held(new, theta.dtype)
+            theta.ravel()[touched] = _in_dtype(new, theta.dtype)
             return Change.at(touched, theta.ravel()[touched], theta, ratio), None
         evidence, added = np.zeros(len(old)), np.zeros(len(old))
         _add(evidence, places, [each.theta for each in learned])
@@ -435,7 +344,7 @@ class VectorMixer(SingleMixer):
         precisions += tempered * added
         held = np.maximum(1.0 / precisions, np.finfo(theta.dtype).tiny)  # 0 stands for 1
         variances.ravel()[touched] = held
-        theta.ravel()[touched] = _held(old + tempered * evidence / precisions, theta.dtype)
+        theta.ravel()[touched] = _in_dtype(old + tempered * evidence / precisions, theta.dtype)
         return tuple(  # type: ignore[return-value]
             Change.at(touched, each.ravel()[touched], each, np.ones(n_vectors))
             for each in (theta, variances)
@@ -443,12 +352,12 @@ class VectorMixer(SingleMixer):
 
     def _summed(self, sums: np.ndarray, learned: Sequence[Learned], base: np.ndarray) -> np.ndarray:
         """The sums of all hypotheses so far."""
-        told = [each.sums for each in learned if each.sums is not None]
-        total: np.ndarray = sums + base * sum(each.ratio for each in told)
-        for each in told:
+        changes = [each.sums for each in learned if each.sums is not None]
+        total: np.ndarray = sums + base * sum(each.ratio for each in changes)
+        for each in changes:
             known = each.ratio[each.indices % base.shape[1]] * base.ravel()[each.indices]
             total.ravel()[each.indices] += each.values.astype(np.float64) - known
-        return _held(total, self.theta.dtype)
+        return _in_dtype(total, self.theta.dtype)
 
 
 def _add(
@@ -464,12 +373,12 @@ def _add(
         total[place] += share * values
 
 
-def _held(values: Any, dtype: Any) -> np.ndarray:
+def _in_dtype(values: Any, dtype: Any) -> np.ndarray:
     """The values in the dtype of the coordinates; ValueError if they overflow."""
-    held = np.asarray(values).astype(dtype)
-    if not np.isfinite(held).all():
-        raise ValueError(f"The mixture exceeds {held.dtype}. Rescale rows, or pass float64.")
-    return held
+    converted = np.asarray(values).astype(dtype)
+    if not np.isfinite(converted).all():
+        raise ValueError(f"The mixture exceeds {converted.dtype}. Rescale rows, or pass float64.")
+    return converted
 
 
 def _mixed_scalars(learned: Sequence[Learned]) -> dict[str, np.ndarray]:
@@ -482,171 +391,3 @@ def _mixed_scalars(learned: Sequence[Learned]) -> dict[str, np.ndarray]:
         "mass": (1.0 / len(learned) * by_name["mass"]).sum(axis=0),
         "bound": by_name["bound"].min(axis=0),
     }
-
-
-@dataclass(frozen=True)
-class Visit:
-    """The vectors first..last-1 while they visit a shard."""
-
-    first: int
-    last: int
-    space: LinearSpace  # of these vectors only
-
-
-class RingEpoch(SingleEpoch):
-    """Training of the visiting vectors on all rows of a shard."""
-
-    def __init__(self, learner: Learner, start: Visit) -> None:
-        self.start = start
-        self.space = learner.fitted.space = deepcopy(start.space)
-
-    def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> None:
-        """See `Learner.learn_stream`; for these vectors only."""
-        fitted, labels = learner.fitted, (self.start.first, self.start.last)
-        lone = len(fitted.classes) == 2 and not fitted.many
-        with keeping(task, self.space):
-            mine = task if lone else task_of(task, task.rows, *labels)
-            learn_once(learner.loop(mine), order)
-        fitted.count_classes(task)
-
-    def learned(self) -> LinearSpace:
-        return self.space
-
-    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
-        return progress.of_labels(self.start.first, self.start.last)
-
-
-class RingMixer(SingleMixer):
-    """Moves the vectors from shard to shard, such that each shard has different vectors at any
-    time. There is nothing to average: a vector equals that of one machine that has the rows of the
-    shards one after the other, starting with the shard where the vector begins."""
-
-    epoch_type: type[Any] = RingEpoch
-
-    def __init__(self, mixture: Mixture, n_shards: int) -> None:
-        super().__init__(mixture, n_shards, n_shards)
-
-    def rows_of(self, part: int) -> Part:
-        return 0, 1
-
-    def take(self, space: LinearSpace) -> None:
-        super().take(space)
-        self.spaces: list[tuple[int, int, LinearSpace] | None] = [None] * self.n_shards
-        cuts = np.linspace(0, space.n_labels, self.n_shards + 1).astype(int)
-        for i, (first, last) in enumerate(pairwise(cuts.tolist())):
-            if first == last:
-                continue
-            own = LinearSpace(
-                space.n_features, last - first, space.p, space.t.dtype, log=None, **how_of(space)
-            )
-            own.take_labels(space, slice(first, last), slice(0, last - first))
-            self.spaces[i] = first, last, own
-
-    def starts(self, part: int, whole: bool = False) -> list[Any]:
-        of_shards = [self.spaces[(s - part) % self.n_shards] for s in range(self.n_shards)]
-        return [None if each is None else Visit(*each) for each in of_shards]
-
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        for s, update in enumerate(updates):
-            i = (s - part) % self.n_shards
-            if (labels := self.spaces[i]) is not None:
-                self.spaces[i] = *labels[:2], update.learned
-
-    def settle(self) -> None:
-        space = self.mixture.space
-        for first, last, own in filter(None, self.spaces):
-            space.take_labels(own, slice(0, last - first), slice(first, last))
-
-    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
-        # All vectors that visit a shard keep the outputs of the same rows.
-        n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
-        which = iter(progress)
-        at = {
-            (s, (s - part) % n): next(which)
-            for part in range(n) for s in range(n) if (s - part) % n in met
-        }  # fmt: skip
-        whole = [ProgressiveOutputs.beside([at[s, i] for i in met]) for s in range(n)]
-        return ProgressiveOutputs.merged(whole, n_places)
-
-
-@dataclass(frozen=True)
-class Mistakes:
-    """The mistakes of one vector on a block of rows, in order; arrays of shape (n_mistakes,)."""
-
-    which: np.ndarray  # indices into the rows that are sent with them, int64
-    steps: np.ndarray  # float64, with the signs of the labels
-    numbers: np.ndarray  # of the rows in the shard, int64
-
-
-@dataclass(frozen=True)
-class ShardMistakes:
-    """The result of an epoch of a matrix Perceptron on a shard."""
-
-    # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
-    blocks: list[tuple[Csr, list[Mistakes]]]
-    # Sums of the hypotheses over the trials, shape (n_coordinates, n_labels); None without
-    # averaging.
-    sums: Change | None
-
-
-class MistakesEpoch(SingleEpoch):
-    """An epoch on one of several shards, starting from the mixture's space.
-
-    The space is sent. The rows that determine it would have fewer bytes, but repeating the training
-    on them would take longer than sending the rest.
-    """
-
-    def __init__(self, learner: Learner, start: LabelSpaces) -> None:
-        super().__init__(learner, start)
-        self.averaged = learner.hypothesis == "average"
-        self.space.take_sums(np.zeros_like(self.space.summed()), 0)
-        self.noted = self.space.per_label("corrections")
-        self.blocks: list[tuple[Csr, list[Mistakes]]] = []
-
-    def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
-        mistakes = super().learn(learner, task, order)
-        self._note(task)
-        return mistakes
-
-    def _note(self, task: Task) -> None:
-        """Record the mistakes of a block after training on it."""
-        first = self.space.first_row_of(task)
-        found = [
-            space.mistaken_since(noted) - first
-            for space, noted in zip(self.space.spaces, self.noted, strict=True)
-        ]
-        self.noted = self.space.per_label("corrections")
-        mistaken = np.unique(np.concatenate(found))
-        by_label = []
-        for label, rows in enumerate(found):
-            which = np.searchsorted(mistaken, rows)
-            steps = task.steps(label, self.space.n_labels, rows)
-            by_label.append(Mistakes(which, steps, rows + first))
-        self.blocks.append((rows_at(task.rows, mistaken), by_label))
-
-    def learned(self) -> ShardMistakes:
-        sums = self.space.summed().T if self.averaged else None
-        change = None if sums is None else Change.of(sums, sums != 0.0)
-        return ShardMistakes(self.blocks, change)
-
-
-class MistakesMixer(SingleMixer):
-    """Applies the mistakes of all shards to the mixture, given the numbers of their first rows."""
-
-    epoch_type = MistakesEpoch
-
-    def __init__(self, mixture: Mixture, first_rows: Sequence[int]) -> None:
-        super().__init__(mixture, len(first_rows), 1)
-        self.first_rows = first_rows
-
-    def mix(self, part: int, updates: Sequence[Update]) -> None:
-        space = self.mixture.space
-        sums, trials = space.summed(), space.trials
-        space.take_sums(np.zeros_like(sums), 0)
-        for update, first_row in zip(updates, self.first_rows, strict=True):
-            for rows, by_label in update.learned.blocks:
-                for label, made in enumerate(by_label):
-                    space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)
-            if update.learned.sums is not None:
-                sums += update.learned.sums.applied(np.zeros_like(sums.T)).T
-        space.take_sums(sums, trials + sum(update.trials for update in updates))
