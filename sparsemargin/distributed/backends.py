@@ -282,7 +282,7 @@ def backend_of(
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
             f"client must be a dask.distributed.Client, or an address: {client!r} is no address of "
-            "a Dask scheduler. Write tcp://HOST:PORT; the port is 8786 unless it was told another."
+            "a Dask scheduler. Write tcp://HOST:PORT; the default port is 8786."
         )
     try:
         opened = Client(client, timeout=PATIENCE, set_as_default=False)
