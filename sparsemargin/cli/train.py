@@ -400,7 +400,7 @@ def _making(
     if cells is None:
         return None if how is None else Texts(how, step)
     from sparsemargin.cells.learn import mixing_seed
-    from sparsemargin.distributed.cell_rows import CellRows
+    from sparsemargin.distributed.cell_shards import CellRows
 
     return CellRows(label, cells, step, seed=mixing_seed(settings))
 

@@ -50,15 +50,15 @@ class Change:
     values: np.ndarray  # values at the indices
 
     @classmethod
-    def of(cls, array: np.ndarray, where: np.ndarray, ratio: Any = 1.0) -> Self:
-        """The more compact form; `where` is true where the array differs from the other array times
-        the ratio."""
-        indices = np.flatnonzero(where)
-        ratios = np.broadcast_to(ratio, array.shape[1]).astype(np.float64)
-        return cls.at(indices, array.ravel()[indices], array, ratios)
+    def of(cls, array: np.ndarray) -> Self:
+        """The change from an array of zeros."""
+        indices = np.flatnonzero(array)
+        return cls.at(indices, array.ravel()[indices], array, np.ones(array.shape[1]))
 
     @classmethod
-    def at(cls, indices: np.ndarray, values: np.ndarray, array: np.ndarray, ratio: Any) -> Self:
+    def at(
+        cls, indices: np.ndarray, values: np.ndarray, array: np.ndarray, ratio: np.ndarray
+    ) -> Self:
         """The more compact form for an array with these values at the indices."""
         kind = np.dtype(np.int32 if array.size <= np.iinfo(np.int32).max else np.int64)
         if len(indices) * (kind.itemsize + array.itemsize) >= array.nbytes:
@@ -67,7 +67,7 @@ class Change:
 
     def applied(self, array: np.ndarray) -> np.ndarray:
         """Apply the change to the array, in place if all ratios are 1."""
-        array = multiplied(array, self.ratio, array.dtype)
+        array = multiplied(array, self.ratio)
         array.ravel()[slice(None) if self.indices is None else self.indices] = self.values
         return array
 
@@ -104,12 +104,12 @@ class Learned:
     gains: Change | None = None
 
 
-def multiplied(array: np.ndarray, ratio: np.ndarray, dtype: Any) -> np.ndarray:
-    """Each vector times its ratio, in that dtype; the array itself if nothing changes."""
+def multiplied(array: np.ndarray, ratio: np.ndarray) -> np.ndarray:
+    """Each vector times its ratio; the array itself if nothing changes."""
     if (ratio == 1.0).all():
-        return array.astype(dtype, copy=False)
+        return array
     with np.errstate(over="ignore"):
-        return (array * ratio).astype(dtype)
+        return (array * ratio).astype(array.dtype)
 
 
 def without_scale(theta: np.ndarray, p: float, exponent: np.ndarray) -> np.ndarray:
@@ -223,8 +223,8 @@ class VectorEpoch(SingleEpoch):
 
     def learned(self) -> Learned:
         space, after, ratio = self.space, _theta_of(self.space), self._ratio()
-        moved = after != multiplied(self.theta, ratio, self.theta.dtype)
-        sums, theta = self._sums(moved) if space.averaged else None, after
+        moved = after != multiplied(self.theta, ratio)
+        sums = self._sums(moved) if space.averaged else None
         if not space.adaptive:
             (change,) = self._changes(moved, ratio, after)
             return Learned(change, sums, scalars_of(space))
@@ -279,9 +279,8 @@ class VectorMixer(SingleMixer):
 
     def _all(self) -> tuple[Change, Change | None]:
         """The changes since all was 0."""
-        held = self.variances
-        variances = None if held is None else Change.of(held, held != 0.0)
-        return Change.of(self.theta, self.theta != 0.0), variances
+        variances = None if self.variances is None else Change.of(self.variances)
+        return Change.of(self.theta), variances
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
         theta, n_vectors = self.theta, self.theta.shape[1]
@@ -301,9 +300,9 @@ class VectorMixer(SingleMixer):
         p = self.mixture.space.p
         learned = [each.learned for each in updates]
         if self.sums is not None:
-            base = (
-                self.theta if p == 2.0 else without_scale(self.theta, p, exponents_of(self.theta))
-            )
+            base = self.theta
+            if p != 2.0:
+                base = without_scale(base, p, exponents_of(base))
             self.sums = self._summed(self.sums, learned, base)
         self.trials += sum(each.trials for each in updates)
         self.scalars = _mixed_scalars(learned)
@@ -331,7 +330,7 @@ class VectorMixer(SingleMixer):
             ratio = 1.0 + sum(changed, np.zeros(n_vectors))
             new = old * ratio[touched % n_vectors]
             _add(new, places, [each.theta for each in learned], share, old)
-            self.theta = theta = multiplied(theta, ratio, theta.dtype)
+            self.theta = theta = multiplied(theta, ratio)
             theta.ravel()[touched] = _in_dtype(new, theta.dtype)
             return Change.at(touched, theta.ravel()[touched], theta, ratio), None
         evidence, added = np.zeros(len(old)), np.zeros(len(old))

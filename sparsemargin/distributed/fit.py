@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -19,7 +20,7 @@ from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of, in_order
 from sparsemargin.distributed.mixing import Mixing, Mixture
 from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
-from sparsemargin.distributed.row_makers import Texts
+from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.schema import (
     Schema,
     Survey,
@@ -27,14 +28,15 @@ from sparsemargin.distributed.schema import (
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed.shard_forms import row_maker_of, shards_of
+from sparsemargin.distributed.shard_forms import is_array, shards_of
 from sparsemargin.distributed.shards import FileShard, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
-from sparsemargin.readers.text_forms import DocumentForm, TextForm
+from sparsemargin.readers.text_forms import DocumentForm, TextForm, form_elsewhere
+from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import Lines
 
@@ -232,6 +234,49 @@ def fit_distributed(
     from sklearn.pipeline import Pipeline
 
     return Pipeline([(making.name, making.step), ("classifier", model)])
+
+
+def row_maker_of(
+    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
+) -> RowMaker | None:
+    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
+    format; None: the shards are rows. Parameters for cells are removed from `params`."""
+
+    def cells() -> Any:
+        # Imports scikit-learn.
+        from sparsemargin.distributed.cell_shards import cell_rows
+
+        return cell_rows(how.label, params)
+
+    if hasattr(type(shards), "obs_names"):
+        return cells()
+    # The test uses types, because a Delayed has attributes of any name.
+    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
+    first = shards[0] if isinstance(shards, list) and shards else shards
+    first = first[0] if isinstance(first, list) and first else first
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        is_text = bool(first[0]) and isinstance(first[0][0], str)
+    if isinstance(first, str | os.PathLike):
+        kind = form_elsewhere(os.fspath(first), how.form)
+        if kind == "cells":
+            return cells()
+        is_text = kind is not None
+    if not is_text and vectorizer is None and how.form is None:
+        return None
+    if vectorizer is None:
+        vectorizer = hashed_pairs(HASHED_BITS)
+    # Files of svmlight text are learned without scikit-learn.
+    from sklearn.exceptions import NotFittedError
+
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(how, vectorizer)
 
 
 def learn_distributed(shards: Any, **arguments: Any) -> Learner:

@@ -78,7 +78,7 @@ class MistakesEpoch(SingleEpoch):
 
     def learned(self) -> ShardMistakes:
         sums = self.space.summed().T if self.averaged else None
-        change = None if sums is None else Change.of(sums, sums != 0.0)
+        change = None if sums is None else Change.of(sums)
         return ShardMistakes(self.blocks, change)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from copy import deepcopy
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,8 +14,7 @@ from sparsemargin.distributed.shards import FileShard
 from sparsemargin.files.remote import is_url
 from sparsemargin.files.sources import STANDARD_INPUT, files_named
 from sparsemargin.readers.reading import Reading
-from sparsemargin.readers.text_forms import DocumentForm, form_elsewhere
-from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
+from sparsemargin.readers.text_forms import DocumentForm
 
 _FORMS = (
     "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), a list of paths, "
@@ -29,49 +27,6 @@ class Pair(NamedTuple):
 
     X: Any
     y: Any
-
-
-def row_maker_of(
-    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
-) -> RowMaker | None:
-    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
-    format; None: the shards are rows. Parameters for cells are removed from `params`."""
-    if hasattr(type(shards), "obs_names"):
-        return _cell_rows(how.label, params)
-    # The test uses types, because a Delayed has attributes of any name.
-    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
-    first = shards[0] if isinstance(shards, list) and shards else shards
-    first = first[0] if isinstance(first, list) and first else first
-    if isinstance(first, tuple) and isinstance(first[0], list):
-        is_text = bool(first[0]) and isinstance(first[0][0], str)
-    if isinstance(first, str | os.PathLike):
-        kind = form_elsewhere(os.fspath(first), how.form)
-        if kind == "cells":
-            return _cell_rows(how.label, params)
-        is_text = kind is not None
-    if not is_text and vectorizer is None and how.form is None:
-        return None
-    if vectorizer is None:
-        vectorizer = hashed_pairs(HASHED_BITS)
-    # Files of svmlight text are learned without scikit-learn.
-    from sklearn.exceptions import NotFittedError
-
-    vectorizer = deepcopy(vectorizer)
-    try:
-        vectorizer.transform(["one text"])
-    except NotFittedError:
-        raise ValueError(
-            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
-            "one that is fitted, or a HashingVectorizer."
-        ) from None
-    return Texts(how, vectorizer)
-
-
-def _cell_rows(label: Any, params: dict[str, Any]) -> Any:
-    # Imports scikit-learn.
-    from sparsemargin.distributed.cell_rows import cell_rows
-
-    return cell_rows(label, params)
 
 
 def shards_of(

@@ -22,12 +22,7 @@ from sparsemargin.distributed.mixing import Part
 from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.schema import Schema, Survey, packed
 from sparsemargin.files.remote import is_url
-from sparsemargin.files.sources import (
-    CACHE_SUFFIX,
-    Source,
-    files_beside,
-    open_sources,
-)
+from sparsemargin.files.sources import CACHE_SUFFIX, Source, files_beside, open_sources
 from sparsemargin.models.inputs.class_weights import Targets, rows_by_class
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, MultilabelEncoder, UnknownLabelError
