@@ -333,7 +333,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         mixture = Mixture(learner, schema, len(found), options.memory_limit)
         rounds = Rounds(backend, surveys, mixture, options)
         learner = rounds.run()
-        if sample is not None and options.positive is None and len(sample[1]) == n_rows:
+        if sample is not None and options.positive is None and len(sample[1]) >= n_rows:
             cell_shards.calibrate(learner, sample, making.seed)
             rounds.write_checkpoint(learner)
         return learner
