@@ -41,11 +41,11 @@ from timing import (
 )
 
 import sparsemargin
+from papers.curves import scale_epochs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
 from sparsemargin.genomes import CellNormalizer
 from sparsemargin.plotting import theme
-from sparsemargin.plotting.display import scale_epochs
 from sparsemargin.plotting.style import line_style
 from sparsemargin.streaming.learn_texts import hashed_pairs
 
@@ -155,7 +155,7 @@ def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **set
 
 
 def curve(
-    problem: Problem, n_shards: int, learner: Learner, mixing: str, n_epochs: int
+    problem: Problem, n_shards: int, learner: Learner, n_epochs: int
 ) -> list[tuple[float, int]]:
     """The share of wrong predictions after each epoch, and the corrections of the epoch."""
 
@@ -164,24 +164,21 @@ def curve(
         return float(np.mean(wrong)), sum(done.corrections)
 
     shards = problem.shards(n_shards)
-    return rounds_of(shards, learner, take, max_iter=n_epochs, mixing=mixing)
+    return rounds_of(shards, learner, take, max_iter=n_epochs, mixing="uniform")
 
 
 def curves(
     problems: Sequence[Problem], learners: dict[str, Learner], n_epochs: int,
-    n_shards: Sequence[int], by_errors: Sequence[int] = (),
+    n_shards: Sequence[int],
 ) -> list[dict[str, Any]]:  # fmt: skip
-    """Curves of every learner and number of shards, each the mean over the problems; for some
-    numbers also with mixing by errors. A model depends on the shards, not on where they are stored.
-    """
-    cases = [(n, mixing) for n in n_shards for mixing in ("uniform", "errors")
-             if mixing == "uniform" or n in by_errors]  # fmt: skip
+    """Curves of every learner and number of shards, each the mean over the problems. A model
+    depends on the shards, not on where they are stored."""
     entries = []
-    for (name, learner), (shards, mixing) in product(learners.items(), cases):
-        each = [curve(problem, shards, learner, mixing, n_epochs) for problem in problems]
+    for (name, learner), shards in product(learners.items(), n_shards):
+        each = [curve(problem, shards, learner, n_epochs) for problem in problems]
         errors, corrections = np.round(np.mean(each, axis=0), 6).T.tolist()
-        entries.append({"learner": name, "shards": shards, "mixing": mixing,
-                        "errors": errors, "corrections": corrections})  # fmt: skip
+        entries.append({"learner": name, "shards": shards, "errors": errors,
+                        "corrections": corrections})  # fmt: skip
     return entries
 
 
@@ -195,7 +192,7 @@ def of_rcv1(quick: bool) -> Parts:
     return {
         "topics": topics, "n_train": problem.X.shape[0], "n_test": problem.X_test.shape[0],
         "curves": [
-            *curves([problem], FIRST_ORDER, n_epochs, shards, shards[1:]),
+            *curves([problem], FIRST_ORDER, n_epochs, shards),
             *curves(alone, SECOND_ORDER, min(n_epochs, SECOND_ORDER_EPOCHS), shards),
         ],
     }  # fmt: skip
@@ -308,7 +305,7 @@ def of_generated(quick: bool) -> Parts:
     return {
         "n_train": problem.X.shape[0], "n_test": problem.X_test.shape[0],
         "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
-        "curves": curves([problem], FIRST_ORDER, n_epochs, shards, shards[-1:]),
+        "curves": curves([problem], FIRST_ORDER, n_epochs, shards),
     }  # fmt: skip
 
 
@@ -511,10 +508,7 @@ def _header(curve: dict[str, Any]) -> str:
 
 def _shards(parts: Parts, name: str) -> str:
     errors = lambda curve: f"{100 * curve['errors'][0]:.2f}, {100 * curve['errors'][-1]:.2f}"  # noqa: E731
-    found = [
-        curve for curve in parts[name]["curves"]
-        if curve["mixing"] == "uniform" and curve["shards"] in DRAWN_SHARDS
-    ]  # fmt: skip
+    found = [curve for curve in parts[name]["curves"] if curve["shards"] in DRAWN_SHARDS]
     return pivot(
         [("test error %", "{learner}"),
          ("after epochs", lambda curve: f"1, {len(curve['errors'])}")],
@@ -593,8 +587,7 @@ def _draw(figures: dict[str, Any]) -> Figure:
     for (name, told), row in zip(DRAWN.items(), panels, strict=True):
         for learner, axes in zip(FIRST_ORDER, row, strict=True):
             for curve in figures[name]["curves"]:
-                chosen = curve["learner"] == learner and curve["mixing"] == "uniform"
-                if chosen and (n := curve["shards"]) in DRAWN_SHARDS:
+                if curve["learner"] == learner and (n := curve["shards"]) in DRAWN_SHARDS:
                     epochs = range(1, len(curve["errors"]) + 1)
                     style = line_style(axes, len(epochs), {"label": f"{n} shard{'s' * (n > 1)}"})
                     axes.plot(epochs, [100 * error for error in curve["errors"]], **style)

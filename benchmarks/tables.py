@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 from matplotlib.figure import Figure
 from timing import FOLDER, replace_text
 
+from papers.curves import scale_log
 from sparsemargin.plotting import theme
-from sparsemargin.plotting.display import scale_log
 from sparsemargin.plotting.style import line_style
 
 Entry = dict[str, Any]

@@ -42,10 +42,10 @@ from tables import README, TEXT_GUIDE, fill_page, markdown_table, measured_on
 from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 
+from papers.curves import scale_log
 from sparsemargin import fit_text
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.plotting import theme
-from sparsemargin.plotting.display import scale_log
 from sparsemargin.text import TfidfVectorizer as CompiledTfidfVectorizer
 
 sys.path.append(str(FOLDER.parent / "examples"))

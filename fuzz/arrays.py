@@ -21,12 +21,7 @@ from harness import Given, main
 
 from problems.models import JOINT, MODELS, make_problem, widened
 from sparsemargin import fit_csr
-from sparsemargin.evaluation import (
-    hypothesis_errors,
-    learning_curve_over_epochs,
-    margins,
-    selection_stability,
-)
+from sparsemargin.evaluation import margins
 
 ALL_MODELS = {**MODELS, **JOINT}
 REFUSALS = (ValueError, TypeError)
@@ -144,7 +139,7 @@ def _asks(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) 
     before = _outputs(model, clean)
     asked = [model.predict, model.decision_function, lambda X: model.score(X, y)]
     if not isinstance(y, sp.csr_matrix):
-        asked += [lambda X: margins(model, X, y), lambda X: hypothesis_errors(model, X, y)]
+        asked.append(lambda X: margins(model, X, y))
     refused = None
     for ask in asked:
         try:
@@ -158,24 +153,6 @@ def _asks(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) 
     elif refused is not None:
         raise refused
     return "asked"
-
-
-def _evaluates(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
-    """What fits clones, to parts of the rows among others."""
-    model, labels = ALL_MODELS["ALMA"](max_iter=2, hypothesis="last"), np.arange(12) % 2
-    clean, splits = _problem(setting)[0], [(np.arange(8), np.arange(8, 12))]
-    refused = None
-    for evaluate in (
-        lambda: selection_stability(model, X, labels, splits * 2, top=3),
-        lambda: learning_curve_over_epochs(model, X, labels, clean, labels, epochs=[1]),
-    ):
-        try:
-            evaluate()
-        except REFUSALS as error:
-            refused = error
-    if refused is not None:
-        raise refused
-    return "evaluated"
 
 
 def _labelled_by(fuzzer: CorruptedArrays, setting: tuple, X: Any, y: Any, plain: bool) -> str:
@@ -197,7 +174,6 @@ USES = [
     _asks,
     _asks,
     _labelled_by,
-    _evaluates,
 ]
 
 

@@ -17,7 +17,7 @@ class Fault(NamedTuple):
 
 
 FIRST_ORDER = (
-    "engine/test_learning", "engine/test_rows_as_they_come", "engine/test_hypothesis_errors",
+    "engine/test_learning", "engine/test_rows_as_they_come", "papers/test_hypotheses",
     "engine/test_max_margin", "engine/test_joint", "engine/test_vector_blocks",
     "engine/test_first_order", "engine/test_range", "engine/test_certificate",
 )  # fmt: skip
@@ -39,7 +39,7 @@ ROOMS = {
     ),
     "kernel": (
         "engine/test_kernel_models", "engine/test_kernel_input", "engine/test_kernel_space",
-        "streaming/test_kernel_files", "engine/test_hypothesis_errors", "engine/test_range",
+        "streaming/test_kernel_files", "papers/test_hypotheses", "engine/test_range",
     ),
     "scanner": (
         "engine/test_scanner", "readers/test_load_svmlight", "saving/test_readable", "streaming/test_stream",
@@ -76,7 +76,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("min(1.0 - trial.output, rule.C)", "1.0 - trial.output"),
         ("PrecisionGain(1.0, trial.variance, rule.r)", "PrecisionGain(1.0, trial.variance, 1.0)"),
     ],
-    ("shards", "sparsemargin/distributed/_mixing.py"): [
+    ("shards", "sparsemargin/distributed/dual_vectors.py"): [
         ("precisions += tempered * added", "precisions += added"),
         ("theta *= 1.0 + gains", "theta *= 1.0 + self.gains"),
     ],

@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from matplotlib.figure import Figure
 
+from papers.curves import EpochCurve, EpochCurvesDisplay, learning_curve_over_epochs
 from papers.ho_tables import AS_PRINTED
 from papers.protocols import wilcoxon_signed_rank
 from papers.recipe import (
@@ -31,8 +32,6 @@ from papers.recipe import (
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
 from sparsemargin.datasets import make_ho_target
-from sparsemargin.evaluation import EpochCurve, learning_curve_over_epochs
-from sparsemargin.plotting import EpochCurvesDisplay
 
 
 class Panels(NamedTuple):

@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from papers import recipe
 from papers.data import load_letter, load_mnist, load_usps
+from papers.hypotheses import hypothesis_errors
 from papers.recipe import (
     Allowed,
     Cell,
@@ -31,7 +32,6 @@ from papers.recipe import (
 )
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
 from sparsemargin._engine.fitting.epochs import count_trials
-from sparsemargin.evaluation import hypothesis_errors
 
 PERCEPTRON, ALMA, ROMMA, AGGRESSIVE = "Perceptron", "ALMA_2", "ROMMA", "agg-ROMMA"
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -11,7 +13,6 @@ from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 from sklearn.model_selection import check_cv, cross_validate
 
-from sparsemargin.evaluation.stability import ended_by_ctrl_c
 from sparsemargin.models.pipelines import parts_of
 
 #: Row numbers of a training and of a test part.
@@ -19,6 +20,19 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: Decimals in which errors may differ; what is beyond is rounding.
 ERROR_DECIMALS = 12
+
+
+@contextmanager
+def ended_by_ctrl_c() -> Iterator[None]:
+    """Raise KeyboardInterrupt if Ctrl-C stops a fit: fits of this library only warn of it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "Interrupted after", UserWarning)
+        try:
+            yield
+        except UserWarning as warning:
+            if str(warning).startswith("Interrupted after"):
+                raise KeyboardInterrupt from warning
+            raise
 
 
 class SplitResults(NamedTuple):

@@ -11,11 +11,11 @@ from rich.console import Console
 from rich.progress import track
 
 import sparsemargin
+from papers.protocols import ended_by_ctrl_c
 from papers.recipe import PAPERS, Measured, Recipe, Record, Work
 from papers.report import Outcome
 from sparsemargin._checks import did_you_mean
 from sparsemargin.datasets.files import find_files
-from sparsemargin.evaluation.stability import ended_by_ctrl_c
 
 #: Modules with a tuple `RECIPES`; of each paper they are listed in this order.
 _MODULES = (

@@ -10,6 +10,8 @@ from functools import partial
 import numpy as np
 from matplotlib.figure import Figure
 
+from papers.curves import scale_log
+from papers.hypotheses import HypothesisErrors, draw_hypothesis_errors
 from papers.kernels import (
     AVERAGE,
     CORRECTIONS,
@@ -44,9 +46,6 @@ from papers.recipe import (
     incomparable,
     panels,
 )
-from sparsemargin.evaluation.hypotheses import HypothesisErrors
-from sparsemargin.plotting import HypothesisErrorsDisplay
-from sparsemargin.plotting.display import scale_log
 
 # -- What is printed ------------------------------------------------------------------------------
 
@@ -378,7 +377,7 @@ def curves(measured: Measured, degree: int, quick: bool) -> HypothesisErrors:
 def _draw(measured: Measured, quick: bool) -> Figure:
     drawing, axes = panels(2, 3)
     for ax, degree in zip(axes, DEGREES, strict=True):
-        HypothesisErrorsDisplay(curves(measured, degree, quick)).plot(ax=ax, hypotheses=SHOWN)
+        draw_hypothesis_errors(curves(measured, degree, quick), ax, SHOWN)
         ax.set_title(f"d = {degree}")
         scale_log(ax)
         ax.set_ylim(0, MOST_SHOWN)

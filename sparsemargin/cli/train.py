@@ -118,9 +118,9 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
         help="Train on the workers of this Dask scheduler, such as tcp://host:8786. Each FILE is "
         "read by one worker, and the mixture of all models is written to MODEL after each epoch. "
         "--cache is then a folder on each worker.")  # fmt: skip
-@option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform", "errors"]),
-        help="uniform: all files have the same weight in a mixture; errors: their weights are "
-        "proportional to their corrections; ring: each class visits one file after the other; "
+@option(_DASK, "--mixing", type=click.Choice(["auto", "ring", "uniform"]),
+        help="uniform: all files have the same weight in a mixture; "
+        "ring: each class visits one file after the other; "
         "auto: ring if there are at least as many classes as files, else uniform.  "
         "[default: auto]")  # fmt: skip
 @option(_DASK, "--mixes-per-epoch", type=click.IntRange(1),
@@ -230,8 +230,9 @@ def _training_on_dask(
 ) -> Callable[..., Learner]:
     """Return the function that trains a model on the workers of a cluster."""
     # Importing scikit-learn takes long, and only this way of training needs it.
-    from sparsemargin.distributed._fit import learn_distributed
-    from sparsemargin.distributed._making import CellRows, Texts
+    from sparsemargin.distributed.cell_shards import CellRows
+    from sparsemargin.distributed.fit import learn_distributed
+    from sparsemargin.distributed.row_makers import Texts
 
     making: Any = None
     if job.kind == "texts":

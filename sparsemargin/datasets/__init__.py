@@ -5,12 +5,11 @@ creates them from public sources.
 """
 
 from ._microarrays import load_breast_er, load_colon, load_leukemia, load_lymphoma
-from ._rcv1 import BROTTO_TOPICS, load_rcv1
+from ._rcv1 import load_rcv1
 from ._targets import make_alma_target, make_genotypes, make_ho_target
 from ._text import make_zipf_text
 
 __all__ = [
-    "BROTTO_TOPICS",
     "load_breast_er",
     "load_colon",
     "load_leukemia",

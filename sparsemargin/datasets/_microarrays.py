@@ -155,15 +155,13 @@ def load_leukemia(
 def load_breast_er(*, return_X_y: bool = False, data_home: DataHome = None) -> Loaded:
     """Breast tumours by estrogen receptor (ER) status (West et al. 2001): 49 samples, 7129 probes.
 
-    The "Breast" data of the Higher-order Perceptron paper are those of Gruvberger et al. (2001), 58
-    samples of 3389 genes, of which no public copy was found. The data of West et al. (2001) replace
-    them: the same question about other tumours on other arrays. Therefore the paper's figures
-    cannot be reproduced exactly.
+    These data replace the "Breast" data of the Higher-order Perceptron paper (Gruvberger et al.
+    2001), of which no public copy was found: the same question about other tumours.
 
-    The probes have no names. The values are signed and heavy-tailed, as published; scale them for
-    methods that require it. The file does not say that class 1 is ER+ (25 samples, against 24).
-    This was concluded from the counts, the study's design and the probe that separates the classes
-    best. ER+ is labelled +1, ER- -1. Licence: none stated.
+    The probes have no names. The values are signed and heavy-tailed, as published. The file does
+    not say which class is ER+; this was concluded from the counts (25 samples, against 24), the
+    study's design and the probe that separates the classes best. ER+ is labelled +1, ER- -1.
+    Licence: none stated.
 
     Parameters
     ----------
@@ -176,10 +174,6 @@ def load_breast_er(*, return_X_y: bool = False, data_home: DataHome = None) -> L
     ----------
     M. West et al. (2001). Predicting the clinical status of human breast cancer by using gene
     expression profiles. PNAS 98, 11462-11467.
-    S. Gruvberger et al. (2001). Estrogen receptor status in breast cancer is associated with
-    remarkably distinct gene expression patterns. Cancer Research 61, 5979-5984.
-    C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
-    section 4, Task 1.
 
     Examples
     --------
@@ -207,11 +201,8 @@ def load_lymphoma(
     large B-cell lymphoma (DLBCL, 46), follicular lymphoma (FL, 9), chronic lymphocytic leukaemia
     (CLL, 11), transformed cell lines (TCL, 6), and, normal, activated blood B cells (ABB, 10),
     resting blood B cells (RBB, 4), germinal centre B cells (GCB, 2), lymph node or tonsil (NIL,
-    2), resting and activated T cells (RAT, 6).
-
-    The Higher-order Perceptron paper classifies cancerous against normal tissues. It does not say
-    how it treats cell lines and four samples of DLBCL that the usual subset of 62 does not
-    contain; `labels` selects one of the possibilities.
+    2), resting and activated T cells (RAT, 6). Papers classify cancerous against normal tissues in
+    several ways; `labels` selects one.
 
     ``python -m sparsemargin.datasets download lymphoma`` fetches the numbers, and creates the
     labels from two public copies. Licence: none stated (published research data).
@@ -241,8 +232,6 @@ def load_lymphoma(
     ----------
     A. A. Alizadeh et al. (2000). Distinct types of diffuse large B-cell lymphoma identified by
     gene expression profiling. Nature 403, 503-511.
-    C. Brotto, C. Gentile, F. Vitale (2007). On higher-order Perceptron algorithms. NIPS 20,
-    section 4, Task 1.
 
     Examples
     --------
@@ -255,11 +244,7 @@ def load_lymphoma(
     check_choice("missing", missing, get_args(Missing))
     return_X_y = check_flag("return_X_y", return_X_y)
     log_ratios, samples_file = read_files("lymphoma", data_home)
-    samples, attributes = loadarff(StringIO("\n".join(log_ratios.lines())))
-    genes = attributes.names()[:-1]
-    X = structured_to_unstructured(samples[genes], dtype=np.float64)
-    if missing != "nan":
-        X = np.where(np.isnan(X), 0.0 if missing == "zero" else np.nanmean(X, axis=0), X)
+    X, genes = _log_ratios(log_ratios, missing)
     table = _parse(data_sets()["lymphoma"], samples_file)
     if labels == "classes":
         names, y = np.unique(table.columns["class9"], return_inverse=True)
@@ -270,3 +255,13 @@ def load_lymphoma(
     if return_X_y:
         return X, y
     return table.dataset.bunch(X, y, names, feature_names=genes)
+
+
+def _log_ratios(file: LocalFile, missing: Missing) -> tuple[NDArray[np.float64], list[str]]:
+    """The numbers of the samples, and the names of the genes."""
+    samples, attributes = loadarff(StringIO("\n".join(file.lines())))
+    genes = attributes.names()[:-1]
+    X = structured_to_unstructured(samples[genes], dtype=np.float64)
+    if missing != "nan":
+        X = np.where(np.isnan(X), 0.0 if missing == "zero" else np.nanmean(X, axis=0), X)
+    return X, genes

@@ -20,10 +20,6 @@ RCV1Source = Literal["auto", "sample", "corpus"]
 RCV1Order = Literal["auto", "given", "shuffled"]
 Target: TypeAlias = NDArray[np.int64] | sp.csr_matrix
 
-#: The topics of the Higher-order Perceptron paper (section 4, Task 2) by its numbers for them,
-#: in the order of its Table 2. The numbers are positions, from 0, in the paper's alphabetical list.
-BROTTO_TOPICS = {70: "GCAT", 101: "MCAT", 4: "C15", 59: "ECAT"}
-
 # The source of the sample has no labels of this topic.
 _UNKNOWN_IN_SAMPLE = "M143"
 
@@ -52,33 +48,25 @@ def load_rcv1(
 ) -> Bunch | tuple[sp.csr_matrix, Target]:
     """RCV1-v2 news stories as TF-IDF vectors of 2-norm 1 over 47,236 terms, and their topics.
 
-    Every call reads the file again, which takes a few seconds, so load several topics at once.
     There are two sources:
 
     ``"sample"``: 27,695 stories, the union of the five "rcv1subset" collections that multi-label
     benchmarks use; no address serves this form of it. It is not the chronological beginning of the
-    corpus: document numbers and times are unknown. Its rows are not exchangeable either (each
-    collection seems to begin with stories selected to cover all topics), so they are shuffled by
-    default. MCAT was derived: it is set where M11, M12, M13 or M14 is. The labels of M143 are
-    missing, so 102 of the 103 topics remain. Exact duplicates were removed, but 82 rows still equal
-    an earlier row with other topics, and may be on different sides of a split. Values have six
-    decimals.
+    corpus, and its rows are not exchangeable, so they are shuffled by default. MCAT was derived: it
+    is set where M11, M12, M13 or M14 is. The labels of M143 are missing. Exact duplicates were
+    removed, but 82 rows equal an earlier row with other topics. Values have six decimals.
 
     ``"corpus"``: all 804,414 stories, by document number, which is nearly chronological. They are
     read from the files of `sklearn.datasets.fetch_rcv1`, in one of the folders or in scikit-learn's
     own; ``python -m sparsemargin.datasets download rcv1`` calls this function.
 
-    The Higher-order Perceptron paper uses 10,000 training stories and the next 10,000 as test
-    stories. In ``"corpus"`` the first 20,000 rows are the first stories of LYRL2004, which does not
-    contain some stories that the paper may have used; in ``"sample"`` they are random stories.
+    Every call reads the file again, which takes a few seconds, so load several topics at once.
 
     Parameters
     ----------
     topic : str, iterable of str or None, default="C15"
         A topic by its code, such as ``"C15"`` or ``"GCAT"``, against all others, or several
         topics. None: all topics as an indicator, which first-order classifiers learn in one pass.
-        The numbers that the paper gives its topics are the keys of `BROTTO_TOPICS`:
-        ``load_rcv1(BROTTO_TOPICS[70])``.
     source : {"auto", "sample", "corpus"}, default="auto"
         ``"auto"``: the sample if it is found, else the corpus.
     order : {"auto", "given", "shuffled"}, default="auto"
@@ -101,7 +89,6 @@ def load_rcv1(
         the corpus, or the rows of the sample's file, from 0. ``source``, ``"sample"`` or
         ``"corpus"``. ``frame``, None. ``DESCR``, source, licence and citation.
     $raises
-        Also if the source does not have the topic.
 
     References
     ----------
@@ -125,10 +112,8 @@ def load_rcv1(
     random_state = check_count("random_state", random_state, 0, 2**32 - 1)
     dtype = check_float_dtype(dtype)
     return_X_y = check_flag("return_X_y", return_X_y)
-    wanted = _check_topic(topic)
     stories = _load(source, data_home, dtype)
-    columns = _columns(wanted, stories)
-
+    columns = _columns(topic, stories)
     rows = np.argsort(stories.ids, kind="stable")
     if order == "shuffled" or (order == "auto" and stories.source == "sample"):
         rows = check_random_state(random_state).permutation(len(rows))
@@ -140,33 +125,20 @@ def load_rcv1(
         names = [f"not {topic}", topic]
     if return_X_y:
         return X, target
-    told = {"sample_id": stories.ids[rows], "source": stories.source, **stories.described}
-    return data_sets()["rcv1"].bunch(X, target, names, **told)
+    more = {"sample_id": stories.ids[rows], "source": stories.source, **stories.described}
+    return data_sets()["rcv1"].bunch(X, target, names, **more)
 
 
-def _check_topic(topic: object) -> list[str] | None:
-    """The requested topics as a list; None for all of them."""
-    if topic is None:
-        return None
-    topics = [topic] if isinstance(topic, str) else topic
-    topics = list(topics) if isinstance(topics, Iterable) else []
-    if not topics or not all(isinstance(name, str) for name in topics):
-        raise ValueError(
-            "topic must be None, the code of a topic or several, such as 'C15' or ['C15', 'GCAT'], "
-            f"got {topic!r}; the papers' numbers are the keys of BROTTO_TOPICS"
-        )
-    return topics
-
-
-def _columns(wanted: list[str] | None, stories: _Stories) -> list[int]:
+def _columns(topic: object, stories: _Stories) -> list[int]:
     """Indices of the requested topics among those of the source."""
-    for name in wanted or []:
-        if name not in stories.names:
-            known = ", ".join(stories.names)
-            raise ValueError(
-                f"topic must be one of those of the {stories.source}, {known}, got {name!r}"
-            )
-    return [stories.names.index(name) for name in wanted or stories.names]
+    topics = stories.names if topic is None else [topic] if isinstance(topic, str) else topic
+    topics = list(topics) if isinstance(topics, Iterable) else []
+    if not topics or any(name not in stories.names for name in topics):
+        raise ValueError(
+            f"topic must be one of those of the {stories.source}, {', '.join(stories.names)}, "
+            f"several of them, or None, got {topic!r}"
+        )
+    return [stories.names.index(name) for name in topics]
 
 
 def _load(source: RCV1Source, data_home: DataHome, dtype: np.dtype) -> _Stories:

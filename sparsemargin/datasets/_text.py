@@ -39,11 +39,9 @@ def make_zipf_text(
 
     A document is a bag of tokens. Each token comes from its topic with a probability that varies
     from document to document, and from the common vocabulary otherwise. Common words of rank r
-    have probability proportional to (r + 10)^-exponent (Zipf-Mandelbrot). Topic words follow the
-    same law with a shift of 50 per class instead of 10, so that the most frequent words are hardly
-    informative; every block of `n_classes` neighbouring ranks has one word of each topic. Document
-    lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))), where m is the
-    number of
+    have probability proportional to (r + 10)^-exponent (Zipf-Mandelbrot). For topic words, the
+    shift is 50 per class instead of 10, so that the most frequent words are hardly informative.
+    Document lengths are log-normal. Values are (1 + ln tf) (1 + ln((1 + m) / (1 + df))) for m
     documents, in rows of 2-norm 1. Word ranks are scattered over the features by a random
     permutation. The defaults have the shape of RCV1; `make_zipf_text(20000, 1355191,
     mean_nnz=455)` has that of news20.binary.

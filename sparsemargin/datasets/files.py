@@ -195,7 +195,9 @@ def find_files(
     missing = [file for file, path in found if path is None]
     if missing:
         names = ", ".join(file.copy_names[0] for file in missing)
-        looked = "".join(f"\n  {origin}: {_told(folder)}" for origin, folder in folders.items())
+        looked = "".join(
+            f"\n  {origin}: {_folder_in_words(folder)}" for origin, folder in folders.items()
+        )
         raise FileNotFoundError(
             f"{names} not found. Looked in{looked}\n"
             f"Name the folder that holds the files, or get them {_remedy(dataset, missing)}"
@@ -217,7 +219,7 @@ def read_files(name: str, data_home: DataHome, wanted: slice = slice(None)) -> l
     return files
 
 
-def _told(folder: Path | None) -> str:
+def _folder_in_words(folder: Path | None) -> str:
     if folder is None:
         return "not set"
     return str(folder) if folder.is_dir() else f"{folder} (no such folder)"

@@ -1,11 +1,6 @@
 from ..estimators.rejector import Rejector as Rejector
-from .curves import EpochCurve as EpochCurve
-from .curves import learning_curve_over_epochs as learning_curve_over_epochs
 from .explanations import Explanation as Explanation
 from .explanations import explain_row as explain_row
-from .hypotheses import HypothesisErrors as HypothesisErrors
-from .hypotheses import hypothesis_errors as hypothesis_errors
-from .stability import selection_stability as selection_stability
 from .weights import MarginDistribution as MarginDistribution
 from .weights import margin_distribution as margin_distribution
 from .weights import margins as margins

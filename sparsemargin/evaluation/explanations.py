@@ -199,8 +199,8 @@ def _codes(model: Any, X: Any, outputs: np.ndarray) -> list[int]:
     """Return the class numbers of the predicted labels."""
     if not (isinstance(model, Learner) and model.fitted.many):
         return _codes_of(model.predict(X), model.classes_.tolist())
-    told = Choice(len(outputs), 0.0, len(outputs)).labels(outputs[np.newaxis]).labels
-    return told.tolist() or [int(outputs.argmax())]
+    predicted = Choice(len(outputs), 0.0, len(outputs)).labels(outputs[np.newaxis]).labels
+    return predicted.tolist() or [int(outputs.argmax())]
 
 
 def _codes_of(labels: Any, classes: list[Any]) -> list[int]:

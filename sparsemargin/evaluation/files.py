@@ -40,25 +40,24 @@ class ProbabilityFigures:
         # For each bin: number of predictions, number of correct ones, sum of probabilities.
         self.bins = np.zeros((3, _BINS))
 
-    def add(self, told: np.ndarray, actual: np.ndarray) -> None:
-        """Add the probabilities `told` of some rows, and whether each class is `actual` (bool).
+    def add(self, shares: np.ndarray, actual: np.ndarray) -> None:
+        """Add the probabilities of some rows, and whether each class is `actual` (bool).
 
         Both have shape (n_rows, n_classes) for rows with one label. For multilabel rows they have
         shape (n_rows * n_classes, 1).
         """
-        if told.shape[1] == 1:
-            right, given = actual[:, 0], told[:, 0]
-            of_actual = np.where(right, given, 1 - given)
+        if shares.shape[1] == 1:
+            right, top = actual[:, 0], shares[:, 0]
+            of_actual = np.where(right, top, 1 - top)
         else:
-            best = told.argmax(axis=1)[:, np.newaxis]
-            right, given = (np.take_along_axis(each, best, axis=1)[:, 0] for each in (actual, told))
-            of_actual = told[actual]
-        self.n += len(told)
+            best = np.arange(len(shares)), shares.argmax(axis=1)
+            right, top, of_actual = actual[best], shares[best], shares[actual]
+        self.n += len(shares)
         self.log_loss -= float(np.log(np.maximum(of_actual, np.finfo(float).tiny)).sum())
-        self.brier += float(((told - actual) ** 2).sum())
-        places = np.minimum((given * _BINS).astype(np.intp), _BINS - 1)
-        for sums, each in zip(self.bins, (np.ones(len(given)), right, given), strict=True):
-            sums += np.bincount(places, each, _BINS)
+        self.brier += float(((shares - actual) ** 2).sum())
+        bins = np.minimum((top * _BINS).astype(np.intp), _BINS - 1)
+        for sums, each in zip(self.bins, (np.ones(len(top)), right, top), strict=True):
+            sums += np.bincount(bins, each, _BINS)
 
     def figures(self) -> dict[str, float]:
         """Return the three figures by their names."""
@@ -91,9 +90,9 @@ class Evaluation:
         """Add the probabilities of some rows. `actual` says whether they have each class."""
         if self.probabilities is not None and len(actual):
             fitted = self.predictor.learner.fitted
-            told = probabilities_of(fitted, predicted.outputs[rows])
-            width = 1 if fitted.many else told.shape[1]
-            self.probabilities.add(told.reshape(-1, width), actual.reshape(-1, width))
+            probabilities = probabilities_of(fitted, predicted.outputs[rows])
+            width = 1 if fitted.many else probabilities.shape[1]
+            self.probabilities.add(probabilities.reshape(-1, width), actual.reshape(-1, width))
 
     def run(self, blocks: Iterable[PredictedBlock]) -> None:
         """Count the predictions of all rows. The blocks come from the predictor."""
@@ -217,16 +216,16 @@ class ClassEvaluation(Evaluation):
             )
 
     def _add(self, predicted: PredictedBlock) -> None:
-        codes, told, n_classes = self._codes(predicted), predicted.codes, len(self.labels)
-        assert isinstance(told, np.ndarray)
+        codes, answers, n_classes = self._codes(predicted), predicted.codes, len(self.labels)
+        assert isinstance(answers, np.ndarray)
         known = codes < n_classes
         self._unknown.update(codes[~known].tolist())
         if self.margins is not None:
             self.margins.append(self._margins_of(predicted, np.where(known, codes, 0))[known])
-        codes, told = codes[known].astype(np.int64), told[known]
+        codes, answers = codes[known].astype(np.int64), answers[known]
         self._judge(predicted, codes[:, np.newaxis] == np.arange(n_classes), known)
-        self._count(codes == told, codes[codes == told], codes, told)
-        pairs, counts = np.unique(codes * n_classes + told, return_counts=True)
+        self._count(codes == answers, codes[codes == answers], codes, answers)
+        pairs, counts = np.unique(codes * n_classes + answers, return_counts=True)
         for pair, count in zip(pairs.tolist(), counts.tolist(), strict=True):
             self.confusion[divmod(pair, n_classes)] += count
 
@@ -250,8 +249,8 @@ class ClassEvaluation(Evaluation):
 
     def _details(self) -> dict[str, Any]:
         confusion = [
-            {"label": self.labels[actual], "predicted": self.labels[told], "rows": count}
-            for (actual, told), count in sorted(self.confusion.items())
+            {"label": self.labels[actual], "predicted": self.labels[answers], "rows": count}
+            for (actual, answers), count in sorted(self.confusion.items())
         ]
         margins = None if self.margins is None else _margin_figures(self.margins)
         return {"confusion": confusion, "margins": margins}
@@ -264,19 +263,19 @@ class LabelEvaluation(Evaluation):
     """
 
     def _add(self, predicted: PredictedBlock) -> None:
-        block, told, n_labels = predicted.block, predicted.codes, len(self.labels)
-        assert isinstance(told, Positives)
+        block, answers, n_labels = predicted.block, predicted.codes, len(self.labels)
+        assert isinstance(answers, Positives)
         assert block.label_start is not None
         n_texts = len(self.predictor.table.texts)
         actual = label_sets(block.labels.astype(np.int64), block.label_start, n_texts)
         known = actual.labels < n_labels
         self._unknown.update(actual.labels[~known].tolist())
-        right, exact = agreement(actual, told, n_labels)
+        right, exact = agreement(actual, answers, n_labels)
         rows = np.repeat(np.arange(block.n_rows), np.diff(actual.starts))
         having = np.zeros((block.n_rows, n_labels), dtype=bool)
         having[rows[known], actual.labels[known]] = True
         self._judge(predicted, having)
-        self._count(exact, right, actual.labels[known], told.labels)
+        self._count(exact, right, actual.labels[known], answers.labels)
 
     def _shares(self, right: float) -> dict[str, float]:
         n_right, n_actual, n_told = self.counts.sum(axis=1).tolist()

@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.cells.genes import CellForm, Match, columns_in
-from sparsemargin.evaluation.weights import coef_of
+from sparsemargin.evaluation.weights import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 
@@ -70,19 +69,22 @@ def marker_genes(
         at = np.flatnonzero(found >= 0)
         at = at[np.argsort(found[at])]
         known, genes = found[at], np.asarray(adata.var_names, dtype=object)[at]
-    vectors = list(vectors_of(coef_of(learner)))
-    vectors = [-vectors[0], vectors[0]] if len(vectors) == 1 else vectors
-    types = list(map(label_text, learner.classes_.tolist()))
-    names, scores = list[Any](), list[np.ndarray]()
-    for vector in vectors:
+    names, scores, vectors = list[Any](), list[np.ndarray](), vectors_by_class(learner)
+    for vector in vectors.values():
         score = vector[known] * deviations[known]
         at = np.argsort(-score, kind="stable")[:top]
         names.append(genes[at])
         scores.append(score[at].astype(np.float32))
-    nothing = [np.full(len(each), np.nan, np.float32) for each in scores]
     params = {"groupby": groupby, "reference": "rest", "method": "sparsemargin", "use_raw": False,
               "layer": None, "corr_method": None}  # fmt: skip
+    return {"params": params, **_tables(list(map(label_text, vectors)), names, scores)}
+
+
+def _tables(
+    types: list[str], names: list[np.ndarray], scores: list[np.ndarray]
+) -> dict[str, np.recarray]:
+    """Return record arrays with a field for each type."""
+    nothing = [np.full(len(each), np.nan, np.float32) for each in scores]
     columns = {"names": names, "scores": scores, **dict.fromkeys(_UNKNOWN, nothing)}
     kinds = {key: [(name, each[0].dtype) for name in types] for key, each in columns.items()}
-    tables = {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}
-    return {"params": params, **tables}
+    return {key: np.rec.fromarrays(each, dtype=kinds[key]) for key, each in columns.items()}

@@ -210,16 +210,24 @@ def top_features(
 
     check_is_fitted(model)
     model, names = model_and_names(model, feature_names)
-    coef, classes = coef_of(model), model.classes_.tolist()
-    names = check_names(names, coef.shape[1])
-    vectors = list(vectors_of(coef))
-    vectors = [-vectors[0], vectors[0]] if len(vectors) < len(classes) else vectors
+    vectors = vectors_by_class(model)
+    names = check_names(names, len(next(iter(vectors.values()))))
     found = {}
-    for label, vector in zip(classes, vectors, strict=True):
+    for label, vector in vectors.items():
         at = strongest_features(np.maximum(vector, 0), top)
-        pairs = zip(names_at(at, names), vector[at].tolist(), strict=True)
-        found[label] = list(pairs)
+        found[label] = list(zip(names_at(at, names), vector[at].tolist(), strict=True))
     return found
+
+
+def vectors_by_class(model: Any) -> dict[Any, NDArray[Any]]:
+    """Return the weight vector of each class of a linear model.
+
+    With two classes, that of the first is `coef_` with the opposite sign.
+    """
+    vectors = list(vectors_of(coef_of(model)))
+    if len(vectors) == 1:
+        vectors.insert(0, -vectors[0])
+    return dict(zip(model.classes_.tolist(), vectors, strict=True))
 
 
 def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:

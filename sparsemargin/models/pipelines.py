@@ -41,16 +41,13 @@ def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     return model, X if before is None else before.transform(X)
 
 
-def made_rows(estimator: Any, X: Any, y: Any, *others: Any) -> tuple[Any, ...]:
-    """Return the last step of a pipeline, and X and `others`, transformed by clones of the other
-    steps that are fitted to X and y."""
+def made_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
+    """Return the last step of a pipeline, and X transformed by clones of the other steps, which are
+    fitted to X and y."""
     from sklearn.base import clone
 
     before, model = parts_of(estimator)
-    if before is None:
-        return model, X, *others
-    before = clone(before)
-    return model, before.fit_transform(X, y), *map(before.transform, others)
+    return model, X if before is None else clone(before).fit_transform(X, y)
 
 
 def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:

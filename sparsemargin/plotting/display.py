@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 _MOST_INSIDE = 4
 _LONGEST_INSIDE = 24
 _LEGEND_WIDTH = 34
-_EVEN_GAPS = 5
-_MOST_TICKS = 8
 _PAD = 20  # pixels
 _MOST_COLUMNS = 3
 
@@ -133,35 +131,6 @@ def _flat(ax: Any) -> list[Axes]:
                 f"ax must be matplotlib axes, or an array of them, got {type(panel).__name__}."
             )
     return panels
-
-
-def scale_epochs(ax: Axes, epochs: Any) -> None:
-    """Set a logarithmic axis if the epochs are spread like one, else a linear axis. If there are
-    few epochs, each gets a tick."""
-    from matplotlib.ticker import NullLocator
-
-    at = np.unique(np.asarray(epochs, dtype=np.float64))
-    gaps = np.diff(at)
-    if len(gaps) > 1 and at[0] > 0 and gaps.max() > _EVEN_GAPS * gaps.min():
-        scale_log(ax)
-    if len(at) <= _MOST_TICKS:
-        ax.set_xticks(at, [f"{epoch:g}" for epoch in at])
-        ax.xaxis.set_minor_locator(NullLocator())
-
-
-def scale_log(ax: Axes) -> None:
-    """Set a logarithmic axis with plain numbers."""
-    from matplotlib.ticker import LogLocator, NullFormatter
-
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-    ax.xaxis.set_major_formatter("{x:,g}")
-    ax.xaxis.set_minor_formatter(NullFormatter())
-
-
-def standard_error(runs: Any) -> Any:
-    """The standard error of the mean over the first axis; None for a single run."""
-    return np.std(runs, axis=0, ddof=1) / np.sqrt(len(runs)) if len(runs) > 1 else None
 
 
 def estimators_by_name(estimator: Any) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The features of largest weight for each class, and their stability over random splits."""
+"""The features of largest weight for each class."""
 
 from __future__ import annotations
 
@@ -6,19 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.base import clone
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.numerics.norms import vectors_of
-from sparsemargin.evaluation.stability import selection_stability
 from sparsemargin.evaluation.weights import coef_of, strongest_features
-from sparsemargin.models.pipelines import (
-    check_names,
-    model_and_names,
-    names_out_of,
-    parts_of,
-)
+from sparsemargin.models.pipelines import check_names, model_and_names
 from sparsemargin.plotting.display import Display, by_name, chosen
 from sparsemargin.plotting.style import colours_on, ground_of, neutral
 
@@ -75,7 +68,7 @@ class StrongestFeaturesDisplay(Display):
     def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         tallest = max(len(each.names) for each in self.weights.values())
         n = len(self.weights)
-        panels = self._open(ax, n, (6.4 if n == 1 else 4.2, _panel_height(tallest)))
+        panels = self._open(ax, n, (6.4 if n == 1 else 4.2, panel_height(tallest)))
         self.bars_: list[BarContainer] = []
         for axes, (label, (names, weights)) in zip(panels, self.weights.items(), strict=True):
             for_it, against = colours_on(axes)[:2]
@@ -84,7 +77,7 @@ class StrongestFeaturesDisplay(Display):
                 "edgecolor": ground_of(axes),
                 "hatch": [_HATCH if weight < 0 else "" for weight in weights],
             }
-            self.bars_.append(_draw_bars(axes, names, weights, tallest, style, kwargs))
+            self.bars_.append(draw_bars(axes, names, weights, tallest, style, kwargs))
             axes.axvline(0, **neutral(axes))
             axes.locator_params(axis="x", nbins=5)
             axes.set_xlabel("weight")
@@ -142,99 +135,16 @@ class StrongestFeaturesDisplay(Display):
         return display
 
 
-class SelectionStabilityDisplay(Display):
-    """Share of random splits in which a feature is among the strongest.
-
-    The bars are drawn by matplotlib's `Axes.barh`. A long bar is a feature that does not depend on
-    the choice of the training rows.
-
-    Parameters
-    ----------
-    frequencies : array-like of shape (n_features,)
-        Shares of the splits, in [0, 1], as returned by
-        `sparsemargin.evaluation.selection_stability`.
-    feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-        Names of the features. None: column numbers.
-    agreement : float, default=None
-        Mean Jaccard index of the strongest features of two splits, shown above the bars.
-    top : int, default=20
-        Number of features to draw, those selected most often.
-
-    Attributes
-    ----------
-    bars_ : matplotlib BarContainer
-
-    Raises
-    ------
-    ValueError
-        If a frequency is not in [0, 1], or there are not as many names as frequencies.
-    """
-
-    def __init__(
-        self, frequencies: ArrayLike, *, feature_names: Any = None, agreement: float | None = None,
-        top: int = 20,
-    ) -> None:  # fmt: skip
-        self.frequencies = np.asarray(frequencies, dtype=np.float64)
-        self.agreement = agreement
-        self.top = top
-        sound = (self.frequencies >= 0) & (self.frequencies <= 1)
-        if self.frequencies.ndim != 1 or not sound.all():
-            raise ValueError("frequencies must be a vector of shares from 0 to 1.")
-        if top < 1:
-            raise ValueError(f"top must be 1 or more, got {top}.")
-        self.feature_names = check_names(feature_names, len(self.frequencies))
-
-    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
-        columns = strongest_features(self.frequencies, self.top)
-        (axes,) = self._open(ax, 1, (6.4, _panel_height(len(columns))))
-        percent, names = 100 * self.frequencies[columns], _names_of(columns, self.feature_names)
-        style = {"color": colours_on(axes)[0]}
-        self.bars_ = _draw_bars(axes, names, percent, len(columns), style, kwargs)
-        axes.set_xlim(0, 100)
-        axes.set_xlabel("splits with the feature among the strongest (%)")
-        if self.agreement is not None:
-            axes.set_title(f"agreement of the splits (mean Jaccard index): {self.agreement:.2f}")
-        return self
-
-    @classmethod
-    def from_estimator(
-        cls, estimator: Any, X: Any, y: Any, *, splits: Any = 10, top: int = 20, label: Any = None,
-        feature_names: Any = None, ax: Any = None, **kwargs: Any,
-    ) -> Self:  # fmt: skip
-        """Fit on the training part of every split, and draw how often features are selected.
-
-        Parameters
-        ----------
-        estimator, X, y, splits, label
-            See `sparsemargin.evaluation.selection_stability`, which may raise errors.
-        top : int, default=20
-            Number of features of a split that count as selected, and number of features to draw.
-        feature_names : array-like of shape (n_features,) or fitted vectorizer, default=None
-            Names of the features. None: the output names of the pipeline's other steps, or the
-            columns of X if it is a data frame, or column numbers.
-        $drawn
-        """
-        cls._measuring()
-        found = selection_stability(estimator, X, y, splits, top=top, label=label)
-        names, before = feature_names, parts_of(estimator)[0]
-        if names is None and before is None:
-            names = getattr(X, "columns", None)
-        elif names is None:
-            names = names_out_of(clone(before).fit(X, y))
-        display = cls(found.frequencies, feature_names=names, agreement=found.agreement, top=top)
-        return display.plot(ax, **kwargs)
-
-
 def _names_of(columns: NDArray[np.intp], names: Sequence[str] | None) -> list[str]:
     return [f"feature {j}" if names is None else str(names[j]) for j in columns.tolist()]
 
 
-def _panel_height(n_bars: int) -> float:
+def panel_height(n_bars: int) -> float:
     """Height in inches of a panel with so many bars."""
     return 1.2 + 0.24 * max(n_bars, _FEWEST_BARS)
 
 
-def _draw_bars(
+def draw_bars(
     axes: Axes, names: Sequence[str], widths: Any, n_rows: int, style: dict[str, Any],
     wanted: dict[str, Any],
 ) -> BarContainer:  # fmt: skip

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from sparsemargin.evaluation.stability import ended_by_ctrl_c
 from sparsemargin.evaluation.weights import MarginDistribution, margin_distribution, margins
 from sparsemargin.models.pipelines import made_rows
 from sparsemargin.plotting.display import (
@@ -250,7 +249,7 @@ def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None)
             "classifier of sparsemargin, such as MaxMarginClassifier or ALMAClassifier."
         )
     model = clone(model).set_params(hypothesis="last", keep_history=True, warm_start=False)
-    with ended_by_ctrl_c(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         if n_passes is not None:
             model.set_params(max_iter=n_passes)
             # With a given number of epochs, the margin need not have been reached.

@@ -13,7 +13,7 @@ from scipy.sparse import hstack
 import sparsemargin
 from problems.shards import MIXED, assert_same, cut, make_data, parameters, write, write_each
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._mixing import VectorMixer
+from sparsemargin.distributed.dual_vectors import VectorMixer
 from sparsemargin.streaming.report import Interruption
 
 
@@ -88,7 +88,7 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
 @pytest.mark.parametrize(("change", "words"), [
     (lambda X, y: (cut(X, y, 2), {"p": 4}), "other .*p"),
     (lambda X, y: (cut(X, y, 2), {"algo": "pnorm"}), "other algorithm"),
-    (lambda X, y: (cut(X, y, 2), {"mixing": "errors"}), "other .*mixing"),
+    (lambda X, y: (cut(X, y, 2), {"mixing": "ring"}), "other .*mixing"),
     (lambda X, y: (cut(X, y, 3), {}), "other .*shards"),
     (lambda X, y: (cut(2 * X, y, 2), {}), "other .*shards"),
     (lambda X, y: (cut(X, (y + 1) % 3, 2), {}), "other .*shards"),

@@ -14,8 +14,8 @@ from depth import long
 from problems.command_line import run
 from problems.dask_cluster import scheduler_and_workers
 from problems.shards import assert_same, cut, make_data, parameters, write_each
-from sparsemargin.distributed import LostScheduler, _backends, _fit, _rounds, fit_distributed
-from sparsemargin.distributed._shards import MatrixShard
+from sparsemargin.distributed import LostScheduler, backends, fit, fit_distributed, rounds
+from sparsemargin.distributed.shards import MatrixShard
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -112,7 +112,7 @@ def test_shards_are_submitted_at_once(kind, near, paths, monkeypatch):
 
     def note(function, *arguments, **how):
         futures = tell(function, *arguments, **how)
-        if function is _backends.open_shard:
+        if function is backends.open_shard:
             told.append(len(futures))
         return futures
 
@@ -152,7 +152,7 @@ def test_workers_need_the_same_version_of_the_library(near, monkeypatch):
         raise ModuleNotFoundError("No module named 'sparsemargin'", name="sparsemargin")
 
     with monkeypatch.context() as patch:
-        patch.setattr(_fit, "__version__", "0.0.7")
+        patch.setattr(fit, "__version__", "0.0.7")
         with pytest.raises(ConnectionError, match=r"has sparsemargin .*, this process 0\.0\.7"):
             fit_distributed(cut(*make_data(), 2), client=near)
     monkeypatch.setattr(MatrixShard, "of", fail)
@@ -220,7 +220,7 @@ def test_both_of_two_causes_of_a_failure_are_restarted(tmp_path):
         shared, *shards = (client.submit(live_the_second_time, name) for name in "abc")
         for future in shared, *shards:
             assert isinstance(future.exception(timeout=60), distributed.KilledWorker)
-        backend = _backends.DaskBackend(client, cut(*make_data(), 2))
+        backend = backends.DaskBackend(client, cut(*make_data(), 2))
         backend.shards = shards
         assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
 
@@ -251,7 +251,7 @@ def test_a_closed_client_raises_an_error():
 
 
 def test_a_missing_scheduler_or_workers_raise_an_error(monkeypatch):
-    monkeypatch.setattr(_backends, "PATIENCE", 0.1)
+    monkeypatch.setattr(backends, "PATIENCE", 0.1)
     with (
         distributed.Client(n_workers=0, **LOCAL) as client,
         pytest.raises(ConnectionError, match=r"No worker has joined.*dask worker tcp://"),
@@ -286,7 +286,7 @@ def test_ctrl_c_in_a_resumed_fit_is_not_reported_as_a_loss(command, monkeypatch)
         raise KeyboardInterrupt
 
     run(*command, "--epochs", "1")
-    monkeypatch.setattr(_rounds.Rounds, "_make_round", interrupt)
+    monkeypatch.setattr(rounds.Rounds, "_make_round", interrupt)
     assert "nothing is left" not in run(*command, "--resume", code=130).stderr
 
 
@@ -294,7 +294,7 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 
 @pytest.mark.parametrize(("options", "code", "words"), [
-    (["--mixing", "errors"], 2, "pass --dask"),
+    (["--mixing", "ring"], 2, "pass --dask"),
     ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
     ([*DASK, "--batch", "x"], 2, "--batch can't be had with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),

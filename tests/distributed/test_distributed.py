@@ -21,10 +21,10 @@ from references.higher_order import HigherOrder, SecondOrder
 from references.mixing import mix_mistakes, mix_vectors
 from sparsemargin.datasets import load_rcv1, make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._fit import _NOT_MIXED
-from sparsemargin.distributed._mixing import HELD
-from sparsemargin.distributed._schema import Schema
-from sparsemargin.distributed._shards import MatrixShard
+from sparsemargin.distributed.dual_vectors import MIXTURES
+from sparsemargin.distributed.fit import _NOT_MIXED
+from sparsemargin.distributed.schema import Schema
+from sparsemargin.distributed.shards import MatrixShard
 from sparsemargin.models import ALGORITHMS
 
 # If a decision is closer to its threshold, rounding may change it.
@@ -65,21 +65,20 @@ def learned(shards, **how):
 
 
 @pytest.mark.parametrize(
-    ("algo", "p", "mixing", "mixes"),
-    pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], ["uniform", "errors"], [1, 2, 3]),
+    ("algo", "p", "mixes"), pairwise(["pnorm", "alma", "margin"], [2.0, 3.5, 6.0], [1, 2, 3])
 )
 @given(shards=small_problems())
 @examples(15)
-def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
+def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixes):
     average = {"margin": 0.3, "normalize": True, "hypothesis": "average"}
     rule, own = {
         "pnorm": (Perceptron(), {}), "alma": (ALMA(alpha=0.8), {"alpha": 0.8}),
         "margin": (MarginPerceptron(0.3, normalize=True), average),
     }[algo]  # fmt: skip
     mixes = min(mixes, *(len(y) for _, y in shards))
-    expected = mix_vectors(in_parts(shards, mixes), rule, p, 3, mixing)
+    expected = mix_vectors(in_parts(shards, mixes), rule, p, 3)
     assume(expected.smallest_gap > CLOSEST)
-    model = learned(shards, algo=algo, p=p, mixing=mixing, mixes_per_epoch=mixes, **own)
+    model = learned(shards, algo=algo, p=p, mixing="uniform", mixes_per_epoch=mixes, **own)
     np.testing.assert_allclose(model.theta_[0], expected.theta.astype(float), rtol=1e-9, atol=1e-11)
     np.testing.assert_allclose(
         model.coef_[0], expected.average.astype(float), rtol=1e-9, atol=1e-11
@@ -88,15 +87,13 @@ def test_dual_vectors_are_mixed_as_printed(shards, algo, p, mixing, mixes):
 
 
 @pytest.mark.filterwarnings("error:invalid value")
-@pytest.mark.parametrize(("mixing", "mixes"), [("uniform", 1), ("errors", 1), ("uniform", 3)])
+@pytest.mark.parametrize("mixes", [1, 3])
 @given(
     small_problems(), st.sampled_from([0.01, 0.5, 10.0]), st.sampled_from([None, 1.0]),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
 @examples(60)
-def test_weights_with_variances_are_mixed_by_evidence(
-    mixing, mixes, shards, r, max_loss, hypothesis
-):
+def test_weights_with_variances_are_mixed_by_evidence(mixes, shards, r, max_loss, hypothesis):
     zero = np.zeros(shards[0][0].shape[1], np.longdouble)
     expected = Run(zero, zero + 1, zero)
     mixes = min(mixes, *(len(y) for _, y in shards))
@@ -104,10 +101,10 @@ def test_weights_with_variances_are_mixed_by_evidence(
         runs = [
             run_arow(X, y, r, max_loss=max_loss or np.inf, run=replace(expected)) for X, y in part
         ]
-        expected = mixed(runs, expected, mixing == "errors")
+        expected = mixed(runs, expected)
     assume(expected.smallest_gap > CLOSEST)
     model = learned(
-        shards, algo="arow", mixing=mixing, r=r, max_loss=max_loss, hypothesis=hypothesis,
+        shards, algo="arow", mixing="uniform", r=r, max_loss=max_loss, hypothesis=hypothesis,
         mixes_per_epoch=mixes,
     )  # fmt: skip
     weights = expected.average if hypothesis == "average" else expected.mean
@@ -220,7 +217,7 @@ def test_early_stopping_ends_the_rounds():
 def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
     X, _ = make_data()
     Y = (np.random.default_rng(1).random((X.shape[0], 5)) < 0.3).astype(int)
-    how = {"algo": algo, "max_iter": 2, "shuffle": False, "mixing": "errors"}
+    how = {"algo": algo, "max_iter": 2, "shuffle": False, "mixing": "uniform"}
     how |= {"p": 3} if algo == "pnorm" else {}
     together = fit_distributed(cut(X, Y, 3), **how)
     for label in range(5):
@@ -239,7 +236,7 @@ def test_a_process_without_the_mixture_gets_all_of_it(name):
     """This happens on a worker that joins late, or that replaces a dead one."""
     shards = cut(*make_data(n_classes=3), 4)
     expected = fit_distributed(shards, **parameters(name))
-    forget = HELD._of_fits.clear
+    forget = MIXTURES._of_fits.clear
     model = fit_distributed(shards, on_round=lambda done: forget(), **parameters(name))
     assert_same(model, expected)
 

@@ -21,11 +21,7 @@ from sparsemargin import (
     load_model,
 )
 from sparsemargin.cli import main
-from sparsemargin.evaluation import (
-    explain_row,
-    learning_curve_over_epochs,
-    margins,
-)
+from sparsemargin.evaluation import explain_row, margins
 
 
 def test_packages_are_there_without_an_import_of_their_own():
@@ -145,12 +141,6 @@ def test_annotated_data_are_told_what_to_pass_of_them():
     (lambda: fit_csr(coo_array(np.ones(3)), [0]), "Give a matrix of rows and columns"),
     (lambda: sparsemargin.write_readable(fit_csr(np.eye(2), [0, 1]), "weights.txt"),
      r"got str\. The file comes before it"),
-    (lambda: learning_curve_over_epochs(
-        ALMAClassifier(), np.eye(2), [0, 1], np.eye(2), [0, 1], epochs=3),
-     r"such as range\(1, 11\), got 3"),
-    (lambda: learning_curve_over_epochs(
-        ALMAClassifier(), np.eye(2), [1, 1], np.eye(2), [0, 1], epochs=[1]),
-     "y has one class only"),
     (lambda: sparsemargin.fit_svmlight(csr_matrix(np.eye(2))),
      r"got a csr_matrix\. Pass it to fit_csr\."),
 ])  # fmt: skip

@@ -14,7 +14,7 @@ from sparsemargin import fit_csr, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.rows.parts import summed
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.distributed._fit import _NOT_MIXED
+from sparsemargin.distributed.fit import _NOT_MIXED
 from sparsemargin.files import sources
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.inputs.rows import open_rows

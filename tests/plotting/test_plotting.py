@@ -13,17 +13,15 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from matplotlib.colors import to_rgb
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_array_equal
 from scipy.spatial.distance import pdist
 from sklearn.feature_extraction.text import TfidfVectorizer
-from sklearn.linear_model import SGDClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
 from sklearn.svm import LinearSVC
 
 import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
-from depth import some
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.weights import strongest_features
@@ -80,42 +78,6 @@ def test_margins_are_drawn_as_distributed(data, normalize):
         assert line.get_drawstyle() == "steps-post"
 
 
-def test_epochs_are_drawn_as_measured(data):
-    rivals = {"p = 2": PNormPerceptron(), "SGD": SGDClassifier(random_state=0)}
-    draw = drawn.EpochCurvesDisplay.from_estimator
-    display = draw(rivals, *data, epochs=[1, 2, 4])
-    assert _legend(display) == ["p = 2", "SGD"]
-    expected = measured.learning_curve_over_epochs(rivals["p = 2"], *data, epochs=[1, 2, 4])
-    corrections, errors = display.correction_lines_, display.error_lines_
-    assert_array_equal(corrections[0].lines[0].get_data(), [[1, 2, 4], expected.mistakes])
-    assert_array_equal(errors[0].lines[0].get_data(), [[1, 2, 4], 100 * expected.test_errors])
-    assert np.isnan(corrections[1].lines[0].get_ydata()).all()
-    display = draw(rivals["SGD"], *data, epochs=[1])
-    assert _texts(display.ax_[0].texts) == ["corrections are not counted"]
-    # Several runs are drawn as their mean with its standard error.
-    display = draw(PNormPerceptron(), *data, epochs=[1, 3], n_repeats=3, random_state=0)
-    errors = [100 * run.test_errors for run in display.curves["PNormPerceptron"]]
-    line, _, (bars,) = display.error_lines_[0].lines
-    assert_allclose(line.get_ydata(), np.mean(errors, axis=0))
-    half = np.diff([segment[:, 1] for segment in bars.get_segments()])[:, 0] / 2
-    assert_allclose(half, np.std(errors, axis=0, ddof=1) / np.sqrt(3))
-    assert half.max() > 0
-
-
-def test_hypotheses_are_drawn_as_replayed(data):
-    X, y, *test = data
-    model = PNormPerceptron(p=6, hypothesis="vote", max_iter=3, random_state=0).fit(X, y)
-    draw, moments = drawn.HypothesisErrorsDisplay.from_estimator, [0.5, 1, 2, 3]
-    display = draw(model, *test, moments=moments)
-    expected = measured.hypothesis_errors(model, *test, moments)
-    assert _legend(display) == ["random", "last", "average", "vote"]
-    for name, line in display.lines_.items():
-        assert_array_equal(line.get_data(), [moments, 100 * expected.errors[name]])
-    assert_allclose(draw(model, *test).lines_["vote"].get_xdata(), np.linspace(0, 3, 41)[1:])
-    model.set_params(max_corrections=3, shuffle=False).fit(X, y)
-    assert 0 < draw(model, X, y).lines_["vote"].get_xdata()[-1] < 1
-
-
 def test_certificates_are_drawn_as_history(three_classes):
     X, y, *_ = make_alma_target(150, 1, random_state=0)
     estimator, draw = MaxMarginClassifier(random_state=0), drawn.CertificateDisplay.from_estimator
@@ -169,39 +131,18 @@ def test_with_many_classes_those_of_largest_weight_are_drawn(many_classes):
     assert len(draw(many_classes, top=1, ax=axes).bars_) == 40
 
 
-def test_selections_are_drawn_as_counted(data):
-    splits = [(np.arange(i, 200, 2), np.arange(1 - i, 200, 2)) for i in range(2)]
-    given = PNormPerceptron(p=6, shuffle=False), *data[:2]
-    display = drawn.SelectionStabilityDisplay.from_estimator(*given, splits=splits, top=5)
-    found = measured.selection_stability(*given, splits, top=5)
-    assert_array_equal(display.frequencies, found.frequencies)
-    widths = [bar.get_width() for bar in display.bars_]
-    assert_array_equal(widths, 100 * np.sort(found.frequencies)[::-1][:5])
-    assert f"{found.agreement:.2f}" in display.ax_.get_title()
-
-
 @pytest.mark.parametrize(("display", "more", "drawn_by"), [
-    (drawn.EpochCurvesDisplay, {"epochs": [1, 2]},
-     lambda of: [of.curves["model"][0].mistakes, of.curves["model"][0].test_errors]),
     (drawn.CertificateDisplay, {"n_passes": 3}, lambda of: [of.margins, of.upper_bounds]),
     (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
-    (drawn.HypothesisErrorsDisplay, {"moments": [0.5, 1]}, lambda of: [of.errors.errors["vote"]]),
 ])  # fmt: skip
 def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, display, more, drawn_by):
-    pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="vote", random_state=0))
-    if display is drawn.CertificateDisplay:
-        pipeline.set_params(pnormperceptron__hypothesis="last")
-    X, y, X_test, y_test = data
-    pipeline.fit(X, y)
-    made, made_test = map(pipeline[0].transform, (X, X_test))
-    rows = {"made": (made, y, made_test, y_test), "given": data}
-    if display is not drawn.EpochCurvesDisplay:
-        rows = {name: of[:2] for name, of in rows.items()}
-    models = pipeline[-1], pipeline
-    if display in (drawn.EpochCurvesDisplay, drawn.MarginDistributionDisplay):
+    pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="last", random_state=0))
+    X, y, *_ = data
+    models = pipeline.fit(X, y)[-1], pipeline
+    if display is drawn.MarginDistributionDisplay:
         models = [{"model": model} for model in models]
-    alone = display.from_estimator(models[0], *rows["made"], **more)
-    piped = display.from_estimator(models[1], *rows["given"], **more)
+    alone = display.from_estimator(models[0], pipeline[0].transform(X), y, **more)
+    piped = display.from_estimator(models[1], X, y, **more)
     for expected, found in zip(drawn_by(alone), drawn_by(piped), strict=True):
         assert_array_equal(found, expected)
 
@@ -212,9 +153,6 @@ def test_features_of_a_pipeline():
     display = drawn.StrongestFeaturesDisplay.from_estimator(pipeline, top=1)
     words, strongest = pipeline[0].get_feature_names_out(), abs(pipeline[-1].coef_[0]).argmax()
     assert _texts(display.ax_.get_yticklabels()) == [words[strongest]]
-    # Here, the words of every split are these.
-    display = drawn.SelectionStabilityDisplay.from_estimator(pipeline, texts, labels, splits=3)
-    assert set(_texts(display.ax_.get_yticklabels())) <= {"free", "money", "see", "you"}
 
 
 def _lines(n_lines, prefix="line"):
@@ -239,7 +177,7 @@ def test_plots_use_the_given_axes_or_a_new_figure(data):
     assert _lines(1).plot(axes).figure_ is figure
     # Panels are passed as an array.
     axes = plt.subplots(1, 2)[1]
-    display = drawn.EpochCurvesDisplay.from_estimator(PNormPerceptron(), *data, epochs=[1], ax=axes)
+    display = drawn.StrongestFeaturesDisplay({c: (["x"], [1.0]) for c in "ab"}).plot(axes)
     assert_array_equal(display.ax_, axes)
     for given, told in (axes[0], "holds 1 axes, but .* 2 panels"), ("here", "array .* got str"):
         with pytest.raises(ValueError, match=f"^ax .*{told}"):
@@ -326,7 +264,7 @@ def test_everything_has_contrast_to_the_background(name):
 
 def test_long_names_are_shortened_and_dollar_signs_are_not_mathematics():
     name = "a name that goes on and on, far beyond the place there is for it"
-    display = drawn.SelectionStabilityDisplay([1.0], feature_names=[name]).plot()
+    display = drawn.StrongestFeaturesDisplay({"a": ([name], [1.0])}).plot()
     assert _texts(display.ax_.get_yticklabels()) == [name[:29] + "…"]
     weights = {"$x^2$": (["US$ 5$", r"$\frac0$"], [1.0, -0.5])}
     display = drawn.StrongestFeaturesDisplay(weights).plot()
@@ -336,19 +274,15 @@ def test_long_names_are_shortened_and_dollar_signs_are_not_mathematics():
 
 
 ROWS = np.eye(2), [0, 1]
-LAST, VOTE = (PNormPerceptron(hypothesis=each).fit(*ROWS) for each in ("last", "vote"))
+LAST = PNormPerceptron(hypothesis="last").fit(*ROWS)
 features = partial(drawn.StrongestFeaturesDisplay.from_estimator, LAST)
-hypotheses = partial(drawn.HypothesisErrorsDisplay.from_estimator, VOTE, *ROWS)
 certificate = drawn.CertificateDisplay([1], [0.1], [0.2])
-epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *ROWS, *ROWS)
 
 
 @pytest.mark.parametrize(("call", "message"), [
     (partial(drawn.MarginDistributionDisplay, {}), "distributions must be a dict with entries"),
     (partial(drawn.MarginDistributionDisplay, {"a": ([1, 2], [0.5])}), "share of shape"),
-    (partial(drawn.EpochCurvesDisplay, {"a": []}), r"curves\['a'\] must be an EpochCurve"),
-    (partial(epochs, n_repeats=0), "n_repeats must be 1 or more, got 0"),
-    (partial(hypotheses, hypotheses=()), "hypotheses is empty"),
+    (partial(features, classes=()), "classes is empty"),
     (partial(drawn.CertificateDisplay.from_estimator, LinearSVC(), *ROWS), "no certificate"),
     (partial(drawn.CertificateDisplay, [], [], []), "passes is empty"),
     (partial(drawn.CertificateDisplay, [1, 2], [0.1], [0.2]), "do not go with passes of shape"),
@@ -357,8 +291,6 @@ epochs = partial(drawn.EpochCurvesDisplay.from_estimator, PNormPerceptron(), *RO
     (partial(features, feature_names=["x"]), "1 names, but there are 2"),
     (partial(features, classes=[7]), r"classes: 7 is unknown. Choose among \[1"),
     (partial(features, top=0), "top must be 1 or more"),
-    (partial(drawn.SelectionStabilityDisplay, [0.5, 1.5]), "shares from 0 to 1"),
-    (partial(drawn.SelectionStabilityDisplay, [0.5], feature_names=["a", "b"]), "2 names, but"),
     (drawn.theme("mauve").__enter__, r"'mauve' is unknown\. Choose 'light' or 'dark'"),
 ])  # fmt: skip
 def test_invalid_input_raises_an_error(call, message):
@@ -376,10 +308,9 @@ def test_missing_matplotlib_raises_an_error(monkeypatch):
 # -- gallery
 
 SCRIPTS = sorted(path.stem for path in GALLERY.glob("plot_*.py"))
-TAKE_LONG = {"plot_hypothesis_errors"}
 
 
-@pytest.mark.parametrize("script", some(sorted({*SCRIPTS} - TAKE_LONG), SCRIPTS))
+@pytest.mark.parametrize("script", SCRIPTS)
 def test_scripts_of_the_gallery_draw_a_picture(script):
     runpy.run_path(str(GALLERY / f"{script}.py"))
     assert len(plt.get_fignums()) == 1

@@ -61,21 +61,18 @@ def learn(run, x, label, r, max_loss):
     run.n_corrections += 1
 
 
-def mixed(runs, prior, by_errors=False):
-    """The mixture of runs from a common prior, with equal weights or weighted by corrections. It is
-    the product of their posteriors, in which the evidence of n runs that have changed a coordinate
-    counts like that of n ** (1/4). Sums and trials are added."""
-    made = [run.n_corrections for run in runs]
-    counts = made if by_errors and any(made) else [1] * len(runs)
-    shares = np.array(counts) * np.longdouble(len(runs)) / sum(counts)
+def mixed(runs, prior):
+    """The mixture of runs from a common prior. It is the product of their posteriors, in which the
+    evidence of n runs that have changed a coordinate counts like that of n ** (1/4). Sums and
+    trials are added."""
     # Changes by rounding errors do not count.
     least = prior.precision * (1 + np.longdouble(1e-17))
     learned = sum((run.precision > least).astype(int) for run in runs)
     power = np.maximum(learned, 1) ** np.longdouble(-0.75)
     precision, evidence = prior.precision, 0
-    for share, run in zip(shares, runs, strict=True):
-        precision = precision + power * share * (run.precision - prior.precision)
-        evidence = evidence + power * share * run.precision * (run.mean - prior.mean)
+    for run in runs:
+        precision = precision + power * (run.precision - prior.precision)
+        evidence = evidence + power * run.precision * (run.mean - prior.mean)
     sums = prior.sums + sum(run.sums - prior.sums for run in runs)
     trials = prior.n_trials + sum(run.n_trials - prior.n_trials for run in runs)
     gap = min(run.smallest_gap for run in runs)

@@ -48,7 +48,7 @@ def _instances(X, y, p, normalize):
     return rows
 
 
-def mix_vectors(parts, rule, p, n_epochs, mixing="uniform"):
+def mix_vectors(parts, rule, p, n_epochs):
     """Mix the Perceptron or ALMA over shards (X, y) with labels -1 and 1, after each part of an
     epoch."""
     parts = [[_instances(X, y, p, rule.normalize) for X, y in shards] for shards in parts]
@@ -68,9 +68,7 @@ def mix_vectors(parts, rule, p, n_epochs, mixing="uniform"):
                 mixed.after_trial(link(theta, p))
             thetas.append(theta)
             counts.append(k - mixed.k)
-        weigh = np.array(counts if mixing == "errors" and any(counts) else [1] * len(shards))
-        shares = weigh / np.longdouble(weigh.sum())
-        mixed.theta = sum(share * theta for share, theta in zip(shares, thetas, strict=True))
+        mixed.theta = sum(thetas) / np.longdouble(len(shards))
         mixed.k += max(counts)
     return mixed
 

@@ -1,8 +1,7 @@
-"""The common properties of the rows of all shards, and a learner opened for them."""
+"""The common properties of the rows of all shards."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -11,8 +10,7 @@ import numpy as np
 
 from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.models import Learner
-from sparsemargin.models.fitted.state import Beginning, Fitted
+from sparsemargin.models.fitted.state import Beginning
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
@@ -22,7 +20,6 @@ from sparsemargin.models.inputs.labels import (
     refuse_lone,
     told_encoder,
 )
-from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.reading import Reading
 
 # A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
@@ -169,90 +166,3 @@ def check_rows_there(surveys: Sequence[Survey]) -> None:
             )
     if not any(survey.n_entries for survey in surveys):
         raise ValueError("The data have labels but no features: nothing can be learned from them.")
-
-
-class Mixture:
-    """The learner whose space is the mixture of the shards' results. It is opened for rows of the
-    schema, and has drawn its seeds, including that of the shuffling, like a fit on one machine.
-    """
-
-    def __init__(self, learner: Learner, schema: Schema, n_shards: int, memory_limit: int) -> None:
-        self.learner, self.schema, random = learner, schema, learner.random_generator()
-        self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
-        if learner.p == "log" and schema.grows:
-            raise ValueError("p='log' is 2 ln n_features: pass n_features, or hash_bits.")
-        if schema.form is not None and not learner.supports_multilabel:
-            learner.refuse_multilabel()
-        n_columns, n_labels = schema.n_columns, schema.beginning(1).n_vectors
-        needed = n_columns * learner.bytes_per_feature(schema.dtype, n_labels, n_columns)
-        if needed > memory_limit:
-            raise ValueError(
-                f"{n_columns:,} features take {needed:,} bytes of weights, more than "
-                f"memory_limit={memory_limit:,}. Raise it, or pass hash_bits for files."
-            )
-        slice_seed = random.randint(LARGEST_SEED)
-        learner.open_stream(schema.beginning(n_columns), slice_seed)
-        self.columns: np.ndarray | None = None
-        if n_shards > 1 and self.space.in_blocks:
-            raise ValueError(
-                f"The weights of {n_labels} labels and {n_columns:,} features would be held "
-                "sparsely, and such can't be mixed. Pass fewer features, by hash_bits, or fit "
-                "some of the labels at a time."
-            )
-
-    @property
-    def fitted(self) -> Fitted:
-        """The fitted state of the learner."""
-        return self.learner.fitted
-
-    @property
-    def space(self) -> Any:
-        """The space of the mixture."""
-        return self.fitted.space
-
-    @space.setter
-    def space(self, space: Any) -> None:
-        self.fitted.space = space
-
-    def narrow(self, columns: np.ndarray) -> None:
-        """Restrict the space to the columns that occur in rows, if many do not."""
-        if len(columns) <= self.schema.n_columns // 2:
-            self.columns, first = columns, self.schema.beginning(len(columns))
-            self.space = self.blank().new_space(first)
-
-    def blank(self) -> Learner:
-        """The untrained learner, for any number of columns."""
-        learner = copy.copy(self.learner)
-        learner.restore(None).p = learner.p_for(self.schema.n_columns)
-        return learner
-
-    def places(self, n_each: int) -> np.ndarray:
-        """Indices of the coordinates of the space among those of all columns, with n_each
-        coordinates per column."""
-        assert self.columns is not None
-        at = np.append(self.columns, [self.schema.n_columns] if self.space.bias else [])
-        return (at.astype(np.int64)[:, np.newaxis] * n_each + np.arange(n_each)).ravel()
-
-    def finished(self, epochs: int) -> Learner:
-        """A copy of the learner, with the features of the rows."""
-        learner, schema = copy.copy(self.learner), self.schema
-        if self.columns is None:
-            space = copy.deepcopy(self.space)
-        else:
-            space = self.space.spread(schema.n_columns, self.columns)
-        learner.restore(
-            replace(self.fitted, space=space, n_iter=float(epochs), reading=schema.reading)
-        )
-        learner.n_features_in_ = schema.n_features
-        if schema.reading is not None:
-            learner.resize(schema.n_features, int(schema.drops_column_0))
-        return learner
-
-    def resume(self, found: Learner, seed: int | None) -> Any:
-        """Resume from a finished learner; returns its space, which has all columns."""
-        found.resize(self.schema.n_columns, -int(self.schema.drops_column_0))
-        fitted, earlier = self.fitted, found.fitted
-        fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress
-        fitted.rows_by_class = earlier.rows_by_class
-        self.seed = seed
-        return earlier.space

@@ -6,7 +6,8 @@ import os
 import pickle
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from copy import deepcopy
+from dataclasses import fields, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -16,31 +17,36 @@ from sparsemargin._checks import check_count
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin._version import __version__
-from sparsemargin.distributed._backends import backend_of
-from sparsemargin.distributed._making import CellRows, in_order, making_of
-from sparsemargin.distributed._mixing import Mixing
-from sparsemargin.distributed._rounds import Round, Rounds, ShardOptions, survey
-from sparsemargin.distributed._schema import (
-    Mixture,
+from sparsemargin.distributed.backends import Backend, backend_of, in_order
+from sparsemargin.distributed.mixing import Mixing, Mixture
+from sparsemargin.distributed.rounds import Round, Rounds, ShardOptions, survey
+from sparsemargin.distributed.row_makers import RowMaker, Texts
+from sparsemargin.distributed.schema import (
     Schema,
+    Survey,
     check_rows_there,
     schema_of_files,
     schema_of_matrices,
 )
-from sparsemargin.distributed._shards import FileShard, sampled, shards_of
+from sparsemargin.distributed.shard_forms import is_array, shards_of
+from sparsemargin.distributed.shards import FileShard, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
-from sparsemargin.files.kinds import TextForm
+from sparsemargin.files.kinds import FORMS, TextForm, kind_of
 from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
 from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 
 if TYPE_CHECKING:
     from dask.distributed import Client
 
+
+# Some rows of a shard, and their targets.
+SampledRows = tuple[Csr, np.ndarray]
 
 # Default number of epochs of named algorithms.
 _EPOCHS = 5
@@ -101,19 +107,13 @@ def fit_distributed(
 
     All shards start from the same vectors and train on a part of their rows. Their results are
     averaged, and the next part starts from this mixture [1]_. If one-vs-rest vectors are at least
-    as many as the shards, the vectors visit the shards in a ring instead, without averaging.
+    as many as the shards, the vectors visit the shards in a ring instead, without averaging. The
+    guide to distributed training says what is averaged for each algorithm.
+
     The model depends on the shards and their order. It does not depend on the number of workers, on
     the loss of workers, or on interruptions that are resumed: the results are bitwise equal. With
-    one shard the model equals that of `fit_csr`, `fit_svmlight` or `fit_text`, with two exceptions:
-    `fit_csr` with so many epochs that it uses a matrix of dot products, and files sorted by label.
-    Shards with sorted rows cause a warning, and are used in their order.
-
-    First-order algorithms average the dual vectors theta, not the weights, and the sums of the
-    hypotheses. The count of corrections, which ALMA's rate and margin depend on, continues from the
-    largest count of the shards, and so does the norm of ``normalize="running"``. `n_corrections_`
-    is that count; the sum over the shards is passed to `on_round`. For AROW, the shards' results
-    are multiplied as tempered posteriors with the same prior. The Second- and the Higher-order
-    Perceptron are built exactly from the mistakes of all shards.
+    one shard the model equals that of `fit_csr`, `fit_svmlight` or `fit_text`, except for files
+    sorted by label, and for `fit_csr` with so many epochs that it uses a matrix of dot products.
 
     Parameters
     ----------
@@ -142,12 +142,11 @@ def fit_distributed(
         Number of epochs. None: until an epoch makes no correction on any shard. "auto": five for
         a named algorithm. Otherwise one, or more if there are few rows, as in `AutoClassifier`;
         for cells as in `fit_anndata`.
-    mixing : {"auto", "ring", "uniform", "errors"}, default="auto"
-        "uniform": all shards have the same weight. "errors": for each vector, the weight of a shard
-        is proportional to its corrections. "ring": each vector visits one shard after the other,
-        and equals that of one machine with all rows, starting with the shard where the vector
-        begins. "auto": a ring if there are at least as many vectors as shards, else "uniform". No
-        effect for "ho" and "so".
+    mixing : {"auto", "ring", "uniform"}, default="auto"
+        "uniform": average, in which all shards have the same weight. "ring": each vector visits one
+        shard after the other, and equals that of one machine with all rows, starting with the shard
+        where the vector begins. "auto": a ring if there are at least as many vectors as shards,
+        else "uniform". No effect for "ho" and "so".
     mixes_per_epoch : int, default=16
         Number of mixtures per epoch. Before each mixture, every shard trains on an equal part of
         its rows. No effect for a ring, "ho" and "so".
@@ -203,12 +202,6 @@ def fit_distributed(
     Interruption
         After Ctrl-C, which ends the fit. The model is the last mixture.
 
-    Notes
-    -----
-    The changes of the mixture are sent to each worker, and the worker sends the changes made by its
-    rows, both as indices and values. For the matrix Perceptrons, the full state is sent to workers,
-    and the rows of mistakes are sent back.
-
     References
     ----------
     .. [1] R. McDonald, K. Hall and G. Mann, "Distributed training strategies for the structured
@@ -224,18 +217,18 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
+    # Many arguments are options of the same name.
+    arguments = locals().copy()
+    names = {each.name for each in fields(ShardOptions)} & arguments.keys()
+    # Imports scikit-learn, which the command line does not need.
     from sparsemargin.estimators.classifiers import as_classifier
 
-    making = making_of(shards, vectorizer, DocumentForm(format, text, label), params)
-    options = ShardOptions(
-        algo=algo, max_iter=max_iter, classes=classes, positive=positive, multilabel=multilabel,
-        n_features=n_features, hash_bits=hash_bits, zero_based=zero_based, dtype=dtype,
-        memory_limit=memory_limit, checkpoint=checkpoint, resume=resume,
-        report=ProgressLines() if verbose else None, client=client, mixing=mixing,
-        mixes_per_epoch=mixes_per_epoch, cache_dir=cache_dir,
-        on_round=on_round, params={"verbose": verbose, **params},
-        making=making,
-    )  # fmt: skip
+    making = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
+    more = {
+        "making": making, "report": ProgressLines() if verbose else None,
+        "params": {"verbose": verbose, **params},
+    }  # fmt: skip
+    options = ShardOptions(**{name: arguments[name] for name in names} | more)
     model = as_classifier(learn_shards(shards, y, options))
     if making is None:
         return model
@@ -244,111 +237,125 @@ def fit_distributed(
     return Pipeline([(making.name, making.step), ("classifier", model)])
 
 
-def learn_distributed(shards: Any, **given: Any) -> Learner:
+def row_maker_of(
+    shards: Any, vectorizer: Any, how: DocumentForm, params: dict[str, Any]
+) -> RowMaker | None:
+    """The conversion to rows, from the type of the shards, the names of files, a vectorizer or a
+    format; None: the shards are rows. Parameters for cells are removed from `params`."""
+
+    def cells() -> Any:
+        # Imports scikit-learn.
+        from sparsemargin.distributed.cell_shards import cell_rows
+
+        return cell_rows(how.label, params)
+
+    if hasattr(type(shards), "obs_names"):
+        return cells()
+    # The test uses types, because a Delayed has attributes of any name.
+    is_text = hasattr(type(shards), "to_delayed") and not is_array(shards)
+    first = shards[0] if isinstance(shards, list) and shards else shards
+    first = first[0] if isinstance(first, list) and first else first
+    if isinstance(first, tuple) and isinstance(first[0], list):
+        is_text = bool(first[0]) and isinstance(first[0][0], str)
+    if isinstance(first, str | os.PathLike):
+        kind = kind_of(os.fspath(first), how.form)
+        if kind == "cells":
+            return cells()
+        is_text = kind in FORMS
+    if not is_text and vectorizer is None and how.form is None:
+        return None
+    if vectorizer is None:
+        vectorizer = hashed_pairs(HASHED_BITS)
+    # Files of svmlight text are learned without scikit-learn.
+    from sklearn.exceptions import NotFittedError
+
+    vectorizer = deepcopy(vectorizer)
+    try:
+        vectorizer.transform(["one text"])
+    except NotFittedError:
+        raise ValueError(
+            f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
+            "one that is fitted, or a HashingVectorizer."
+        ) from None
+    return Texts(how, vectorizer)
+
+
+def learn_distributed(shards: Any, **arguments: Any) -> Learner:
     """`fit_distributed` for files without scikit-learn. Returns a learner, and passes `Progress` to
     `report` whenever training on a shard is complete."""
-    return learn_shards(shards, None, ShardOptions.of(given))
+    return learn_shards(shards, None, ShardOptions.of(arguments))
 
 
 def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     """Train on shards of files, or of a matrix with its labels."""
-    make = _maker_of(options)
-    making = options.making
-    given = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, making)
-    files = [shard for shard in given if isinstance(shard, FileShard)]
+    _check_options(options)
+    learner = _learner_of(options)
+    making: Any = options.making
+    found = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, making)
+    files = [shard for shard in found if isinstance(shard, FileShard)]
+    are_cells = making is not None and not isinstance(making, Texts)
     if not files:
         _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
-    if isinstance(making, CellRows):
+    if are_cells:
         _refuse(options, _NOT_OF_CELLS, "is not of cells")
     read = [name for shard in files for name in shard.files]
-    _check_writable(options.checkpoint, read)
+    if options.checkpoint is not None:
+        check_replaceable(options.checkpoint)
+        named = [Named("the file", name) for name in read]
+        check_distinct([Named("checkpoint", options.checkpoint)], named)
     options = replace(options, made_from=(*read, *options.made_from))
-    with backend_of(options.client, given, making) as backend:
-        if making is not None:
-            options = making.meet(backend, options)
-        # The terms are taken from the first shard.
-        steps = [making.step if making and making.asks else None, *[None] * (len(given) - 1)]
-        found = in_order(backend.each(survey, __version__, len(given) > 1, starts=steps))
-        surveys = [each for each, _ in found]
-        if steps[0] is not None:
-            steps[0].terms_ = pickle.loads(found[0][1])
-        check_rows_there(surveys)
-        if making is not None:
-            options = making.settle(options, sum(each.n_rows for each in surveys))
-            make = _maker_of(options)
+    with backend_of(options.client, found, making) as backend:
+        sample = None
+        if are_cells:
+            # Imports scikit-learn.
+            from sparsemargin.cells.learn import settled as with_defaults
+            from sparsemargin.distributed import cell_shards
+
+            options, sample = cell_shards.prepare(making, backend, options)
+        surveys = _surveys_of(backend, making, len(found))
+        n_rows = sum(each.n_rows for each in surveys)
+        if are_cells:
+            options = with_defaults(options, n_rows, is_told=options.max_iter != "auto")
+            learner = _learner_of(options)
         if files:
             names = [file.name for file in files]
             schema = schema_of_files(names, surveys, options.classes, options.positive)
         else:
             schema = schema_of_matrices(surveys)
-        learner = make(None) if make.is_settled else None
         if learner is None or options.balanced:
-            n_rows = 0 if learner else -(-MOST_ROWS // len(given))
-            counts, parts = zip(*in_order(backend.each(sampled, schema, n_rows)), strict=True)
+            n_rows_each = 0 if learner else -(-MOST_ROWS // len(found))
+            counts, parts = zip(*in_order(backend.each(sampled, schema, n_rows_each)), strict=True)
             schema = replace(schema, counts=sum(counts))
-            learner = learner or make(_Rows(schema, list(chain.from_iterable(parts))))
+            learner = learner or _learner_of(options, schema, list(chain.from_iterable(parts)))
+            assert learner is not None
         if learner.intercept_scaling == "auto":
             p = learner.p_for(schema.n_columns)
             learner.intercept_scaling = intercept_scale(surveys[0].beginning, p)
-        mixture = Mixture(learner, schema, len(given), options.memory_limit)
-        return Rounds(backend, surveys, mixture, options).run()
-
-
-@dataclass(frozen=True)
-class _Rows:
-    """Some rows of all shards, from which a learner is selected."""
-
-    schema: Schema
-    parts: list[tuple[Csr, np.ndarray]]
-
-    def candidate(self, params: dict[str, Any]) -> Candidate:
-        """The candidate selected for rows like these."""
-        schema = self.schema
-        if schema.form is not None:
-            return AROW
-        data, indices = (
-            np.concatenate([getattr(rows, name) for rows, _ in self.parts])
-            for name in ("data", "indices")
-        )
-        lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in self.parts])
-        rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
-        codes = np.concatenate([codes for _, codes in self.parts])
-        return select(rows, codes, schema.classes, params)
-
-
-@dataclass(frozen=True)
-class _Maker:
-    """Makes the learner that the options specify, or the one selected for the rows."""
-
-    options: ShardOptions
-    chosen: Candidate | None  # None: an algorithm is named, or selected from the rows
-    params: dict[str, Any]
-
-    @property
-    def is_settled(self) -> bool:
-        return self.options.algo is not None or (
-            self.chosen is not None and self.options.max_iter != "auto"
-        )
-
-    def __call__(self, rows: _Rows | None) -> Learner:
-        max_iter, params = self.options.max_iter, self.params
-        if self.options.algo is not None:
-            named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
-            kind, known = find_algorithm(self.options.algo, named)
-            learner = kind(**known)
-        else:
-            chosen = self.chosen or rows.candidate(params)  # type: ignore[union-attr]
-            if max_iter == "auto":
-                without, having = rows.schema.counts  # type: ignore[union-attr,misc]
-                form = rows.schema.form  # type: ignore[union-attr]
-                max_iter = chosen.epochs_of(int(without[0] + having[0]), None if form else having)
-            learner = chosen.learner({**params, "max_iter": max_iter})
-        check_mixable(learner)
+        mixture = Mixture(learner, schema, len(found), options.memory_limit)
+        rounds = Rounds(backend, surveys, mixture, options)
+        learner = rounds.run()
+        if sample is not None and options.positive is None and len(sample[1]) >= n_rows:
+            cell_shards.calibrate(learner, sample, making.seed)
+            rounds.write_checkpoint(learner)
         return learner
 
 
-def _maker_of(options: ShardOptions) -> _Maker:
-    """The maker of the learner; raises an error for options that shards do not support."""
+def _surveys_of(backend: Backend, making: Any, n_shards: int) -> list[Survey]:
+    """The surveys of all shards. A vectorizer that can remember terms gets those of the first
+    shard."""
+    step = getattr(making, "step", None)
+    wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
+    steps = [step if wants_terms else None, *[None] * (n_shards - 1)]
+    found = in_order(backend.each(survey, __version__, n_shards > 1, starts=steps))
+    surveys = [each for each, _ in found]
+    if steps[0] is not None:
+        steps[0].terms_ = pickle.loads(found[0][1])
+    check_rows_there(surveys)
+    return surveys
+
+
+def _check_options(options: ShardOptions) -> None:
+    """Raise an error for options that are invalid whatever the shards are."""
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")
@@ -356,26 +363,47 @@ def _maker_of(options: ShardOptions) -> _Maker:
     if options.resume and options.checkpoint is None:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
+
+
+def _learner_of(
+    options: ShardOptions, schema: Schema | None = None, parts: Sequence[SampledRows] = ()
+) -> Learner | None:
+    """The learner that the options specify. If it depends on rows, it is selected from those in
+    `parts`; None without a schema."""
+    max_iter, params = options.max_iter, options.params
     if options.algo is not None:
-        make = _Maker(options, None, options.params)
-        make(None)
-        return make
-    params: dict[str, Any] = without_defaults(options.params)
-    kind, filled = find_algorithm(None, params)
-    check_mixable(kind(**filled))
-    return _Maker(options, settled(params), params)
+        named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
+        kind, known = find_algorithm(options.algo, named)
+        return check_mixable(kind(**known))
+    params = without_defaults(params)
+    kind, known = find_algorithm(None, params)
+    check_mixable(kind(**known))
+    chosen = settled(params)
+    if schema is None and (chosen is None or max_iter == "auto"):
+        return None
+    chosen = chosen or _selected(schema, parts, params)  # type: ignore[arg-type]
+    if max_iter == "auto":
+        without, having = schema.counts  # type: ignore[union-attr,misc]
+        counts = having if schema.form is None else None  # type: ignore[union-attr]
+        max_iter = chosen.epochs_of(int(without[0] + having[0]), counts)
+    return check_mixable(chosen.learner({**params, "max_iter": max_iter}))
 
 
-def _check_writable(path: str | os.PathLike[str] | None, read: Sequence[str]) -> None:
-    """Find out before the work whether the mixture can be written there."""
-    if path is None:
-        return
-    check_replaceable(path)
-    check_distinct([Named("checkpoint", path)], [Named("the file", name) for name in read])
+def _selected(schema: Schema, parts: Sequence[SampledRows], params: dict[str, Any]) -> Candidate:
+    """The candidate selected for rows like these."""
+    if schema.form is not None:
+        return AROW
+    data, indices = (
+        np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
+    )
+    lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
+    rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
+    codes = np.concatenate([codes for _, codes in parts])
+    return select(rows, codes, schema.classes, params)
 
 
-def check_mixable(learner: Learner) -> None:
-    """Raise an error if the learner cannot be trained on shards."""
+def check_mixable(learner: Learner) -> Learner:
+    """Return the learner; raise an error if it cannot be trained on shards."""
     if learner.classifier in _NOT_MIXED:
         raise ValueError(
             f"{learner.classifier} can't be mixed: {_NOT_MIXED[learner.classifier]}. Those that "
@@ -398,6 +426,7 @@ def check_mixable(learner: Learner) -> None:
         raise ValueError("warm_start is of fit. To go on with a fit over shards pass resume=True.")
     if learner.max_iter is not None and learner.max_iter % 1:
         raise ValueError(f"max_iter={learner.max_iter} must be a whole number of epochs.")
+    return learner
 
 
 def _refuse(options: ShardOptions, names: Sequence[str], why: str) -> None:

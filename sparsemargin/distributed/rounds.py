@@ -24,21 +24,21 @@ from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
-from sparsemargin.distributed._backends import Backend, LostScheduler
-from sparsemargin.distributed._making import Making
-from sparsemargin.distributed._mixing import (
-    MistakesMixer,
+from sparsemargin.distributed.backends import Backend, LostScheduler
+from sparsemargin.distributed.dual_vectors import UnknownMixture, VectorMixer
+from sparsemargin.distributed.mistakes import MistakesMixer
+from sparsemargin.distributed.mixing import (
     Mixing,
+    Mixture,
     Part,
     RingMixer,
     SingleEpoch,
     SingleMixer,
-    UnknownMixture,
     Update,
-    VectorMixer,
 )
-from sparsemargin.distributed._schema import Mixture, Schema, Survey, all_columns
-from sparsemargin.distributed._shards import Shard, names_of
+from sparsemargin.distributed.row_makers import RowMaker
+from sparsemargin.distributed.schema import Schema, Survey, all_columns
+from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.rows import refusing
@@ -188,7 +188,7 @@ class ShardOptions(FitOptions):
     mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
-    making: Making | None = None
+    making: RowMaker | None = None
 
 
 class Rounds:
@@ -198,7 +198,7 @@ class Rounds:
         self, backend: Backend, surveys: list[Survey], mixture: Mixture, options: ShardOptions
     ) -> None:
         self.backend, self.surveys, self.mixture = backend, surveys, mixture
-        self.report, self.on_round, self.making = options.report, options.on_round, options.making
+        self.report, self.on_round = options.report, options.on_round
         self.max_iter, self.mixer = mixture.learner.max_iter, self._mixer(options)
         if isinstance(self.mixer, VectorMixer):
             mixture.narrow(all_columns(surveys, mixture.schema.n_columns))
@@ -257,7 +257,7 @@ class Rounds:
         if mixing == "ring" or (mixing == "auto" and alone and space.n_vectors >= n_shards):
             return RingMixer(self.mixture, n_shards)
         mixes = min(options.mixes_per_epoch, *(survey.n_rows for survey in self.surveys))
-        return VectorMixer(self.mixture, n_shards, mixes, mixing)
+        return VectorMixer(self.mixture, n_shards, mixes)
 
     def run(self) -> Learner:
         """Run the remaining rounds."""
@@ -278,12 +278,9 @@ class Rounds:
                 Interruption, stacklevel=4,
             )  # fmt: skip
         except LostScheduler as error:
-            told = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
-            raise LostScheduler(told) from error.__cause__
-        learner = self._finished()
-        if self.making is not None and self.making.finish(learner):
-            self._write_checkpoint(learner)
-        return learner
+            message = f"{error} in epoch {self.done + 1}. {self._what_is_left()}"
+            raise LostScheduler(message) from error.__cause__
+        return self._finished()
 
     def _what_is_left(self) -> str:
         """A message about the remains of an interrupted fit, and how to continue."""
@@ -392,9 +389,10 @@ class Rounds:
         self.converged = made == 0
         self.is_over = self.patience is not None and self.patience.is_over(made)
         self._count_the_rest()
-        self._write_checkpoint()
+        self.write_checkpoint()
 
-    def _write_checkpoint(self, learner: Learner | None = None) -> None:
+    def write_checkpoint(self, learner: Learner | None = None) -> None:
+        """Write the mixture, or a learner that was completed after the last round."""
         if self.checkpoint is None:
             return
         position = {

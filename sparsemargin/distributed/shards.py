@@ -1,37 +1,28 @@
-"""Shards of the data: the forms in which they are given, and their form on the worker."""
+"""Shards of the data on the worker: rows in memory, or files that are read there."""
 
 from __future__ import annotations
 
-import os
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from glob import glob
-from itertools import chain
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix
+from scipy.sparse import csr_matrix, issparse
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.columns import NO_ROWS, Chosen
 from sparsemargin._engine.rows.csr import Csr, shuffle
 from sparsemargin._engine.rows.parts import part_of, rows_at
-from sparsemargin.distributed._making import CellRows, Making, Texts, is_array
-from sparsemargin.distributed._mixing import Part
-from sparsemargin.distributed._schema import Schema, Survey, packed
+from sparsemargin.distributed.mixing import Part
+from sparsemargin.distributed.row_makers import RowMaker, Texts
+from sparsemargin.distributed.schema import Schema, Survey, packed
 from sparsemargin.files.remote import is_url
-from sparsemargin.files.sources import (
-    CACHE_SUFFIX,
-    STANDARD_INPUT,
-    Source,
-    files_beside,
-    files_named,
-    open_sources,
-)
+from sparsemargin.files.sources import CACHE_SUFFIX, Source, files_beside, open_sources
 from sparsemargin.models.inputs.class_weights import Targets, rows_by_class
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, MultilabelEncoder, UnknownLabelError
@@ -40,7 +31,6 @@ from sparsemargin.models.inputs.rows import check_rows, first_rows, open_rows
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 from sparsemargin.readers.row_cache import RowCache, default_cache_path
 from sparsemargin.readers.svmlight import Corpus
-from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.passes import Passes, bounds_of
 
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
@@ -49,11 +39,6 @@ _HEAVY = 1 << 27
 # Number of texts in memory from which terms of columns are taken. Number of cells from which the
 # variation of genes is measured, and, if there are no more, probabilities are calibrated.
 _TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
-
-_FORMS = (
-    "Shards are a Dask array X of CSR blocks with its y, a list of pairs (X, y), a list of paths, "
-    "or an AnnData with a Dask array"
-)
 
 #: Rows, their targets, the number of the first row in the shard, and the order of the rows.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
@@ -82,13 +67,6 @@ class MatrixPart:
         return order
 
 
-class Pair(NamedTuple):
-    """A matrix and its labels, in memory or to be computed."""
-
-    X: Any
-    y: Any
-
-
 @dataclass
 class MatrixShard:
     """Checked rows in memory, and labels as an array or in another form."""
@@ -105,11 +83,10 @@ class MatrixShard:
         return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
-    def of(cls, X: Any, y: Any, making: Making | None = None) -> MatrixShard:
+    def of(cls, X: Any, y: Any, making: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        from scipy.sparse import issparse
-
-        from sparsemargin.estimators import validation as given
+        # Imports scikit-learn, which shards of files do not need.
+        from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()
         if isinstance(making, Texts):
@@ -119,13 +96,13 @@ class MatrixShard:
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
         if making is not None:
             X = making.rows(X)
-        y = given.check_sparse(y, "y")
+        y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
         # A shard without rows is rejected later, with its index in the message.
-        X = given.as_csr(X, ensure_min_samples=0, ensure_min_features=0)
+        X = as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
-        labels = given.check_labels(y) if many is None else many
+        labels = check_labels(y) if many is None else many
         if labels.shape[0] != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, and y {labels.shape[0]} labels.")
         return cls(check_rows(open_rows(X)), labels, texts)
@@ -224,7 +201,7 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # folder on the worker; None: next to the first file
     max_index: int  # limit of the indices, given by the available memory
-    making: Making | None = None  # conversion of texts or cells; None: svmlight text
+    making: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
     # The following fields belong to the current fit.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
     own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
@@ -393,116 +370,3 @@ def sampled(
 
 
 Shard = MatrixShard | FileShard
-
-
-def shards_of(
-    shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
-    making: Making | None = None,
-) -> list[Pair] | list[FileShard]:  # fmt: skip
-    """The shards in their order; a pattern of names is expanded to its files."""
-    if isinstance(making, CellRows) and hasattr(type(shards), "obs_names"):
-        shards, y = making.parts_of(shards)
-        return _blocks_of(shards, y)
-    if is_lazy(shards):
-        if isinstance(making, Texts):
-            return _partitions_of(shards, y, making.how)
-        return _blocks_of(shards, y)
-    if y is not None:
-        raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
-    if isinstance(shards, str | os.PathLike):
-        shards = [shards]
-    listed = list(shards) if isinstance(shards, Iterable) else []
-    if not listed:
-        raise ValueError(f"There are no shards in {type(shards).__name__}. {_FORMS}.")
-    if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
-        return [Pair(*shard) for shard in listed]
-    odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
-    # A pair is not the cause of the error if other shards are not pairs.
-    for shard in sorted(odd, key=lambda shard: isinstance(shard, tuple)):
-        what = f"A shard can't be of type {type(shard).__name__}."
-        if is_lazy(shard) or is_future(shard):
-            what = "Of a pair that is made elsewhere give both: tuple(delayed(load, nout=2)(...))."
-        raise ValueError(f"{what} {_FORMS}.")
-    directory = None if cache_dir is None else os.path.abspath(cache_dir)
-    named = chain.from_iterable(
-        [shard] if isinstance(shard, list) else files_named(os.fspath(shard)) for shard in listed
-    )
-    return [FileShard(_paths(shard), reading, directory, max_index, making) for shard in named]
-
-
-def is_lazy(value: Any) -> bool:
-    """Return whether it is a Dask collection that has not been computed."""
-    return hasattr(value, "__dask_graph__")
-
-
-def is_future(value: Any) -> bool:
-    """Return whether it is a Dask Future; the type is tested, as tables have columns of any
-    name."""
-    return type(value).__module__.startswith("distributed.") and hasattr(value, "result")
-
-
-def _paths(shard: Any) -> list[str]:
-    """The paths of the files of a shard."""
-    paths = [shard] if isinstance(shard, str | os.PathLike) else shard
-    if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
-        raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
-    # A worker's folder may have another file of the same name.
-    return [
-        os.fspath(path) if path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)
-        for path in paths
-    ]
-
-
-def _blocks_of(X: Any, y: Any) -> list[Pair]:
-    """Make a shard of each block of rows of a Dask array."""
-    if not is_array(X):
-        raise ValueError(f"Of Dask's collections an array is taken, got {X!r}. {_FORMS}.")
-    if y is None:
-        raise ValueError("y is missing: pass the labels of the rows beside the Dask array X.")
-    if X.ndim != 2 or X.numblocks[1] != 1:
-        raise ValueError(
-            f"X must be a Dask array of two dimensions whose blocks have all columns, got "
-            f"{X!r}. Rechunk it: X.rechunk({{1: -1}})."
-        )
-    lengths, blocks = X.chunks[0], X.to_delayed().ravel().tolist()
-    if is_lazy(y):
-        together = is_array(y) and y.ndim == 1
-        if not together or not np.array_equal(y.chunks[0], lengths, equal_nan=True):
-            raise ValueError(
-                f"y must be a Dask array of one dimension with the blocks of X, {lengths}, got "
-                f"{y!r}. Rechunk it: y.rechunk((X.chunks[0],))."
-            )
-        return [Pair(*pair) for pair in zip(blocks, y.to_delayed().ravel(), strict=True)]
-    if np.isnan(lengths).any():
-        raise ValueError(
-            "The blocks of X have unknown lengths, by which y can't be cut. Pass y as a Dask array "
-            "with the same blocks, or call X.compute_chunk_sizes()."
-        )
-    n_labels = y.shape[0] if hasattr(y, "shape") else len(y)
-    if n_labels != sum(lengths):
-        raise ValueError(f"X has {sum(lengths)} rows, and y {n_labels} labels.")
-    starts = np.cumsum((0, *lengths))
-    return [Pair(block, y[a:b]) for block, a, b in zip(blocks, starts, starts[1:], strict=False)]
-
-
-def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
-    """Make a shard of each partition of texts, or of a table with a column of texts."""
-    if getattr(texts, "ndim", 1) == 2:
-        for name in how.text, how.label:
-            if name not in texts.columns:
-                names = ", ".join(map(str, texts.columns))
-                raise ValueError(f"The table has no column {name!r}, but {names}. Name the one by "
-                                 f"{'text' if name == how.text else 'label'}=.")  # fmt: skip
-        texts, y = texts[how.text], texts[how.label]
-    if not hasattr(texts, "to_delayed") or not hasattr(y, "to_delayed"):
-        raise ValueError(
-            "Texts in Dask's collections need y, their labels, in one like it: two bags, or two "
-            "columns of one table. A table has both, by text= and label=."
-        )
-    pairs = texts.to_delayed(), y.to_delayed()
-    if len(pairs[0]) != len(pairs[1]):
-        raise ValueError(
-            f"The texts are in {len(pairs[0])} partitions, their labels in {len(pairs[1])}. "
-            "Repartition them alike."
-        )
-    return [Pair(*pair) for pair in zip(*pairs, strict=True)]

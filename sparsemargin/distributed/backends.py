@@ -7,20 +7,15 @@ import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
-from sparsemargin.distributed._making import Making
-from sparsemargin.distributed._shards import (
-    FileShard,
-    MatrixShard,
-    Pair,
-    Shard,
-    is_future,
-    is_lazy,
-)
+from sparsemargin.distributed.row_makers import RowMaker
+from sparsemargin.distributed.shard_forms import Pair, is_future, is_lazy
+from sparsemargin.distributed.shards import FileShard, MatrixShard, Shard
 
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
@@ -38,7 +33,7 @@ class LostScheduler(ConnectionError):
     """The connection to the scheduler was lost."""
 
 
-def open_shard(given: Any, y: Any = None, making: Making | None = None) -> Shard:
+def open_shard(given: Any, y: Any = None, making: RowMaker | None = None) -> Shard:
     """Open a shard on the machine that trains on it."""
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y, making)
 
@@ -46,7 +41,7 @@ def open_shard(given: Any, y: Any = None, making: Making | None = None) -> Shard
 class SerialBackend:
     """A backend that processes the shards one after the other in this process."""
 
-    def __init__(self, shards: Sequence[Pair | FileShard], making: Making | None = None) -> None:
+    def __init__(self, shards: Sequence[Pair | FileShard], making: RowMaker | None = None) -> None:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
@@ -107,7 +102,7 @@ class DaskBackend:
     """
 
     def __init__(
-        self, client: Client, shards: Sequence[Pair | FileShard], making: Making | None = None
+        self, client: Client, shards: Sequence[Pair | FileShard], making: RowMaker | None = None
     ) -> None:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
@@ -191,10 +186,10 @@ class DaskBackend:
             try:
                 # `wait` uses the current client, which may be another one.
                 with self.client.as_current():
-                    told = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
+                    found = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
                 # A result may be lost again with its worker before it is read.
-                if told.done:
-                    return next(iter(told.done))
+                if found.done:
+                    return next(iter(found.done))
             except TimeoutError:
                 looks += 1
                 self._retry([*self.shards, *shared])
@@ -215,8 +210,8 @@ class DaskBackend:
         if failed:
             keys, client = [future.key for future in failed], self.client
             client.sync(client.scheduler.retry, keys=keys, client=client.id)
-            told_by = time.monotonic() + 1
-            while failed[0].status == "error" and time.monotonic() < told_by:
+            deadline = time.monotonic() + 1
+            while failed[0].status == "error" and time.monotonic() < deadline:
                 time.sleep(0.01)
 
     @contextmanager
@@ -241,6 +236,11 @@ class DaskBackend:
 Backend = SerialBackend | DaskBackend
 
 
+def in_order(results: Iterable[tuple[int, Any]]) -> list[Any]:
+    """The results of `each`, in the order of the shards."""
+    return [result for _, result in sorted(results, key=itemgetter(0))]
+
+
 def _itself(value: Any) -> Any:
     return value
 
@@ -263,7 +263,7 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 @contextmanager
 def backend_of(
-    client: Any, shards: Sequence[Pair | FileShard], making: Making | None = None
+    client: Any, shards: Sequence[Pair | FileShard], making: RowMaker | None = None
 ) -> Iterator[Backend]:
     """The backend for this process or for the workers of a client. A client opened here is
     closed."""
@@ -282,7 +282,7 @@ def backend_of(
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
             f"client must be a dask.distributed.Client, or an address: {client!r} is no address of "
-            "a Dask scheduler. Write tcp://HOST:PORT; the port is 8786 unless it was told another."
+            "a Dask scheduler. Write tcp://HOST:PORT; the default port is 8786."
         )
     try:
         opened = Client(client, timeout=PATIENCE, set_as_default=False)

@@ -1,0 +1,167 @@
+"""Shards of cells: how a worker makes rows of them, and what is asked of them before training.
+
+scikit-learn is imported with this module, so it is imported only for cells.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from itertools import chain
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.sparse import csr_matrix, vstack
+
+from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
+from sparsemargin.cells.genes import CellForm, columns_in, genes_of
+from sparsemargin.cells.labels import labels_of
+from sparsemargin.cells.learn import keep_outputs, mixing_seed
+from sparsemargin.cells.source import CellCorpus, sample_of
+from sparsemargin.distributed.backends import Backend, in_order
+from sparsemargin.distributed.shards import FileShard, Shard
+from sparsemargin.files.sources import Source
+from sparsemargin.genomes.cells import CellNormalizer, counts_of
+from sparsemargin.genomes.scales import scale_of
+from sparsemargin.models import Learner
+from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.readers.cell_files import cells_of
+from sparsemargin.readers.label_tables import named_table
+
+# Cells of a Dask array by which the scale of all is recognised.
+_FIRST_CELLS = 512
+
+#: Cells of all shards, and their types.
+Sample = tuple[csr_matrix, list[str]]
+
+
+@dataclass
+class CellRows:
+    """The conversion of cells to rows: the labels, the format of files, the normalizer, and the
+    selected genes, as in `fit_anndata`."""
+
+    label: Any
+    form: CellForm
+    step: CellNormalizer
+    wanted: Any = None
+    seed: int | None = 0  # seed for shuffling the cells of a file
+    columns: np.ndarray | None = None  # columns of the genes, for shards of matrices
+
+    name: ClassVar = "normalizer"
+
+    def __post_init__(self) -> None:
+        # A relative path is meaningless in the folders of workers.
+        if named_table(self.label) is not None:
+            self.label = os.path.abspath(self.label)
+
+    @contextmanager
+    def opened(self, sources: list[Source], multilabel: bool) -> Iterator[CellCorpus]:
+        with self.form.open(sources) as cells:
+            genes = self.step.feature_names_in_
+            of = labels_of(cells, self.label)
+            yield CellCorpus(cells, genes, self.step, self.form, *of, self.seed)
+
+    def rows(self, X: Any) -> Any:
+        assert self.columns is not None
+        return self.step.normalised(
+            counts_of(X), self.columns, len(self.step.feature_names_in_), "The Dask array"
+        )[0]
+
+    def cells_and_types(self, adata: Any) -> tuple[Any, np.ndarray]:
+        """The Dask array of an AnnData, and the types of its cells."""
+        cells = cells_of(adata, self.form.layer, self.form.var)
+        (codes,), classes = labels_of([cells], self.label)
+        if (codes < 0).any():
+            raise ValueError("Some of the cells have no label. Leave them out of the AnnData.")
+        self.step.feature_names_in_ = genes = genes_of([cells], self.wanted, self.form)
+        self.columns = columns_in(cells, genes, self.form)
+        first = counts_of(cells.data[:_FIRST_CELLS].compute())
+        self.step.scale = self.step.agreed([scale_of(first, self.columns)])
+        return cells.data, classes[codes]
+
+
+def cell_rows(label: Any, params: dict[str, Any]) -> CellRows:
+    """The conversion of cells with its parameters, which are removed from `params`."""
+
+    def settings(*names: str) -> dict[str, Any]:
+        return {name: params.pop(name) for name in names if name in params}
+
+    if "batch" in params:
+        raise ValueError("batch can't be had over shards. Leave it out, or call fit_anndata.")
+    form, step = settings("layer", "var", "match"), settings("normalize", "target_sum")
+    wanted = params.pop("genes", None)
+    seed = mixing_seed(params)
+    normalizer = CellNormalizer(**step)
+    # The scale of the first shard is not compared with those of others where none is to change.
+    values: Any = "auto" if normalizer.normalize is not None else None
+    return CellRows(label, CellForm(**form, values=values), normalizer, wanted, seed)
+
+
+def prepare(maker: CellRows, backend: Backend, options: Any) -> tuple[Any, Sample]:
+    """Collect the genes of all shards, and fit the normalizer to some of their cells. Return the
+    options with the classes, and these cells."""
+    step = maker.step
+    if maker.columns is None:
+        of_shards = in_order(backend.each(_genes_and_classes, maker.form, maker.label))
+        files = [each for genes, _ in of_shards for each in genes]
+        step.scale = step.agreed([each.scale for each in files])
+        step.feature_names_in_ = genes_of(files, maker.wanted, maker.form)
+        backend.turn(_with_step, step)
+        if options.positive is None:
+            options = replace(options, classes=_all_of([classes for _, classes in of_shards]))
+    sampled = in_order(backend.each(_some_cells, len(backend.shards)))
+    for message in dict.fromkeys(chain.from_iterable(messages for *_, messages in sampled)):
+        warn_user(message)
+    X = vstack([cells for cells, *_ in sampled], format="csr")
+    step.keep_statistics(X, step.scale)
+    return options, (X, list(chain.from_iterable(types for _, types, _ in sampled)))
+
+
+def calibrate(learner: Learner, sample: Sample, seed: int | None) -> None:
+    """Fit the probabilities to held-out outputs of the cells, as `fit_anndata` does."""
+    X, types = sample
+    names = list(map(label_text, learner.fitted.classes.tolist()))
+    codes = np.array([*map(names.index, types)])
+    # Shuffled because the shards may be sorted by type.
+    order = np.random.RandomState(seed or 0).permutation(len(codes))
+    keep_outputs(learner, X[order], codes[order])
+
+
+def _genes_and_classes(
+    shard: FileShard, form: CellForm, label: Any
+) -> tuple[list[Any], np.ndarray]:
+    """The genes and the scale of each file of a shard, and the classes of the shard."""
+    with form.open(shard.paths) as cells:
+        genes = list[Any]()
+        for each in cells:
+            is_gene = np.full(len(each.genes), True) if each.is_gene is None else each.is_gene
+            columns = np.where(is_gene, LEFT_OUT, NO_GENE).astype(np.int32)
+            scale = sample_of(each, columns, np.dtype(np.float64)).scale
+            genes.append(
+                SimpleNamespace(name=each.name, genes=each.genes, is_gene=each.is_gene, scale=scale)
+            )
+        return genes, labels_of(cells, label)[1]
+
+
+def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
+    return replace(shard, making=replace(shard.making, step=step))  # type: ignore[type-var]
+
+
+def _all_of(classes: list[np.ndarray]) -> np.ndarray:
+    """The classes of all shards, as numbers if they are numbers in all shards."""
+    if any(each.dtype.kind != "f" for each in classes):
+        classes = [np.array([*map(label_text, each.tolist())]) for each in classes]
+    return np.unique(np.concatenate(classes))
+
+
+def _some_cells(shard: Shard, n_shards: int) -> tuple[csr_matrix, list[str], list[str]]:
+    """Some normalized cells, their types, and warning messages."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        X, types = shard.some_cells(n_shards)
+    return X, list(map(label_text, types)), [str(each.message) for each in caught]

@@ -1,0 +1,104 @@
+"""Mixing of the Higher- and the Second-order Perceptron: the mistakes of the shards are combined.
+
+The state of the matrix Perceptrons is a function of the rows of their mistakes. So these rows are
+sent, and the mixture applies the mistakes of one shard after the other, as if one Perceptron had
+made them. For the Second-order Perceptron, ``a I + S S^T`` and ``v`` are sums over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import Task
+from sparsemargin._engine.matrix.spaces import FeatureSpaces
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.rows.parts import rows_at
+from sparsemargin.distributed.dual_vectors import Change
+from sparsemargin.distributed.mixing import Mixture, SingleEpoch, SingleMixer, Update
+from sparsemargin.models import Learner
+
+
+@dataclass(frozen=True)
+class Mistakes:
+    """The mistakes of one vector on a block of rows, in order; arrays of shape (n_mistakes,)."""
+
+    which: np.ndarray  # indices into the rows that are sent with them, int64
+    steps: np.ndarray  # float64, with the signs of the labels
+    numbers: np.ndarray  # of the rows in the shard, int64
+
+
+@dataclass(frozen=True)
+class ShardMistakes:
+    """The result of an epoch of a matrix Perceptron on a shard."""
+
+    # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
+    blocks: list[tuple[Csr, list[Mistakes]]]
+    # Sums of the hypotheses over the trials, shape (n_coordinates, n_vectors); None without
+    # averaging.
+    sums: Change | None
+
+
+class MistakesEpoch(SingleEpoch):
+    """An epoch on one of several shards, starting from the mixture's space.
+
+    The space is sent. The rows that determine it would have fewer bytes, but repeating the training
+    on them would take longer than sending the rest.
+    """
+
+    def __init__(self, learner: Learner, start: FeatureSpaces) -> None:
+        super().__init__(learner, start)
+        self.averaged = learner.hypothesis == "average"
+        self.space.take_sums(np.zeros_like(self.space.summed()), 0)
+        self.noted = self.space.per_vector("corrections")
+        self.blocks: list[tuple[Csr, list[Mistakes]]] = []
+
+    def learn(self, learner: Learner, task: Task, order: np.ndarray | None) -> int | None:
+        mistakes = super().learn(learner, task, order)
+        self._note(task)
+        return mistakes
+
+    def _note(self, task: Task) -> None:
+        """Record the mistakes of a block after training on it."""
+        first = self.space.first_row_of(task)
+        found = [
+            space.mistaken_since(noted) - first
+            for space, noted in zip(self.space.spaces, self.noted, strict=True)
+        ]
+        self.noted = self.space.per_vector("corrections")
+        mistaken = np.unique(np.concatenate(found))
+        by_vector = []
+        for label, rows in enumerate(found):
+            which = np.searchsorted(mistaken, rows)
+            steps = task.steps(label, self.space.n_vectors, rows)
+            by_vector.append(Mistakes(which, steps, rows + first))
+        self.blocks.append((rows_at(task.rows, mistaken), by_vector))
+
+    def learned(self) -> ShardMistakes:
+        sums = self.space.summed().T if self.averaged else None
+        change = None if sums is None else Change.of(sums)
+        return ShardMistakes(self.blocks, change)
+
+
+class MistakesMixer(SingleMixer):
+    """Applies the mistakes of all shards to the mixture, given the numbers of their first rows."""
+
+    epoch_type = MistakesEpoch
+
+    def __init__(self, mixture: Mixture, first_rows: Sequence[int]) -> None:
+        super().__init__(mixture, len(first_rows), 1)
+        self.first_rows = first_rows
+
+    def mix(self, part: int, updates: Sequence[Update]) -> None:
+        space = self.mixture.space
+        sums, trials = space.summed(), space.trials
+        space.take_sums(np.zeros_like(sums), 0)
+        for update, first_row in zip(updates, self.first_rows, strict=True):
+            for rows, by_vector in update.learned.blocks:
+                for label, made in enumerate(by_vector):
+                    space.absorb(label, rows, made.which, made.steps, made.numbers + first_row)
+            if update.learned.sums is not None:
+                sums += update.learned.sums.applied(np.zeros_like(sums.T)).T
+        space.take_sums(sums, trials + sum(update.trials for update in updates))
