@@ -30,9 +30,9 @@ from sparsemargin.distributed._schema import (
 from sparsemargin.distributed._shards import FileShard, sampled, shards_of
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
-from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
+from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.inputs.rows import intercept_scale
-from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
+from sparsemargin.models.selection import AROW, MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm, TextForm
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import Lines
@@ -300,19 +300,23 @@ class _Rows:
     schema: Schema
     parts: list[tuple[Csr, np.ndarray]]
 
-    def candidate(self, params: dict[str, Any]) -> Candidate:
-        """The candidate selected for rows like these."""
+    def learner(self, default: DefaultAlgorithm) -> Learner:
+        """The learner of the algorithm that the parameters settle, or that these rows select."""
         schema = self.schema
-        if schema.form is not None:
-            return AROW
-        data, indices = (
-            np.concatenate([getattr(rows, name) for rows, _ in self.parts])
-            for name in ("data", "indices")
-        )
-        lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in self.parts])
-        rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
-        codes = np.concatenate([codes for _, codes in self.parts])
-        return select(rows, codes, schema.classes, params)
+        multilabel, counts, chosen = schema.form is not None, schema.counts, default.settled
+        if chosen is None and multilabel:
+            chosen = AROW
+        elif chosen is None:
+            data, indices = (
+                np.concatenate([getattr(rows, name) for rows, _ in self.parts])
+                for name in ("data", "indices")
+            )
+            lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in self.parts])
+            rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
+            codes = np.concatenate([codes for _, codes in self.parts])
+            chosen = default.candidate(rows, codes, schema.classes)
+        assert counts is not None
+        return default.learner(chosen, int(counts[:, 0].sum()), None if multilabel else counts[1])
 
 
 @dataclass(frozen=True)
@@ -320,28 +324,24 @@ class _Maker:
     """Makes the learner that the options specify, or the one selected for the rows."""
 
     options: ShardOptions
-    chosen: Candidate | None  # None: an algorithm is named, or selected from the rows
-    params: dict[str, Any]
+    default: DefaultAlgorithm | None  # None: an algorithm is named
 
     @property
     def is_settled(self) -> bool:
-        return self.options.algo is not None or (
-            self.chosen is not None and self.options.max_iter != "auto"
-        )
+        default = self.default
+        return default is None or (default.settled is not None and "max_iter" in default.params)
 
     def __call__(self, rows: _Rows | None) -> Learner:
-        max_iter, params = self.options.max_iter, self.params
-        if self.options.algo is not None:
-            named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
-            kind, known = find_algorithm(self.options.algo, named)
+        options, default = self.options, self.default
+        if default is None:
+            max_iter = _EPOCHS if options.max_iter == "auto" else options.max_iter
+            kind, known = find_algorithm(options.algo, {**options.params, "max_iter": max_iter})
             learner = kind(**known)
+        elif rows is None:
+            assert default.settled is not None
+            learner = default.settled.learner(default.params)
         else:
-            chosen = self.chosen or rows.candidate(params)  # type: ignore[union-attr]
-            if max_iter == "auto":
-                without, having = rows.schema.counts  # type: ignore[union-attr,misc]
-                form = rows.schema.form  # type: ignore[union-attr]
-                max_iter = chosen.epochs_of(int(without[0] + having[0]), None if form else having)
-            learner = chosen.learner({**params, "max_iter": max_iter})
+            learner = rows.learner(default)
         check_mixable(learner)
         return learner
 
@@ -356,13 +356,12 @@ def _maker_of(options: ShardOptions) -> _Maker:
         raise ValueError("resume=True goes on from a checkpoint: pass its path as checkpoint.")
     check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
     if options.algo is not None:
-        make = _Maker(options, None, options.params)
+        make = _Maker(options, None)
         make(None)
         return make
-    params: dict[str, Any] = without_defaults(options.params)
-    kind, filled = find_algorithm(None, params)
-    check_mixable(kind(**filled))
-    return _Maker(options, settled(params), params)
+    default = DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+    check_mixable(AROW.learner(default.params))
+    return _Maker(options, default)
 
 
 def _check_writable(path: str | os.PathLike[str] | None, read: Sequence[str]) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.models import Learner
-from sparsemargin.models.fitted.state import Beginning, Fitted
+from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
@@ -22,6 +22,7 @@ from sparsemargin.models.inputs.labels import (
     refuse_lone,
     told_encoder,
 )
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.reading import Reading
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Self
@@ -42,8 +42,7 @@ from sparsemargin.models.fitted.outputs import (
     ranked,
 )
 from sparsemargin.models.fitted.probabilities import NO_OUTPUTS
-from sparsemargin.models.fitted.state import Beginning, Fitted
-from sparsemargin.models.inputs.class_weights import Targets, counted_rows
+from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import (
     Choice,
     LabelEncoder,
@@ -53,8 +52,9 @@ from sparsemargin.models.inputs.labels import (
     warn_of_many_classes,
 )
 from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets, multilabel_targets
-from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows, refusing
-from sparsemargin.models.learner import LARGEST_SEED, Learner
+from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows
+from sparsemargin.models.inputs.training_set import Targets, TrainingSet
+from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import declarations, indented
 
 __all__ = [
@@ -95,20 +95,10 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     return unweighted
 
 
-def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarray]:
-    """Return the encoded targets for a fit from scratch, and the classes that occur in y."""
-    many = isinstance(y, MultilabelTargets)
-    encoder = MultilabelEncoder() if many else LabelEncoder()
-    targets: Targets = encoder.fit_transform(y)
-    if not many:
-        refuse_lone(encoder.classes, "y")
-    return targets, encoder.classes
-
-
-def targets_among(
-    y: np.ndarray | MultilabelTargets, classes: np.ndarray, before: Fitted | None
-) -> Targets:
-    """Return the targets encoded among known classes.
+def _encoded(
+    y: np.ndarray | MultilabelTargets, before: Fitted | None, classes: np.ndarray | None
+) -> tuple[Targets, np.ndarray]:
+    """Return the encoded targets, and the classes: the given ones, or those that occur in y.
 
     `before` is the state of the model, None before the first call. It must have the same form of
     labels as y: one class or several labels for each row.
@@ -119,7 +109,14 @@ def targets_among(
         if not many:
             form = "any number of labels a row, but y has one class a row"
         raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-    return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
+    if classes is not None:
+        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
+    encoder = MultilabelEncoder() if many else LabelEncoder()
+    targets: Targets = encoder.fit_transform(y)
+    if not many:
+        refuse_lone(encoder.classes, "y")
+        warn_of_many_classes(len(encoder.classes), len(targets), "y")
+    return targets, encoder.classes
 
 
 def _check_classes(
@@ -205,26 +202,27 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         # Ctrl-C is handled only where the model stays consistent, and delayed elsewhere.
         with uninterrupted(), self._all_or_nothing():
             earlier = self.state if self.warm_start else None
-            sparse = issparse(X)
             with interruptible():
-                X, y = self._check_input(X, y, earlier)
-            weights = given.check_weights(sample_weight, X.shape[0])
-            if weights is not None and not weights.any():
-                raise ValueError("sample_weight is zero for every row: nothing to learn from.")
-            random = self.random_generator()
-            seed = random.randint(LARGEST_SEED) if self.shuffle else None
+                data = self.training_set(X, y, sample_weight, earlier)
             if earlier is not None:
                 self.check_structure("warm_start")
-                targets = targets_among(y, earlier.classes, earlier)
-                first = Beginning(X, earlier.classes, earlier.form)
-                return self.fit_rows(X, targets, weights, seed, first, None)
-            targets, classes = found_targets(y)
-            if isinstance(y, np.ndarray):
-                warn_of_many_classes(len(classes), len(y), "y")
-            form = y.form if isinstance(y, MultilabelTargets) else None
-            first = Beginning(X, classes, form, sparse=sparse)
-            slice_seed = random.randint(LARGEST_SEED)
-            return self.fit_rows(X, targets, weights, seed, first, slice_seed)
+            return self.finish(self.train(data, resume=earlier is not None))
+
+    def training_set(
+        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None
+    ) -> TrainingSet:
+        """Return the rows, the encoded targets and the weights for a fit, after checking them.
+
+        `before` is the state of the model from which training resumes, or None.
+        """
+        sparse = issparse(X)
+        X, y = self._check_input(X, y, before)
+        weights = given.check_weights(sample_weight, X.shape[0])
+        if weights is not None and not weights.any():
+            raise ValueError("sample_weight is zero for every row: nothing to learn from.")
+        targets, classes = _encoded(y, before, None if before is None else before.classes)
+        form = y.form if isinstance(y, MultilabelTargets) else None
+        return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     def check_probabilities(self) -> bool:
         name, learned = type(self).__name__, self.state
@@ -335,34 +333,24 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        if self.state is not None:
-            return self._take(X, y, classes, sample_weight)
-        with self._all_or_nothing():
-            self.check_parameters()
-            return self._take(X, y, classes, sample_weight)
+        with self._all_or_nothing() if self.state is None else nullcontext():
+            if self.state is None:
+                self.check_parameters()
+            self.train_once(self.next_training_set(X, y, classes, sample_weight))
+        return self
 
-    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+    def next_training_set(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingSet:
+        """Return the rows, targets and weights for `partial_fit`, after checking them."""
         before, sparse = self.state, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:
             n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
         X, y = self._check_input(X, y, before, n_columns)
-        known = _check_classes(before, wanted, y)
-        targets = targets_among(y, known, before)
+        targets, known = _encoded(y, before, _check_classes(before, wanted, y))
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = check_rows(open_rows(X), repeats_allowed=self.takes_repeats)
-        if before is None:
-            slice_seed = self.random_generator().randint(LARGEST_SEED)
-            form = y.form if isinstance(y, MultilabelTargets) else None
-            counted = counted_rows(self.class_weight, known, targets, weights)
-            first = self.measured_rows(rows, counted)
-            self.open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
-        task = self.make_task(rows, targets, weights, n_threads=self.n_threads())
-        with refusing(rows):
-            self.learn_stream(task)
-        self.fitted.n_iter = 1.0
-        return self
+        form = y.form if isinstance(y, MultilabelTargets) else None
+        return TrainingSet(open_rows(X), targets, known, form, weights, sparse)
 
     def _check_input(
         self, X: Any, y: Any, before: Fitted | None, n_columns: int | None = None

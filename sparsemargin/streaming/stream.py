@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -17,14 +17,14 @@ from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
-from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
+from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     UnknownLabelError,
     encoder_of,
     told_encoder,
 )
-from sparsemargin.models.selection import MOST_ROWS, select, settled
+from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
 from sparsemargin.readers.rows import RowSource, joined
@@ -193,8 +193,8 @@ def _selected(
     Return None if the parameters settle the algorithm, or the rows do not allow a comparison.
     """
     given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
-    params = without_defaults(given)
-    if settled(params) is not None:
+    default = DefaultAlgorithm(given)
+    if default.settled:
         return None
     passes, some, n_rows = Passes(source, options.max_index), [], 0
     with interruptible(), closing(passes.first()) as blocks:
@@ -213,9 +213,4 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    # `class_weight` may name a class that does not occur in the first rows.
-    of_race = dict(params)
-    if isinstance(weight := params.get("class_weight"), Mapping):
-        known = encoder.classes.tolist()
-        of_race["class_weight"] = {name: weight[name] for name in weight if name in known}
-    return partial(select(rows, codes, encoder.classes, of_race).learner, params)
+    return partial(default.candidate(rows, codes, encoder.classes).learner, default.params)

@@ -21,8 +21,8 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.algorithms.kernels import kernel_for
-from sparsemargin.models.fitted.state import Beginning
 from sparsemargin.models.inputs.rows import check_rows
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import (
     FLAG,

@@ -14,7 +14,7 @@ from sparsemargin._engine.kernel.functions import (
     RBFKernel,
     keeps_zeros,
 )
-from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.training_set import Beginning
 
 if TYPE_CHECKING:
     from sparsemargin.models.learner import Learner

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,12 +17,9 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin._shown import shown
 from sparsemargin.models.fitted.state import Fitted
-from sparsemargin.models.inputs.class_weights import Targets
 from sparsemargin.models.inputs.labels import Choice, label_text
 from sparsemargin.models.inputs.rows import Rows, check_rows, refusing
-
-if TYPE_CHECKING:
-    from sparsemargin.models.learner import Learner
+from sparsemargin.models.inputs.training_set import Targets
 
 #: The check for models that predict a single class: number of sampled rows, smallest number of
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
@@ -203,7 +200,7 @@ def most_frequent(codes: np.ndarray) -> int:
 
 
 def sample_of(
-    learner: Learner, rows: Any, targets: Targets, weights: np.ndarray | None = None,
+    fitted: Fitted, rows: Any, targets: Targets, weights: np.ndarray | None = None,
     frequent: int | None = None,
 ) -> SampledRows | None:  # fmt: skip
     """Return a sample of rows to check whether the model predicts more than one class.
@@ -212,10 +209,10 @@ def sample_of(
     `frequent`, the code of that class, is given, it has only the latter. The result is None if the
     check does not apply to the model, would be slow, or has no rows.
     """
-    fitted = learner.fitted
-    told = learner.is_linear and learner.hypothesis_name in ("last", "average")
-    told = told and bool(fitted.class_weight.all())
-    if not told or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_TOLD:
+    is_linear = fitted.structure.get("kernel", "linear") == "linear"
+    applies = is_linear and fitted.hypothesis in ("last", "average")
+    applies = applies and bool(fitted.class_weight.all())
+    if not applies or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_TOLD:
         return None
     counted = None if weights is None else np.flatnonzero(weights)
     codes = targets if counted is None else targets[counted]
@@ -234,11 +231,12 @@ def sample_of(
     return check_rows(rows_at(rows, chosen), repeats_allowed=True), targets[chosen]
 
 
-def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
-    """Warn if a model predicts a single class for all sampled training rows."""
+def warn_of_one_class(
+    fitted: Fitted, samples: list[SampledRows], parameters: dict[str, Any], n_threads: int
+) -> None:
+    """Warn if a model with these parameters predicts a single class for all sampled rows."""
     if not samples:
         return
-    fitted, n_threads = learner.fitted, learner.n_threads()
     told = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
     predicted = np.unique(np.concatenate(told))
     if len(predicted) > 1:
@@ -249,12 +247,11 @@ def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
         return
     from sklearn.exceptions import ConvergenceWarning
 
-    label = label_text(learner.classes_[predicted].tolist()[0])
-    weighs = learner.weighs_steps() and learner.class_weight is None
-    tried = ["to weigh the other classes more (class_weight)"] if weighs else []
-    tried.append("more epochs")
-    settings = learner.parameters()
-    numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
+    label = label_text(fitted.classes[predicted].tolist()[0])
+    tried = ["more epochs"]
+    if parameters.get("class_weight", "") is None:
+        tried.insert(0, "to weigh the other classes more (class_weight)")
+    numbers = {name: each for name, each in parameters.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]
     warn_user(

@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.models.fitted.state import Beginning
-
-#: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
-Targets = np.ndarray | Positives
+from sparsemargin.models.inputs.training_set import Beginning, Targets
 
 
 def rows_by_class(
