@@ -361,20 +361,22 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         columns of an indicator that may be given as lists.
         """
         X = self._check_X(X, reset=before is None)
-        y = check_sparse(y, "y")
-        many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
-        y = given.check_labels(y) if many is None else many
+        if not given.is_plain_labels(y):
+            y = check_sparse(y, "y")
+            many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
+            y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
-        if many is not None and not self.supports_multilabel:
+        if isinstance(y, MultilabelTargets) and not self.supports_multilabel:
             self.refuse_multilabel()
         return X, y
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as CSR with dtypes that the engine takes. The entries are checked later."""
         if given.is_plain_csr(X):
-            if reset:
-                validate_data(self, X, skip_check_array=True)
+            if reset:  # as `validate_data` does for a matrix without names
+                self.n_features_in_ = X.shape[1]
+                vars(self).pop("feature_names_in_", None)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X

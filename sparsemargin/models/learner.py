@@ -265,7 +265,8 @@ class Learner(StreamChecks):
         counts = None
         if self.class_weight == "balanced":
             counts = rows_by_class(targets, len(data.classes), counted)
-        first = self._beginning(data, rows, counted, counts)
+        measured = self.measured_rows(rows, counted)
+        first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
         with refusing(rows):
             if resume:
                 # After an error, the caller restores the old state. It shares the space, so it
@@ -288,13 +289,6 @@ class Learner(StreamChecks):
         self.fitted.count_classes(task)
         return Training(task, result, seed, None if resume else first)
 
-    def _beginning(
-        self, data: TrainingSet, rows: Rows, counted: np.ndarray | None, counts: Any = None
-    ) -> Beginning:
-        """Return the data for a new model, from checked rows of which some are counted."""
-        first = self.measured_rows(rows, counted)
-        return Beginning(first, data.classes, data.form, counts, sparse=data.sparse)
-
     def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
         """Train on the rows of a task until the stopping rule ends the fit."""
         stopping = self._begin(task)
@@ -303,8 +297,15 @@ class Learner(StreamChecks):
 
     def finish(self, training: Training) -> Self:
         """Complete a fit: hold rows out for probabilities if necessary, and warn of problems."""
-        task, result, fitted = training.task, training.result, self.fitted
-        self._note_outputs(training)
+        task, result, _, first = training
+        fitted = self.fitted
+        if fitted.progress is not None:
+            # Outputs from before training are too few in a short fit, and they do not have the
+            # scale of the model after several epochs.
+            fitted.progress.spoiled |= first is None or result.n_iter > 1
+            unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
+            if first is not None and not result.interrupted and unusable:
+                self.hold_out(task, first, training.seed)
         fitted.space.number_on(task)
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
@@ -314,22 +315,8 @@ class Learner(StreamChecks):
             targets = task.codes if task.positives is None else task.positives
             sample = sample_of(fitted, task.rows, targets, task.weights)
             samples = [] if sample is None else [sample]
-            warn_of_one_class(fitted, samples, self.parameters(), self.n_threads())
+            warn_of_one_class(fitted, samples, self.parameters, self.n_threads())
         return self
-
-    def _note_outputs(self, training: Training) -> None:
-        """Replace the stored outputs by outputs for held-out rows if necessary.
-
-        Outputs from before training are too few in a short fit, and they do not have the scale of
-        the model after several epochs. If the fit resumed, outputs are only marked as invalid.
-        """
-        kept, task, first = self.fitted.progress, training.task, training.first
-        if kept is None:
-            return
-        kept.spoiled |= first is None or training.result.n_iter > 1
-        few = task.n_trials < FEW_ROWS
-        if first is not None and not training.result.interrupted and (kept.spoiled or few):
-            self.hold_out(task, first, training.seed)
 
     def hold_out(
         self, task: Task, first: Beginning, seed: int | None, groups: np.ndarray | None = None
@@ -454,7 +441,8 @@ class Learner(StreamChecks):
         if self._learned is None:
             seed = self.random_generator().randint(LARGEST_SEED)
             counted = counted_rows(self.class_weight, data.classes, data.targets, data.weights)
-            self.open_stream(self._beginning(data, rows, counted), seed)
+            measured = self.measured_rows(rows, counted)
+            self.open_stream(Beginning(measured, data.classes, data.form, sparse=data.sparse), seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         with refusing(rows):
             self.learn_stream(task)

@@ -386,7 +386,7 @@ class Run:
         learner, reading, passes = self.learner, self.reading, self.passes
         n_features = learner.space.n_features
         samples = [(Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples]
-        warn_of_one_class(learner.fitted, samples, learner.parameters(), learner.n_threads())
+        warn_of_one_class(learner.fitted, samples, learner.parameters, learner.n_threads())
         if passes.highest < 0:
             raise ValueError(
                 f"{self.source.names} has labels but no features: nothing can be learned from it. "

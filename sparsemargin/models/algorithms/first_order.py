@@ -322,7 +322,8 @@ class FirstOrderLearner(Learner):
                 kernel, n_features, n_labels, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        at_once = self._labels_at_once(dtype, n_labels, n_features)
+        lone = n_labels == 1
+        at_once = 1 if lone else self._labels_at_once(dtype, n_labels, n_features)
         kind = LinearSpace if at_once == n_labels else LabelBlocks  # depending on the memory
         if logs and kind is LabelBlocks:
             self._refuse_log_of_blocks(n_labels, n_features)

@@ -232,9 +232,11 @@ def sample_of(
 
 
 def warn_of_one_class(
-    fitted: Fitted, samples: list[SampledRows], parameters: dict[str, Any], n_threads: int
-) -> None:
-    """Warn if a model with these parameters predicts a single class for all sampled rows."""
+    fitted: Fitted, samples: list[SampledRows], parameters: Callable[[], dict[str, Any]],
+    n_threads: int,
+) -> None:  # fmt: skip
+    """Warn if a model predicts a single class for all sampled training rows. `parameters` returns
+    its parameters."""
     if not samples:
         return
     told = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
@@ -249,9 +251,10 @@ def warn_of_one_class(
 
     label = label_text(fitted.classes[predicted].tolist()[0])
     tried = ["more epochs"]
-    if parameters.get("class_weight", "") is None:
+    settings = parameters()
+    if settings.get("class_weight", "") is None:
         tried.insert(0, "to weigh the other classes more (class_weight)")
-    numbers = {name: each for name, each in parameters.items() if isinstance(each, int | float)}
+    numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]
     warn_user(
