@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Literal, Self
 
@@ -57,9 +57,22 @@ def _wrong(model: Classifier, data: TrainingSet) -> np.ndarray:
     return np.concatenate(codes) != data.targets
 
 
-def _of_the_taken(name: str, doc: str) -> Any:
+def _attribute(name: str) -> Any:
     """Return a property that reads an attribute of the selected classifier."""
+    doc = getattr(Classifier, name).__doc__ if hasattr(Classifier, name) else None
     return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
+
+
+def _method(name: str) -> Any:
+    """Return a method that calls the one of the selected classifier."""
+    method = getattr(Classifier, name)
+
+    @wraps(method)
+    def delegated(self: AutoClassifier, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*args, **kwargs)
+
+    return delegated
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -122,12 +135,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     AROWClassifier(random_state=0)
     """
 
-    classes_ = _of_the_taken("classes_", "The classes, sorted.")
-    n_features_in_ = _of_the_taken("n_features_in_", "Features of the rows.")
-    feature_names_in_ = _of_the_taken("feature_names_in_", "Their names, where X had any.")
-    n_iter_ = _of_the_taken("n_iter_", "Epochs made.")
-    coef_ = _of_the_taken("coef_", "Weights, shape (1, n_features) or (n_classes, n_features).")
-    intercept_ = _of_the_taken("intercept_", "Intercepts, shape (1,) or (n_classes,).")
+    classes_ = _attribute("classes_")
+    n_features_in_ = _attribute("n_features_in_")
+    feature_names_in_ = _attribute("feature_names_in_")
+    n_iter_ = _attribute("n_iter_")
+    coef_ = _attribute("coef_")
+    intercept_ = _attribute("intercept_")
 
     def __init__(
         self,
@@ -210,35 +223,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             print(f"AutoClassifier has taken {model!r}")
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class or the labels of every row with the selected classifier."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the outputs of the selected classifier for every row."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
     def check_probabilities(self) -> bool:
         return not hasattr(self, "best_estimator_") or self.best_estimator_.check_probabilities()
 
-    @available_if(check_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the selected classifier's probabilities, shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(check_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of the selected classifier on the rows."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+    predict = _method("predict")
+    decision_function = _method("decision_function")
+    score = _method("score")
+    predict_proba = available_if(check_probabilities)(_method("predict_proba"))
+    predict_log_proba = available_if(check_probabilities)(_method("predict_log_proba"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -376,7 +376,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         if given.is_plain_csr(X):
             if reset:  # as `validate_data` does for a matrix without names
                 self.n_features_in_ = X.shape[1]
-                vars(self).pop("feature_names_in_", None)
+                self.__dict__.pop("feature_names_in_", None)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
