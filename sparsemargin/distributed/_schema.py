@@ -19,8 +19,8 @@ from sparsemargin.models.inputs.labels import (
     MultilabelEncoder,
     encoder_of,
     first_labels,
+    given_encoder,
     refuse_lone,
-    told_encoder,
 )
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import LARGEST_SEED
@@ -111,7 +111,7 @@ def schema_of_files(
                 "Make their row caches anew with the same settings."
             )
     # The form of labels is fixed by the row cache.
-    encoder = told_encoder(classes, positive, reading.multilabel)
+    encoder = given_encoder(classes, positive, reading.multilabel)
     if encoder is None:
         encoder = encoder_of(table.values(), "The data", reading.multilabel)
     if positive is not None and table.find(positive) < 0:

@@ -47,7 +47,7 @@ from sparsemargin.models.inputs.labels import (
     Choice,
     LabelEncoder,
     MultilabelEncoder,
-    joined,
+    concatenate_labels,
     refuse_lone,
     warn_of_many_classes,
 )
@@ -434,11 +434,11 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         fitted = self.fitted
         if fitted.many:
             return self.predict_labels(X)
-        return fitted.classes[self._told(self.check_test_rows(X), partial(codes_of, fitted))]
+        return fitted.classes[self._predicted(self.check_test_rows(X), partial(codes_of, fitted))]
 
-    def _told(self, rows: Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return the results of `told_by` for the outputs of checked rows."""
-        return np.concatenate(predicted(self.fitted, rows, self.n_threads(), told_by))
+    def _predicted(self, rows: Rows, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return the results of `convert` for the outputs of checked rows."""
+        return np.concatenate(predicted(self.fitted, rows, self.n_threads(), convert))
 
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
@@ -474,20 +474,22 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         fitted, form, rows = self.fitted, self.fitted.form, self.check_test_rows(X)
         if form is None:
             if len(fitted.classes) == 2 and top_k is None and threshold is not None:
-                return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
+                return fitted.classes[
+                    self._predicted(rows, choice_of(fitted, threshold).lone_codes)
+                ]
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
                     "top_k best, whatever their outputs. Pass top_k alone, or call predict; a "
                     "threshold is for two classes, or several labels a row."
                 )
-            return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
+            return fitted.classes[self._predicted(rows, partial(ranked, fitted, top_k))]
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))
         return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
 
     def _labels_of(self, rows: Rows, choice: Choice) -> Positives:
         """Return the labels of a multilabel model for checked rows."""
-        return joined(predicted(self.fitted, rows, self.n_threads(), choice.labels))
+        return concatenate_labels(predicted(self.fitted, rows, self.n_threads(), choice.labels))
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -515,8 +517,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             return float(super().score(X, given.check_labels(y), sample_weight))
         rows = self.check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._labels_of(rows, choice_of(fitted))
-        matches = MultilabelEncoder(fitted.classes).matches(many, told)
+        labels = self._labels_of(rows, choice_of(fitted))
+        matches = MultilabelEncoder(fitted.classes).matches(many, labels)
         return float(np.average(matches, weights=sample_weight))
 
     def check_test_rows(self, X: Any) -> Rows:
@@ -594,8 +596,8 @@ def _attributes(model: type[Learner]) -> str:
             if isinstance(each, property) and name.endswith("_") and name not in without:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
-                told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
-                found.setdefault(name, f"{head}\n{indented(told[0] if told else '')}")
+                sentence = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
+                found.setdefault(name, f"{head}\n{indented(sentence[0] if sentence else '')}")
     return "Attributes\n----------\n" + "\n".join(found.values())
 
 

@@ -16,7 +16,7 @@ from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import (
-    ROWS_TOLD,
+    ROWS_SAMPLED,
     SampledRows,
     most_frequent,
     sample_of,
@@ -309,7 +309,7 @@ class Run:
 
     def _sample(self, rows: Rows, targets: Targets) -> None:
         """Keep rows for the check at the end, only few of them of the most frequent class."""
-        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
+        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_SAMPLED:
             return
         frequent = most_frequent(self.samples[0][1]) if self.samples else None
         sample = sample_of(self.learner.fitted, rows, targets, frequent=frequent)

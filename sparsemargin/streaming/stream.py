@@ -22,7 +22,7 @@ from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     UnknownLabelError,
     encoder_of,
-    told_encoder,
+    given_encoder,
 )
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
@@ -79,7 +79,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         _check_distinct(source, options)
         check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
         make = _maker_of(options, grows=source.reading.n_columns is None)
-        encoder = told_encoder(options.classes, options.positive, source.reading.multilabel)
+        encoder = given_encoder(options.classes, options.positive, source.reading.multilabel)
         if options.balanced and not (options.cache or source.rereadable):
             raise ValueError(
                 f"class_weight='balanced' counts the rows of each class first, and {source.names} "
@@ -92,7 +92,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         cache = Path(options.cache)
     is_open = options.algo is None and options.init_model is None and not options.multilabel
     if is_open and source.rereadable:
-        one_class = told_encoder(options.classes, options.positive, False)
+        one_class = given_encoder(options.classes, options.positive, False)
         make = _selected(source, one_class, options) or make
     checkpoint, start = None, None
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.

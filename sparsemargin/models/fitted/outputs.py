@@ -23,7 +23,7 @@ from sparsemargin.models.inputs.training_set import Targets
 
 #: The check for models that predict a single class: number of sampled rows, smallest number of
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
-ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
+ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 
 # Minimum relative gap between the probabilities of the predicted class and of any other class, and
 # the minimum probability.
@@ -65,9 +65,9 @@ def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
 
 
 def predicted(
-    fitted: Fitted, rows: Rows, n_threads: int, told_by: Callable[[np.ndarray], Any]
+    fitted: Fitted, rows: Rows, n_threads: int, convert: Callable[[np.ndarray], Any]
 ) -> list[Any]:
-    """Apply `told_by` to the outputs of checked rows and return the results.
+    """Apply `convert` to the outputs of checked rows and return the results.
 
     The outputs are computed and converted in parts to limit the memory. A ValueError is raised if
     an output is not finite.
@@ -78,12 +78,12 @@ def predicted(
             fitted.hypothesis, rows, fitted.slice_seed, n_threads
         )
 
-        def tell(start: int) -> Any:
+        def convert_part(start: int) -> Any:
             outputs = of_part(start, min(start + step, n_rows))
             _require_finite(outputs, start)
-            return told_by(outputs)
+            return convert(outputs)
 
-        calls = [partial(tell, start) for start in range(0, n_rows, step)]
+        calls = [partial(convert_part, start) for start in range(0, n_rows, step)]
         return run_together(calls, n_threads if len(calls) > 1 else 1)
 
 
@@ -114,16 +114,16 @@ def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
     ----------
     outputs : ndarray of shape (n_rows, n_labels)
     """
-    told = fitted.probabilities(outputs)
+    result = fitted.probabilities(outputs)
     if fitted.many:
-        return told
-    told = np.maximum(told, _NONE)
-    predicted = np.arange(len(told)), codes_of(fitted, outputs)
+        return result
+    result = np.maximum(result, _NONE)
+    predicted = np.arange(len(result)), codes_of(fitted, outputs)
     size = np.abs(outputs).max(axis=1, initial=0.0)
-    most = told[predicted]
-    told = np.minimum(told, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
-    told[predicted] = most
-    return told / told.sum(axis=1, keepdims=True)
+    most = result[predicted]
+    result = np.minimum(result, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
+    result[predicted] = most
+    return result / result.sum(axis=1, keepdims=True)
 
 
 def confidence_of(outputs: np.ndarray) -> np.ndarray:
@@ -190,8 +190,8 @@ def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choic
 
 
 def _spread(n_rows: int) -> np.ndarray:
-    """Return at most `ROWS_TOLD` evenly spaced row numbers below n_rows."""
-    return np.linspace(0, n_rows - 1, min(n_rows, ROWS_TOLD)).astype(np.intp)
+    """Return at most `ROWS_SAMPLED` evenly spaced row numbers below n_rows."""
+    return np.linspace(0, n_rows - 1, min(n_rows, ROWS_SAMPLED)).astype(np.intp)
 
 
 def most_frequent(codes: np.ndarray) -> int:
@@ -212,7 +212,7 @@ def sample_of(
     is_linear = fitted.structure.get("kernel", "linear") == "linear"
     applies = is_linear and fitted.hypothesis in ("last", "average")
     applies = applies and bool(fitted.class_weight.all())
-    if not applies or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_TOLD:
+    if not applies or isinstance(targets, Positives) or fitted.space.n_labels > MOST_LABELS_CHECKED:
         return None
     counted = None if weights is None else np.flatnonzero(weights)
     codes = targets if counted is None else targets[counted]
@@ -239,13 +239,13 @@ def warn_of_one_class(
     its parameters."""
     if not samples:
         return
-    told = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
-    predicted = np.unique(np.concatenate(told))
+    answers = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
+    predicted = np.unique(np.concatenate(answers))
     if len(predicted) > 1:
         return
     codes = np.concatenate([codes for _, codes in samples])
     others = int(np.sum(codes != predicted[0]))
-    if others < LEAST_TOLD:
+    if others < LEAST_WRONG:
         return
     from sklearn.exceptions import ConvergenceWarning
 

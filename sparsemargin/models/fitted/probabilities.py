@@ -107,11 +107,11 @@ class Sigmoids:
         output whose probability is half of the largest F1 (Lipton, Elkan and Naryanaswamy, ECML
         2014). For rare labels, this is more accurate than counting their few rows.
         """
-        told = self(window.outputs)
-        order = np.argsort(-told, axis=0)
-        told = np.take_along_axis(told, order, axis=0)
+        shares = self(window.outputs)
+        order = np.argsort(-shares, axis=0)
+        shares = np.take_along_axis(shares, order, axis=0)
         weights = window.weights[order]
-        right = np.cumsum(told * weights, axis=0)
+        right = np.cumsum(shares * weights, axis=0)
         f1 = 2 * right / np.maximum(np.cumsum(weights, axis=0) + right[-1], 1e-300)
         least = f1.max(axis=0) / 2
         below, above, constant = self.coefficients.T
@@ -147,16 +147,16 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
         logits = np.tensordot(at, features, axes=1)
         logits -= logits.max(axis=1, keepdims=True)
         sums = np.log(np.exp(logits).sum(axis=1))
-        log_told = logits - sums[:, np.newaxis]
-        return np.exp(log_told), -float(weights @ (targets * log_told).sum(axis=1))
+        log_shares = logits - sums[:, np.newaxis]
+        return np.exp(log_shares), -float(weights @ (targets * log_shares).sum(axis=1))
 
     at = np.ones(len(features))
-    told, now = loss(at)
+    shares, now = loss(at)
     for _ in range(_NEWTON_STEPS):
-        slope = ((told - targets) * features).sum(axis=2) @ weights
+        slope = ((shares - targets) * features).sum(axis=2) @ weights
         free = (at > 0) | (slope < 0)
-        means = (told * features).sum(axis=2)
-        spread = told * (features - means[:, :, np.newaxis])
+        means = (shares * features).sum(axis=2)
+        spread = shares * (features - means[:, :, np.newaxis])
         curve = np.einsum("r,arc,brc->ab", weights, spread, features) + _LEAST * np.eye(len(at))
         step = np.zeros(len(at))
         step[free] = np.linalg.solve(curve[np.ix_(free, free)], slope[free])
@@ -164,7 +164,7 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
             break
         for halvings in range(_HALVINGS):
             new = np.maximum(at - step / 2**halvings, 0.0)
-            told, after = loss(new)
+            shares, after = loss(new)
             if after <= now:
                 break
         at, now = new, after
@@ -173,13 +173,13 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
 
 def _logistic(logits: np.ndarray) -> np.ndarray:
     small = np.exp(-np.abs(logits))
-    told: np.ndarray = np.where(logits < 0, small, 1.0) / (1 + small)
-    return told
+    shares: np.ndarray = np.where(logits < 0, small, 1.0) / (1 + small)
+    return shares
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
-    told: np.ndarray = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return told / told.sum(axis=1, keepdims=True)
+    shares: np.ndarray = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 class Calibration:
@@ -260,9 +260,9 @@ def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndar
 
     logits, now = loss(at)
     for _ in range(_NEWTON_STEPS):
-        told = _logistic(logits)
-        gradient = (features * (rows * told - targets)).sum(axis=2).T + pull * (at - centre)
-        curved = np.moveaxis(features * (rows * told * (1 - told)), 0, 1)
+        shares = _logistic(logits)
+        gradient = (features * (rows * shares - targets)).sum(axis=2).T + pull * (at - centre)
+        curved = np.moveaxis(features * (rows * shares * (1 - shares)), 0, 1)
         curve = curved @ np.moveaxis(features, 0, 2) + pull[:, :, np.newaxis] * np.eye(3)
         step = np.linalg.solve(curve, gradient[:, :, np.newaxis])[:, :, 0]
         # A negative slope can only be due to chance, so it is fixed at 0.

@@ -207,7 +207,7 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
     values, types = list(values), set(map(type, values))
     is_mixed = len(types) > 1 and types != {int, float}
     is_text = types == {str} and not any("\0" in value for value in values)
-    if is_mixed or not types <= _PLAIN_TYPES - {str} and not is_text:
+    if is_mixed or (not types <= _PLAIN_TYPES - {str} and not is_text):
         for i in (i for i, value in enumerate(values) if is_missing(value)):
             _placed(values[i], place, i)
         values = [_placed(value, place, i) for i, value in enumerate(values)]
