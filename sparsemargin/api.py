@@ -34,30 +34,25 @@ def fit_csr(
     Parameters
     ----------
     X : CSR matrix or array of shape (n_samples, n_features)
-        Values of float32 or float64 with indices of int32 or int64 are used without a copy. All
-        other inputs that the estimators accept are accepted too.
+        Or any other input that the estimators accept.
     y : array-like of shape (n_samples,), or multilabel targets
-        Class labels, numbers or strings. Several labels per row are accepted in the forms that
-        the estimators accept.
+        Class labels, numbers or strings, or several labels per row, as for the estimators.
     algo : {"perceptron", "pnorm", "alma", "arow", "ho", "so", "margin", "cramma", \
 "romma", "maxmargin"}, default=None
         Name of the classifier. ``"perceptron"`` is `PNormPerceptron` with ``p=2`` and without
-        normalisation of the rows. None: the classifier that `AutoClassifier` selects. This is AROW
-        unless an alternative has a lower error in progressive validation. AROW is also used if a
+        normalisation of the rows. None: the classifier that `AutoClassifier` selects, or AROW if a
         parameter is passed that an alternative lacks. Passing a default value has no effect.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows. None: all rows have weight 1. ``"cramma"``, ``"romma"`` and
         ``"maxmargin"`` do not support sample weights and raise a ValueError.
     **params
-        Parameters of the estimator. For ``algo="alma"`` these are the parameters of
-        `ALMAClassifier`, such as `p`, `alpha`, `max_iter` and `random_state`. Without `algo`, the
-        parameters of `AROWClassifier` are accepted; a parameter never selects an algorithm.
+        Parameters of the estimator, such as those of `ALMAClassifier` for ``algo="alma"``. Without
+        `algo`, the parameters of `AROWClassifier`; a parameter never selects an algorithm.
 
     Returns
     -------
     estimator : Classifier
-        The fitted estimator. Clones of it, such as those made by `GridSearchCV` and
-        `cross_val_score`, have the same parameters.
+        The fitted estimator.
 
     Raises
     ------
@@ -147,23 +142,15 @@ def fit_svmlight(
     multilabel : bool, default=False
         Whether rows have any number of labels, separated by commas. The model then predicts tuples
         of labels.
-    n_features : int, default=None
-        Number of features. Larger indices raise a ValueError. None: the number of features grows
-        with the largest index.
-    hash_bits : int, default=None
-        Number of bits, from 1 to 31. Indices, or names such as ``goal`` in ``goal:1``, are hashed
-        to ``2**hash_bits`` features, as for `load_svmlight`. This limits the memory. None: indices
-        are not hashed.
-    zero_based : bool or "auto", default="auto"
-        Whether indices start at 0 (True) or at 1 (False). "auto": at 0 if index 0 occurs anywhere.
-    dtype : {numpy.float32, numpy.float64}, default=numpy.float64
-        Type of the values, and of the weights for p = 2.
+    n_features, hash_bits, zero_based, dtype
+        As for `load_svmlight`. `hash_bits` limits the memory. `dtype` is also the type of the
+        weights for p = 2.
     cache : bool or path, default=False
         File for the rows in binary form, about 12 bytes per nonzero. It is used for further epochs,
         and for further runs as long as the files are unchanged. It may be deleted at any time.
         True: ``FILE.smcache`` next to the first file. False: no file is kept. Several epochs, or
         rows sorted by their labels, then use a temporary file, which is deleted at the end. It is
-        in the folder for temporary files (environment variable TMPDIR).
+        in the folder for temporary files (TMPDIR).
     memory_limit : int, default=2**30
         Largest memory of the weights, or of the support rows of a kernel, in bytes. An index that
         needs more memory raises a ValueError before the memory is allocated. The memory of support
@@ -256,13 +243,11 @@ def fit_text(
         Compressed files (``.tsv.gz``) are recognised by their contents.
     y : array-like of shape (n_samples,), or multilabel targets, default=None
         Class labels, as for `fit_csr`. None: the labels are in the files.
-    algo : str, default=None
-        Name of the classifier, as for `fit_csr` and `fit_svmlight`.
+    algo, sample_weight
+        As for `fit_csr` and `fit_svmlight`. Files have no weights.
     vectorizer : estimator, default=None
         An unfitted vectorizer, such as ``sparsemargin.text.TfidfVectorizer(analyzer="char_wb",
         ngram_range=(3, 5))``. Files need a `HashingVectorizer`. None: the features described above.
-    sample_weight : array-like of shape (n_samples,), default=None
-        Weights of texts in memory, as for `fit_csr`.
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Format of the files. None: it follows from the extension of each file.
     text, label : str, default="text", "label"
@@ -332,7 +317,7 @@ def fit_text(
             raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
         return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
     if params.get("init_model") is not None:
-        return _gone_on(texts, y, sample_weight, vectorizer, algo, verbose, **params)
+        return _continued(texts, y, sample_weight, vectorizer, algo, verbose, **params)
     if vectorizer is None:
         vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
     vectorizer = clone(vectorizer)
@@ -341,7 +326,7 @@ def fit_text(
     return Pipeline([("vectorizer", vectorizer), ("classifier", model)])
 
 
-def _gone_on(
+def _continued(
     texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
 ) -> Any:
     """Return a copy of the pipeline `init_model` after one epoch on further texts."""
@@ -398,15 +383,10 @@ def fit_anndata(
         `positive`, None selects a classifier as for `fit_svmlight`.
     layer : str, default=None
         Layer to read instead of ``X``; "raw" reads ``adata.raw``. None: ``X``.
-    normalize : {"log1p", "counts", None}, default="log1p"
-        Normalisation of the values, as for `CellNormalizer`. "log1p": counts are normalised. Other
-        values are used unchanged as logarithms, with a warning that names the recognised scale.
-        "counts": all values are counts, including fractional ones such as estimates. None: values
-        are used unchanged. The model stores the scale. `annotate` converts other cells to it, or
-        raises a ValueError.
-    target_sum : float, default=1e4
-        Total that the counts of each cell are scaled to before logarithms are taken. All genes of
-        the cell's file count.
+    normalize, target_sum
+        As for `CellNormalizer`. A warning names the recognised scale of values that are no counts.
+        All genes of a cell's file count for its total. The model stores the scale; `annotate`
+        converts other cells to it, or raises a ValueError.
     genes : list of str, "union" or None, default=None
         Genes of the model. None: the genes that all files have; if the files differ, a warning
         reports their number. "union": the genes of any file. A gene that a file lacks is 0 there.

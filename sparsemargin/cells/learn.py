@@ -15,10 +15,9 @@ from sparsemargin.genomes.cells import (
     CellNormalizer,
 )
 from sparsemargin.models import Learner
-from sparsemargin.models.fitted.held_out import held_out_outputs
-from sparsemargin.models.fitted.state import Beginning
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.inputs.rows import check_rows, open_rows
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.cell_files import Cells
 from sparsemargin.readers.label_tables import named_table
 from sparsemargin.readers.reading import SettingsError
@@ -120,9 +119,7 @@ def keep_outputs(
     fitted, rows = learner.fitted, check_rows(open_rows(X))
     seed = mixing_seed(learner.parameters())
     task = learner.make_task(rows, codes.astype(np.int64), None, progress=None)
-    found = held_out_outputs(learner, task, Beginning(rows, fitted.classes), seed, groups)
-    if found is not None and fitted.progress is not None:
-        fitted.progress = fitted.progress.held_out(*found)
+    learner.hold_out(task, Beginning(rows, fitted.classes), seed, groups)
 
 
 def mixing_seed(params: dict[str, Any]) -> int | None:

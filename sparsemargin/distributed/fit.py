@@ -33,9 +33,9 @@ from sparsemargin.distributed.shards import FileShard, sampled
 from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import FORMS, TextForm, kind_of
-from sparsemargin.models import Algorithm, Learner, find_algorithm, without_defaults
+from sparsemargin.models import Algorithm, Learner, find_algorithm
 from sparsemargin.models.inputs.rows import intercept_scale
-from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, select, settled
+from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 from sparsemargin.streaming.options import WEIGHT_MEMORY
@@ -370,36 +370,34 @@ def _learner_of(
 ) -> Learner | None:
     """The learner that the options specify. If it depends on rows, it is selected from those in
     `parts`; None without a schema."""
-    max_iter, params = options.max_iter, options.params
     if options.algo is not None:
-        named = {**params, "max_iter": _EPOCHS if max_iter == "auto" else max_iter}
-        kind, known = find_algorithm(options.algo, named)
+        max_iter = _EPOCHS if options.max_iter == "auto" else options.max_iter
+        kind, known = find_algorithm(options.algo, {**options.params, "max_iter": max_iter})
         return check_mixable(kind(**known))
-    params = without_defaults(params)
-    kind, known = find_algorithm(None, params)
-    check_mixable(kind(**known))
-    chosen = settled(params)
-    if schema is None and (chosen is None or max_iter == "auto"):
-        return None
-    chosen = chosen or _selected(schema, parts, params)  # type: ignore[arg-type]
-    if max_iter == "auto":
-        without, having = schema.counts  # type: ignore[union-attr,misc]
-        counts = having if schema.form is None else None  # type: ignore[union-attr]
-        max_iter = chosen.epochs_of(int(without[0] + having[0]), counts)
-    return check_mixable(chosen.learner({**params, "max_iter": max_iter}))
+    default = DefaultAlgorithm({**options.params, "max_iter": options.max_iter})
+    check_mixable(AROW.learner(default.params))
+    if schema is not None:
+        multilabel, counts = schema.form is not None, schema.counts
+        assert counts is not None
+        chosen = AROW if multilabel else _selected(schema, parts, default)
+        n_rows = int(counts[:, 0].sum())
+        return check_mixable(default.learner(chosen, n_rows, None if multilabel else counts[1]))
+    if default.settled is not None and "max_iter" in default.params:
+        return check_mixable(default.settled.learner(default.params))
+    return None
 
 
-def _selected(schema: Schema, parts: Sequence[SampledRows], params: dict[str, Any]) -> Candidate:
+def _selected(schema: Schema, parts: Sequence[SampledRows], default: DefaultAlgorithm) -> Candidate:
     """The candidate selected for rows like these."""
-    if schema.form is not None:
-        return AROW
+    if default.settled is not None:
+        return default.settled
     data, indices = (
         np.concatenate([getattr(rows, name) for rows, _ in parts]) for name in ("data", "indices")
     )
     lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
     rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
     codes = np.concatenate([codes for _, codes in parts])
-    return select(rows, codes, schema.classes, params)
+    return default.candidate(rows, codes, schema.classes)
 
 
 def check_mixable(learner: Learner) -> Learner:

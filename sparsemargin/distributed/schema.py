@@ -10,16 +10,16 @@ import numpy as np
 
 from sparsemargin._engine.rows.columns import union
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin.models.fitted.state import Beginning
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     MultilabelEncoder,
     encoder_of,
     first_labels,
+    given_encoder,
     refuse_lone,
-    told_encoder,
 )
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.reading import Reading
 
 # A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
@@ -107,7 +107,7 @@ def schema_of_files(
                 "Make their row caches anew with the same settings."
             )
     # The form of labels is fixed by the row cache.
-    encoder = told_encoder(classes, positive, reading.multilabel)
+    encoder = given_encoder(classes, positive, reading.multilabel)
     if encoder is None:
         encoder = encoder_of(table.values(), "The data", reading.multilabel)
     if positive is not None and table.find(positive) < 0:

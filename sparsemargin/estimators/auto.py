@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from math import ceil
+from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Literal, Self
 
@@ -13,75 +12,67 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.messages import warn_user
-from sparsemargin.estimators import validation as given
-from sparsemargin.estimators.classifiers import (
-    AROWClassifier,
-    Classifier,
-    as_classifier,
-    found_targets,
-    targets_among,
-)
-from sparsemargin.models import find_algorithm, without_defaults
+from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
+from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
+from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.class_weights import counted_rows
-from sparsemargin.models.inputs.rows import open_rows
-from sparsemargin.models.selection import select, settled
-
-# AROW is trained for at least this many trials if its training error after fewer is above
-# `_UNLEARNED`.
-_ENOUGH_TRIALS, _UNLEARNED = 3000, 0.1
+from sparsemargin.models.inputs.rows import check_rows
+from sparsemargin.models.inputs.training_set import TrainingSet
+from sparsemargin.models.selection import UNLEARNED, DefaultAlgorithm
 
 
 def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
     """Fit the classifier that the parameters settle, or that is selected by the training rows."""
-    params = _settings(params)
-    find_algorithm(None, params)  # raises an error for unknown parameters
-    chosen = settled(params)
-    reader = AROWClassifier(**(params if chosen is None else {}))
+    default = DefaultAlgorithm(params)
+    reader = AROWClassifier(**default.params)
     reader.check_parameters()
-    rows, labels = reader._check_input(X, y, None)
-    targets, classes = found_targets(labels)
-    y = labels if isinstance(labels, np.ndarray) else y  # warnings on labels appear only once
-    weights = given.check_weights(sample_weight, rows.shape[0])
-    chosen = chosen or select(open_rows(rows), targets, classes, params, weights)
-    if "max_iter" in params:
-        return as_classifier(chosen.learner(params)).fit(X, y, sample_weight)
-    # Rows of weight 0 are ignored.
-    counted = counted_rows(params.get("class_weight"), classes, targets, weights)
-    if counted is None:
-        counted = np.ones(rows.shape[0], dtype=bool)
-    n_rows, counts = int(np.count_nonzero(counted)), None
-    if not isinstance(targets, Positives):
-        counts = np.bincount(targets[counted], minlength=len(classes))
-    epochs, more = chosen.epochs_of(n_rows, counts), 0
-    model = as_classifier(chosen.learner({**params, "max_iter": epochs}))
-    if chosen.algorithm == "arow" and isinstance(labels, np.ndarray):
-        more = ceil(_ENOUGH_TRIALS / max(1, n_rows))
-    if more <= epochs:
-        return model.fit(X, y, sample_weight)
-    # Warnings are held back, as they may no longer apply after training for more epochs.
-    with warnings.catch_warnings(record=True) as told:
-        warnings.simplefilter("always", UserWarning)
-        model.fit(X, y, sample_weight)
-    # Fewer epochs than asked for mean that Ctrl-C has ended the fit.
-    if model.n_iter_ >= epochs and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED:
-        return model.set_params(max_iter=more).fit(X, y, sample_weight)
-    for each in told:
-        warn_user(each.message)
-    return model
+    with uninterrupted():
+        with interruptible():
+            data = reader.training_set(X, y, sample_weight, None)
+            candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
+        # Rows of weight 0 are ignored.
+        weight = params.get("class_weight")
+        counted = counted_rows(weight, data.classes, data.targets, data.weights)
+        if counted is None:
+            counted = np.ones(data.rows.n_rows, dtype=bool)
+        n_rows, counts, more = int(np.count_nonzero(counted)), None, 0
+        if not isinstance(data.targets, Positives):
+            counts = np.bincount(data.targets[counted], minlength=len(data.classes))
+            more = 0 if "max_iter" in default.params else candidate.epochs_if_unlearned(n_rows)
+        learner = default.learner(candidate, n_rows, counts)
+        model = as_classifier(learner).take_over(reader)
+        training = model.train(data)
+        # Fewer epochs than asked for mean that Ctrl-C has ended the fit.
+        epochs = learner.max_iter or 0.0
+        complete = more > epochs and model.n_iter_ >= epochs
+        if complete and _wrong(model, data)[counted].mean() > UNLEARNED:
+            training = model.set_params(max_iter=more).train(data)
+        return model.finish(training)
 
 
-def _of_the_taken(name: str, doc: str) -> Any:
+def _wrong(model: Classifier, data: TrainingSet) -> np.ndarray:
+    """Return whether the class of each training row is predicted wrongly, shape (n_rows,)."""
+    fitted, rows = model.fitted, check_rows(data.rows, repeats_allowed=True)
+    codes = predicted(fitted, rows, model.n_threads(), partial(codes_of, fitted))
+    return np.concatenate(codes) != data.targets
+
+
+def _attribute(name: str) -> Any:
     """Return a property that reads an attribute of the selected classifier."""
+    doc = getattr(Classifier, name).__doc__ if hasattr(Classifier, name) else None
     return property(attrgetter(f"best_estimator_.{name}"), doc=doc)
 
 
-def _settings(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters that differ from their defaults, without ``max_iter="auto"``."""
-    params = without_defaults(params)
-    if params.get("max_iter") == "auto":
-        del params["max_iter"]
-    return params
+def _method(name: str) -> Any:
+    """Return a method that calls the one of the selected classifier."""
+    method = getattr(Classifier, name)
+
+    @wraps(method)
+    def delegated(self: AutoClassifier, *args: Any, **kwargs: Any) -> Any:
+        check_is_fitted(self)
+        return getattr(self.best_estimator_, name)(*args, **kwargs)
+
+    return delegated
 
 
 class AutoClassifier(ClassifierMixin, BaseEstimator):
@@ -144,12 +135,12 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     AROWClassifier(random_state=0)
     """
 
-    classes_ = _of_the_taken("classes_", "The classes, sorted.")
-    n_features_in_ = _of_the_taken("n_features_in_", "Features of the rows.")
-    feature_names_in_ = _of_the_taken("feature_names_in_", "Their names, where X had any.")
-    n_iter_ = _of_the_taken("n_iter_", "Epochs made.")
-    coef_ = _of_the_taken("coef_", "Weights, shape (1, n_features) or (n_classes, n_features).")
-    intercept_ = _of_the_taken("intercept_", "Intercepts, shape (1,) or (n_classes,).")
+    classes_ = _attribute("classes_")
+    n_features_in_ = _attribute("n_features_in_")
+    feature_names_in_ = _attribute("feature_names_in_")
+    n_iter_ = _attribute("n_iter_")
+    coef_ = _attribute("coef_")
+    intercept_ = _attribute("intercept_")
 
     def __init__(
         self,
@@ -216,18 +207,15 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         if hasattr(self, "best_estimator_"):
             self.best_estimator_.partial_fit(X, y, classes, sample_weight)
             return self
-        params = _settings(self.get_params())
-        AROWClassifier(**params).check_parameters()
-        params["max_iter"] = 1
-        reader = AROWClassifier(**params).partial_fit(X, y, classes, sample_weight)
-        rows, labels = reader._check_input(X, y, reader.fitted)
-        targets = targets_among(labels, reader.classes_, reader.fitted)
-        weights = given.check_weights(sample_weight, rows.shape[0])
-        chosen = select(open_rows(rows), targets, reader.classes_, params, weights)
-        if chosen.algorithm == "arow" and not chosen.settings:
-            return self._keep(reader)
-        model = as_classifier(chosen.learner(params))
-        return self._keep(model.partial_fit(X, y, classes, sample_weight))
+        default = DefaultAlgorithm(self.get_params())
+        reader = AROWClassifier(**default.params)
+        reader.check_parameters()
+        data = reader.next_training_set(X, y, classes, sample_weight)
+        candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
+        learner = candidate.learner({**default.params, "max_iter": 1})
+        model = as_classifier(learner).take_over(reader)
+        model.train_once(data)
+        return self._keep(model)
 
     def _keep(self, model: Classifier) -> Self:
         self.best_estimator_ = model
@@ -235,35 +223,14 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
             print(f"AutoClassifier has taken {model!r}")
         return self
 
-    def predict(self, X: Any) -> np.ndarray:
-        """Predict the class or the labels of every row with the selected classifier."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict(X)
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        """Return the outputs of the selected classifier for every row."""
-        check_is_fitted(self)
-        return self.best_estimator_.decision_function(X)
-
     def check_probabilities(self) -> bool:
         return not hasattr(self, "best_estimator_") or self.best_estimator_.check_probabilities()
 
-    @available_if(check_probabilities)
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Return the selected classifier's probabilities, shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_proba(X)
-
-    @available_if(check_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
-        check_is_fitted(self)
-        return self.best_estimator_.predict_log_proba(X)
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the accuracy of the selected classifier on the rows."""
-        check_is_fitted(self)
-        return self.best_estimator_.score(X, y, sample_weight)
+    predict = _method("predict")
+    decision_function = _method("decision_function")
+    score = _method("score")
+    predict_proba = available_if(check_probabilities)(_method("predict_proba"))
+    predict_log_proba = available_if(check_probabilities)(_method("predict_log_proba"))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

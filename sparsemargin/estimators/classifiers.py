@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial, wraps
 from operator import attrgetter
 from typing import Any, Self
@@ -42,19 +42,19 @@ from sparsemargin.models.fitted.outputs import (
     ranked,
 )
 from sparsemargin.models.fitted.probabilities import NO_OUTPUTS
-from sparsemargin.models.fitted.state import Beginning, Fitted
-from sparsemargin.models.inputs.class_weights import Targets, counted_rows
+from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import (
     Choice,
     LabelEncoder,
     MultilabelEncoder,
-    joined,
+    concatenate_labels,
     refuse_lone,
     warn_of_many_classes,
 )
 from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets, multilabel_targets
-from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows, refusing
-from sparsemargin.models.learner import LARGEST_SEED, Learner
+from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows
+from sparsemargin.models.inputs.training_set import Targets, TrainingSet
+from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import declarations, indented
 
 __all__ = [
@@ -95,20 +95,10 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     return unweighted
 
 
-def found_targets(y: np.ndarray | MultilabelTargets) -> tuple[Targets, np.ndarray]:
-    """Return the encoded targets for a fit from scratch, and the classes that occur in y."""
-    many = isinstance(y, MultilabelTargets)
-    encoder = MultilabelEncoder() if many else LabelEncoder()
-    targets: Targets = encoder.fit_transform(y)
-    if not many:
-        refuse_lone(encoder.classes, "y")
-    return targets, encoder.classes
-
-
-def targets_among(
-    y: np.ndarray | MultilabelTargets, classes: np.ndarray, before: Fitted | None
-) -> Targets:
-    """Return the targets encoded among known classes.
+def _encoded(
+    y: np.ndarray | MultilabelTargets, before: Fitted | None, classes: np.ndarray | None
+) -> tuple[Targets, np.ndarray]:
+    """Return the encoded targets, and the classes: the given ones, or those that occur in y.
 
     `before` is the state of the model, None before the first call. It must have the same form of
     labels as y: one class or several labels for each row.
@@ -119,7 +109,14 @@ def targets_among(
         if not many:
             form = "any number of labels a row, but y has one class a row"
         raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-    return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y)
+    if classes is not None:
+        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
+    encoder = MultilabelEncoder() if many else LabelEncoder()
+    targets: Targets = encoder.fit_transform(y)
+    if not many:
+        refuse_lone(encoder.classes, "y")
+        warn_of_many_classes(len(encoder.classes), len(targets), "y")
+    return targets, encoder.classes
 
 
 def _check_classes(
@@ -205,26 +202,27 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         # Ctrl-C is handled only where the model stays consistent, and delayed elsewhere.
         with uninterrupted(), self._all_or_nothing():
             earlier = self.state if self.warm_start else None
-            sparse = issparse(X)
             with interruptible():
-                X, y = self._check_input(X, y, earlier)
-            weights = given.check_weights(sample_weight, X.shape[0])
-            if weights is not None and not weights.any():
-                raise ValueError("sample_weight is zero for every row: nothing to learn from.")
-            random = self.random_generator()
-            seed = random.randint(LARGEST_SEED) if self.shuffle else None
+                data = self.training_set(X, y, sample_weight, earlier)
             if earlier is not None:
                 self.check_structure("warm_start")
-                targets = targets_among(y, earlier.classes, earlier)
-                first = Beginning(X, earlier.classes, earlier.form)
-                return self.fit_rows(X, targets, weights, seed, first, None)
-            targets, classes = found_targets(y)
-            if isinstance(y, np.ndarray):
-                warn_of_many_classes(len(classes), len(y), "y")
-            form = y.form if isinstance(y, MultilabelTargets) else None
-            first = Beginning(X, classes, form, sparse=sparse)
-            slice_seed = random.randint(LARGEST_SEED)
-            return self.fit_rows(X, targets, weights, seed, first, slice_seed)
+            return self.finish(self.train(data, resume=earlier is not None))
+
+    def training_set(
+        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None
+    ) -> TrainingSet:
+        """Return the rows, the encoded targets and the weights for a fit, after checking them.
+
+        `before` is the state of the model from which training resumes, or None.
+        """
+        sparse = issparse(X)
+        X, y = self._check_input(X, y, before)
+        weights = given.check_weights(sample_weight, X.shape[0])
+        if weights is not None and not weights.any():
+            raise ValueError("sample_weight is zero for every row: nothing to learn from.")
+        targets, classes = _encoded(y, before, None if before is None else before.classes)
+        form = y.form if isinstance(y, MultilabelTargets) else None
+        return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     def check_probabilities(self) -> bool:
         name, learned = type(self).__name__, self.state
@@ -335,34 +333,24 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         RuntimeError
             As for `fit`.
         """
-        if self.state is not None:
-            return self._take(X, y, classes, sample_weight)
-        with self._all_or_nothing():
-            self.check_parameters()
-            return self._take(X, y, classes, sample_weight)
+        with self._all_or_nothing() if self.state is None else nullcontext():
+            if self.state is None:
+                self.check_parameters()
+            self.train_once(self.next_training_set(X, y, classes, sample_weight))
+        return self
 
-    def _take(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> Self:
+    def next_training_set(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingSet:
+        """Return the rows, targets and weights for `partial_fit`, after checking them."""
         before, sparse = self.state, issparse(X)
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:
             n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
         X, y = self._check_input(X, y, before, n_columns)
-        known = _check_classes(before, wanted, y)
-        targets = targets_among(y, known, before)
+        targets, known = _encoded(y, before, _check_classes(before, wanted, y))
         weights = given.check_weights(sample_weight, X.shape[0])
-        rows = check_rows(open_rows(X), repeats_allowed=self.takes_repeats)
-        if before is None:
-            slice_seed = self.random_generator().randint(LARGEST_SEED)
-            form = y.form if isinstance(y, MultilabelTargets) else None
-            counted = counted_rows(self.class_weight, known, targets, weights)
-            first = self.measured_rows(rows, counted)
-            self.open_stream(Beginning(first, known, form, sparse=sparse), slice_seed)
-        task = self.make_task(rows, targets, weights, n_threads=self.n_threads())
-        with refusing(rows):
-            self.learn_stream(task)
-        self.fitted.n_iter = 1.0
-        return self
+        form = y.form if isinstance(y, MultilabelTargets) else None
+        return TrainingSet(open_rows(X), targets, known, form, weights, sparse)
 
     def _check_input(
         self, X: Any, y: Any, before: Fitted | None, n_columns: int | None = None
@@ -373,20 +361,22 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         columns of an indicator that may be given as lists.
         """
         X = self._check_X(X, reset=before is None)
-        y = check_sparse(y, "y")
-        many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
-        y = given.check_labels(y) if many is None else many
+        if not given.is_plain_labels(y):
+            y = check_sparse(y, "y")
+            many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
+            y = given.check_labels(y) if many is None else many
         if y.shape[0] != X.shape[0]:
             check_consistent_length(X, y)
-        if many is not None and not self.supports_multilabel:
+        if isinstance(y, MultilabelTargets) and not self.supports_multilabel:
             self.refuse_multilabel()
         return X, y
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as CSR with dtypes that the engine takes. The entries are checked later."""
         if given.is_plain_csr(X):
-            if reset:
-                validate_data(self, X, skip_check_array=True)
+            if reset:  # as `validate_data` does for a matrix without names
+                self.n_features_in_ = X.shape[1]
+                self.__dict__.pop("feature_names_in_", None)
             elif X.shape[1] != self.n_features_in_ or hasattr(self, "feature_names_in_"):
                 validate_data(self, X, reset=False, skip_check_array=True)
             return X
@@ -444,11 +434,11 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         fitted = self.fitted
         if fitted.many:
             return self.predict_labels(X)
-        return fitted.classes[self._told(self.check_test_rows(X), partial(codes_of, fitted))]
+        return fitted.classes[self._predicted(self.check_test_rows(X), partial(codes_of, fitted))]
 
-    def _told(self, rows: Rows, told_by: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-        """Return the results of `told_by` for the outputs of checked rows."""
-        return np.concatenate(predicted(self.fitted, rows, self.n_threads(), told_by))
+    def _predicted(self, rows: Rows, convert: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+        """Return the results of `convert` for the outputs of checked rows."""
+        return np.concatenate(predicted(self.fitted, rows, self.n_threads(), convert))
 
     @asks
     def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
@@ -484,20 +474,22 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         fitted, form, rows = self.fitted, self.fitted.form, self.check_test_rows(X)
         if form is None:
             if len(fitted.classes) == 2 and top_k is None and threshold is not None:
-                return fitted.classes[self._told(rows, choice_of(fitted, threshold).lone_codes)]
+                return fitted.classes[
+                    self._predicted(rows, choice_of(fitted, threshold).lone_codes)
+                ]
             if threshold is not None or top_k is None:
                 raise ValueError(
                     "The model has learned one class a row, of which predict_labels tells the "
                     "top_k best, whatever their outputs. Pass top_k alone, or call predict; a "
                     "threshold is for two classes, or several labels a row."
                 )
-            return fitted.classes[self._told(rows, partial(ranked, fitted, top_k))]
+            return fitted.classes[self._predicted(rows, partial(ranked, fitted, top_k))]
         chosen = self._labels_of(rows, choice_of(fitted, threshold, top_k))
         return MultilabelEncoder(fitted.classes, form).inverse_transform(chosen)
 
     def _labels_of(self, rows: Rows, choice: Choice) -> Positives:
         """Return the labels of a multilabel model for checked rows."""
-        return joined(predicted(self.fitted, rows, self.n_threads(), choice.labels))
+        return concatenate_labels(predicted(self.fitted, rows, self.n_threads(), choice.labels))
 
     @asks
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
@@ -525,8 +517,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             return float(super().score(X, given.check_labels(y), sample_weight))
         rows = self.check_test_rows(X)
         check_consistent_length(X, many, sample_weight)
-        told = self._labels_of(rows, choice_of(fitted))
-        matches = MultilabelEncoder(fitted.classes).matches(many, told)
+        labels = self._labels_of(rows, choice_of(fitted))
+        matches = MultilabelEncoder(fitted.classes).matches(many, labels)
         return float(np.average(matches, weights=sample_weight))
 
     def check_test_rows(self, X: Any) -> Rows:
@@ -604,8 +596,8 @@ def _attributes(model: type[Learner]) -> str:
             if isinstance(each, property) and name.endswith("_") and name not in without:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
-                told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
-                found.setdefault(name, f"{head}\n{indented(told[0] if told else '')}")
+                sentence = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
+                found.setdefault(name, f"{head}\n{indented(sentence[0] if sentence else '')}")
     return "Attributes\n----------\n" + "\n".join(found.values())
 
 

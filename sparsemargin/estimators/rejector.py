@@ -58,9 +58,9 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
     >>> from sparsemargin.evaluation import Rejector
     >>> X, y = make_zipf_text(6000, n_classes=5, random_state=0)
     >>> model = Rejector(AROWClassifier(random_state=0), max_error=0.02).fit(X[:5000], y[:5000])
-    >>> told = model.predict(X[5000:])
-    >>> answered = told != model.unknown_
-    >>> bool((told != y[5000:])[answered].mean() < 0.04)
+    >>> answers = model.predict(X[5000:])
+    >>> answered = answers != model.unknown_
+    >>> bool((answers != y[5000:])[answered].mean() < 0.04)
     True
     """
 
@@ -118,8 +118,8 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
     def predict(self, X: Any) -> np.ndarray:
         """Predict the class of every row, or `unknown_` for a rejected row, shape (n_samples,)."""
         codes, confidence = self._answers(X)
-        told = np.append(self.classes_, self.unknown_)
-        return told[np.where(confidence < self.threshold_, len(self.classes_), codes)]
+        answers = np.append(self.classes_, self.unknown_)
+        return answers[np.where(confidence < self.threshold_, len(self.classes_), codes)]
 
     def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)

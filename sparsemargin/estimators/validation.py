@@ -39,26 +39,21 @@ def is_plain_csr(X: Any) -> bool:
     )
 
 
+def is_plain_labels(y: Any) -> bool:
+    """Return whether y has one label per row and is an array that `check_labels` would return."""
+    return type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind in "biuU" and y.dtype.isnative
+
+
 def as_csr(X: Any, check: Callable[..., Any] = check_array, **options: Any) -> Any:
     """Convert X to CSR with dtypes that the engine takes, with one of scikit-learn's functions as
     `check`. The entries are checked later."""
     if is_plain_csr(X):
         return X
     refuse_other_data(X)
-    X = _in_supported_precision(check_sparse(X))
+    X = check_sparse(X)
     dtypes = [np.float64, np.float32]
     X = check(X, accept_sparse="csr", accept_large_sparse=True, dtype=dtypes, **options)
     return X if issparse(X) else _csr_of(X)
-
-
-def _in_supported_precision(X: Any) -> Any:
-    """Return a checked sparse matrix of half or extended precision as float64; others unchanged.
-
-    scipy can't convert, check or add values of these types.
-    """
-    if not issparse(X) or X.format not in _INTEGERS or X.data.dtype.kind != "f":
-        return X
-    return X if X.data.dtype in VALUE_TYPES else X.astype(np.float64)
 
 
 def _csr_of(X: np.ndarray) -> csr_matrix:
@@ -84,7 +79,8 @@ _INTEGERS = {
 
 
 def check_sparse(X: Any, name: str = "X") -> Any:
-    """Return a sparse matrix in native byte order, after checking that its arrays are consistent.
+    """Return a sparse matrix of types that scipy supports, after checking that its arrays are
+    consistent.
 
     Any other input is returned unchanged. scipy checks the arrays when a matrix is created, but not
     when they are assigned later. Its compiled code, which converts, sorts and slices, would then
@@ -100,7 +96,7 @@ def check_sparse(X: Any, name: str = "X") -> Any:
     if len(X.shape) != 2:
         raise ValueError(f"{name} is of shape {X.shape}. Give a matrix of rows and columns.")
     try:
-        X = _native(X)
+        X = _in_supported_types(X)
         _check_arrays(X)
     except (AttributeError, IndexError, TypeError, ValueError) as error:
         raise ValueError(
@@ -109,17 +105,18 @@ def check_sparse(X: Any, name: str = "X") -> Any:
     return X
 
 
-def _native(X: Any) -> Any:
-    """Return the matrix with all arrays in native byte order, which scipy requires. Arrays in the
-    other byte order are copied."""
-    arrays = {name: np.asarray(getattr(X, name)) for name in _INTEGERS.get(X.format, ())}
-    if arrays:
-        arrays["data"] = np.asarray(X.data)
-    foreign = {name: array for name, array in arrays.items() if not array.dtype.isnative}
-    if foreign:
-        X = copy(X)
-    for name, array in foreign.items():
-        setattr(X, name, array.astype(array.dtype.newbyteorder("=")))
+def _in_supported_types(X: Any) -> Any:
+    """Return the matrix with arrays in native byte order, and values of half or extended precision
+    as float64. scipy can't convert, check or add others. Such arrays are copied."""
+    names = _INTEGERS.get(X.format, ())
+    arrays = {name: np.asarray(getattr(X, name)) for name in (*names, "data") if names}
+    types = {name: array.dtype.newbyteorder("=") for name, array in arrays.items()}
+    if arrays and types["data"].kind == "f" and types["data"] not in VALUE_TYPES:
+        types["data"] = np.dtype(np.float64)
+    changed = [name for name in arrays if arrays[name].dtype != types[name]]
+    X = copy(X) if changed else X
+    for name in changed:
+        setattr(X, name, arrays[name].astype(types[name]))
     return X
 
 

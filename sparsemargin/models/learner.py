@@ -7,11 +7,13 @@ scikit-learn.
 
 from __future__ import annotations
 
+import warnings
 from abc import abstractmethod
-from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from copy import copy
 from dataclasses import replace
-from typing import Any, ClassVar, NoReturn, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -25,12 +27,12 @@ from sparsemargin._engine.fitting.progressive import (
 )
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
+from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.fitted.outputs import sample_of, warn_of_one_class
-from sparsemargin.models.fitted.state import WITH_GAMMA, Attributes, Beginning, Fitted
+from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.class_weights import (
-    Targets,
     counted_rows,
     refuse_no_rows,
     rows_by_class,
@@ -41,21 +43,26 @@ from sparsemargin.models.inputs.rows import (
     Rows,
     check_rows,
     intercept_scale,
-    open_rows,
     refusing,
 )
-from sparsemargin.models.parameters import SharedParameters, declarations
+from sparsemargin.models.inputs.training_set import Beginning, Targets, TrainingSet
+from sparsemargin.models.parameters import declarations
+from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
 LARGEST_SEED = 2**31 - 1
 
-_PRECOMPUTED = (
-    "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
-    "fit, or pass the kernel as a function."
-)
+
+class Training(NamedTuple):
+    """The result of `Learner.train`, with which `Learner.finish` completes a fit."""
+
+    task: Task
+    result: FitResult
+    seed: int | None  # seed of the shuffling; None: the order of the rows
+    first: Beginning | None  # data that the model was initialized with; None: the fit resumed
 
 
-class Learner(SharedParameters, Attributes):
+class Learner(StreamChecks):
     """Base class of the learners."""
 
     #: Name of its scikit-learn class.
@@ -96,10 +103,6 @@ class Learner(SharedParameters, Attributes):
     @property
     def is_linear(self) -> bool:
         return isinstance(self.kernel, str) and self.kernel == "linear"
-
-    @property
-    def _takes_gamma(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
 
     @property
     def _structure(self) -> dict[str, Any]:
@@ -249,32 +252,27 @@ class Learner(SharedParameters, Attributes):
         which = np.flatnonzero(counted)
         return rows_at(rows, which[:ROWS_MEASURED] if self.is_linear else which)
 
-    def fit_rows(
-        self, matrix: Any, targets: Targets, weights: Any, seed: int | None, first: Beginning,
-        slice_seed: int | None,
-    ) -> Self:  # fmt: skip
-        """Fit a new model if `slice_seed` is given, else resume from the current state.
-
-        `seed` is the seed of the shuffling; None: the order of the rows.
-        """
-        afresh = slice_seed is not None
-        rows, check = open_rows(matrix), afresh and self._checks_on_the_way
-        check = check and (weights is None or bool(weights.all()))
+    def train(self, data: TrainingSet, *, resume: bool = False) -> Training:
+        """Train on the rows, from scratch or from the current state. `finish` completes the fit."""
+        random = self.random_generator()
+        seed = random.randint(LARGEST_SEED) if self.shuffle else None
+        rows, targets, weights = data.rows, data.targets, data.weights
+        check = not resume and self._checks_on_the_way
         # Rows of weight 0 are not used in training, so they would not be checked.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
-        check = check and 0 not in named.values()
+        check = check and (weights is None or bool(weights.all())) and 0 not in named.values()
         if self._needs_exact_products:
             rows = rows.with_data(rows.data.astype(np.float64, copy=False))
         if not check:
             rows = check_rows(rows, repeats_allowed=self.takes_repeats)
-        balanced = self.class_weight == "balanced"
-        counted = counted_rows(self.class_weight, first.classes, targets, weights)
-        counts = rows_by_class(targets, len(first.classes), counted) if balanced else None
-        first = replace(first, rows=self.measured_rows(rows, counted), counts=counts)
+        counted = counted_rows(self.class_weight, data.classes, targets, weights)
+        counts = None
+        if self.class_weight == "balanced":
+            counts = rows_by_class(targets, len(data.classes), counted)
+        measured = self.measured_rows(rows, counted)
+        first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
         with refusing(rows):
-            if slice_seed is not None:
-                self._open(first, slice_seed)
-            else:
+            if resume:
                 # After an error, the caller restores the old state. It shares the space, so it
                 # contains the rows used before the error, and its cached weights are outdated.
                 before = self.fitted
@@ -283,25 +281,17 @@ class Learner(SharedParameters, Attributes):
                     before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
                 )  # fmt: skip
+            else:
+                self._open(first, random.randint(LARGEST_SEED))
             refuse_no_rows(targets, self.fitted.class_weight, weights)
             task = self.make_task(
                 rows, targets, weights, check=check,
                 max_corrections=self.max_corrections, n_threads=self.n_threads(),
             )  # fmt: skip
             result = self._train(task, seed, int(self.verbose))
-            self.fitted.n_iter = result.n_iter
-            self._note_outputs(task, result, seed, first if afresh else None)
-        fitted = self.fitted
-        fitted.count_classes(task)
-        fitted.space.number_on(task)
-        if fitted.last_rows is not None:
-            fitted.last_rows = fitted.last_rows[0], task.row_state
-        self._conclude(result)
-        # After an incomplete epoch, some rows are not checked.
-        if not result.interrupted and result.n_iter >= 1:
-            sample = sample_of(self, rows, targets, weights)
-            warn_of_one_class(self, [] if sample is None else [sample])
-        return self
+        self.fitted.n_iter = result.n_iter
+        self.fitted.count_classes(task)
+        return Training(task, result, seed, None if resume else first)
 
     def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
         """Train on the rows of a task until the stopping rule ends the fit."""
@@ -309,25 +299,67 @@ class Learner(SharedParameters, Attributes):
         with storing_outputs(task, self.space):
             return learn(self.loop(task), stopping, seed=seed, verbose=verbose)
 
-    def _note_outputs(
-        self, task: Task, result: FitResult, seed: int | None, first: Beginning | None
-    ) -> None:
-        """Replace the stored outputs by outputs for held-out rows if necessary.
+    def finish(self, training: Training) -> Self:
+        """Complete a fit: hold rows out for probabilities if necessary, and warn of problems."""
+        task, result, _, first = training
+        fitted = self.fitted
+        if fitted.progress is not None:
+            # Outputs from before training are too few in a short fit, and they do not have the
+            # scale of the model after several epochs.
+            fitted.progress.spoiled |= first is None or result.n_iter > 1
+            unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
+            if first is not None and not result.interrupted and unusable:
+                self.hold_out(task, first, training.seed)
+        fitted.space.number_on(task)
+        if fitted.last_rows is not None:
+            fitted.last_rows = fitted.last_rows[0], task.row_state
+        self._conclude(result)
+        # After an incomplete epoch, some rows are not checked.
+        if not result.interrupted and result.n_iter >= 1:
+            targets = task.codes if task.positives is None else task.positives
+            sample = sample_of(fitted, task.rows, targets, task.weights)
+            samples = [] if sample is None else [sample]
+            warn_of_one_class(fitted, samples, self.parameters, self.n_threads())
+        return self
 
-        Outputs from before training are too few in a short fit, and they do not have the scale of
-        the model after several epochs. `first` is the data that the model was initialized with;
-        None if the fit resumed, in which case outputs are only marked as invalid.
+    def hold_out(
+        self, task: Task, first: Beginning, seed: int | None, groups: np.ndarray | None = None
+    ) -> None:
+        """Replace the stored outputs by outputs for held-out rows of a task, if these can be had.
+
+        The arguments are the data that the model was initialized with, the seed of the shuffling,
+        and the group of each row, shape (n_rows,), if the rows of a group are held out together.
         """
-        kept = self.fitted.progress
-        if kept is None:
-            return
-        kept.spoiled |= first is None or result.n_iter > 1
-        few = task.n_trials < FEW_ROWS
-        if first is None or result.interrupted or not (kept.spoiled or few):
-            return
-        found = held_out_outputs(self, task, first, seed)
-        if found is not None:
+        kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
+        found = held_out_outputs(
+            self.fitted, task, fit_part, self._most_rows_held_out, self.n_threads(), groups
+        )
+        if found is not None and kept is not None:
             self.fitted.progress = kept.held_out(*found)
+
+    def _fit_part(
+        self, task: Task, first: Beginning, seed: int | None, part: Task
+    ) -> Fitted | None:
+        """Return the state of a model with the same settings, fitted to a part of the task with
+        fewer columns.
+
+        The fit emits no warnings. The result is None if the fit fails or is interrupted.
+        """
+        similar, fitted = copy(self), self.fitted
+        similar.restore(None).warm_start = False
+        similar.p = self.p_for(task.rows.n_features)  # 'log' depends on the number of features
+        if fitted.n_iter and (similar.max_iter is None or similar.max_iter > fitted.n_iter):
+            similar.max_iter = fitted.n_iter
+        first = replace(first, rows=part.rows, blocks=())
+        similar._open(first, fitted.slice_seed, fitted.class_weight)
+        similar.fitted.progress = None
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = similar._train(part, seed, 0)
+        except (BadRow, ValueError):  # the steps for these rows are too large or too small
+            return None
+        return None if result.interrupted else similar.fitted
 
     def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """Return the task for training rows, with the class weights of the current state."""
@@ -375,51 +407,6 @@ class Learner(SharedParameters, Attributes):
 
     # ------------------------------------------------------------------------------------ streams
 
-    def check_streams(self, *, grows: bool) -> None:
-        """Raise a ValueError if these parameters do not support training on a stream of rows, with
-        memory that does not grow with its length. `grows` is True if the number of features is not
-        known in advance."""
-        self.check_parameters()
-        faults = " ".join(self._stream_faults(grows))
-        if faults:
-            raise ValueError(faults)
-
-    def _stream_faults(self, grows: bool) -> Iterator[str]:
-        """Yield a message with a remedy for each parameter that does not support streams."""
-        if self.hypothesis in ("vote", "random"):
-            yield self._fault("hypothesis", "keeps a log of all corrections", "'average'")
-        if self.max_corrections is not None:
-            yield self._fault("max_corrections", "ends a fit, not a stream", "None")
-        if self.max_iter is not None and self.max_iter % 1:
-            yield self._fault("max_iter", "ends within rows not yet counted", "a whole number")
-        if self.p == "log" and grows:
-            yield "p='log' needs the number of features: pass n_features, or hash_bits."
-        yield from self._kernel_faults(grows)
-
-    def _kernel_faults(self, grows: bool) -> Iterator[str]:
-        """Yield such messages for the parameters of the kernel."""
-        yield from self._needs_of_all_rows()
-        if self._takes_gamma and self.gamma == "auto" and grows:
-            yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
-
-    def _needs_of_all_rows(self) -> Iterator[str]:
-        """Yield such messages for a kernel that depends on all rows."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
-            yield _PRECOMPUTED
-        # A model that resumes training has stored its gamma.
-        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
-            yield (
-                "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
-                "gamma as a number, or 'auto'."
-            )
-
-    def _fault(self, name: str, why: str, instead: str) -> str:
-        return (
-            f"{name}={getattr(self, name)!r} {why}, and a stream is learned in memory that doesn't "
-            f"grow with its rows. Pass {name}={instead}, or load the file and fit: "
-            "fit_csr(*load_svmlight(path), ...)."
-        )
-
     def open_stream(self, first: Beginning, slice_seed: int) -> None:
         """Create the state of a new model for training on a stream."""
         for fault in self._needs_of_all_rows():
@@ -439,7 +426,7 @@ class Learner(SharedParameters, Attributes):
         Return how many were predicted wrongly before training on them, or None if unknown."""
         fitted, space = self.fitted, self.space
         if not space.has_row_lengths:
-            raise ValueError(_PRECOMPUTED)
+            raise ValueError(PRECOMPUTED)
         fitted.last_rows = fitted.result = fitted.coef = None
         was_full, opened = space.full, self.loop(task)
         try:
@@ -451,6 +438,19 @@ class Learner(SharedParameters, Attributes):
         if space.full and not was_full:
             self._warn_of_full()
         return mistakes
+
+    def train_once(self, data: TrainingSet) -> None:
+        """Train on the rows once, in the given order, as `partial_fit` does."""
+        rows = check_rows(data.rows, repeats_allowed=self.takes_repeats)
+        if self._learned is None:
+            seed = self.random_generator().randint(LARGEST_SEED)
+            counted = counted_rows(self.class_weight, data.classes, data.targets, data.weights)
+            measured = self.measured_rows(rows, counted)
+            self.open_stream(Beginning(measured, data.classes, data.form, sparse=data.sparse), seed)
+        task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
+        with refusing(rows):
+            self.learn_stream(task)
+        self.fitted.n_iter = 1.0
 
     def _warn_of_full(self) -> None:
         """Warn in a stream that a memory limit has been reached, and what this means."""

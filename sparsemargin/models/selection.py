@@ -13,16 +13,11 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.models import ALGORITHMS, Algorithm, Learner
+from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.fitted.state import Beginning
-from sparsemargin.models.inputs.class_weights import (
-    Targets,
-    counted_rows,
-    named_weights,
-    rows_by_class,
-)
+from sparsemargin.models.inputs.class_weights import counted_rows, named_weights, rows_by_class
 from sparsemargin.models.inputs.rows import Rows, check_rows
+from sparsemargin.models.inputs.training_set import Beginning, Targets
 
 #: With fewer rows, errors are too noisy for a selection; with more, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
@@ -55,6 +50,9 @@ _SPARSE = 0.02
 # log-transformed: 0.97 to 1).
 _DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
 
+#: Training error above which AROW is trained for more epochs, and the number of trials of these.
+UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
+
 # AROW runs one more epoch for each of these values that exceeds the size of the rarer class.
 _RARE = 500, 100
 
@@ -84,6 +82,11 @@ class Candidate(NamedTuple):
             least += sum(int(counts.min()) < rare for rare in _RARE)
         return max(least, ceil(self.trials / max(1, n_rows)))
 
+    def epochs_if_unlearned(self, n_rows: int) -> int:
+        """Return the number of epochs after which AROW has at least `_ENOUGH_TRIALS`, for rows of
+        which more than `UNLEARNED` are predicted wrongly after fewer epochs; 0 for others."""
+        return ceil(_ENOUGH_TRIALS / max(1, n_rows)) if self.algorithm == "arow" else 0
+
 
 AROW = Candidate("arow", {}, 1, 1000)
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
@@ -102,9 +105,38 @@ def others(n_features: int, sparse: bool) -> list[Candidate]:
     ]
 
 
-def settled(params: Mapping[str, Any]) -> Candidate | None:
-    """Return AROW if a parameter is given that not every candidate has, else None."""
-    return None if OPEN_PARAMETERS.issuperset(params) else AROW
+class DefaultAlgorithm:
+    """The meaning of ``algo=None``: AROW, or another algorithm that is selected by training rows.
+
+    A parameter that not every candidate has settles AROW. A ValueError is raised for a parameter
+    that AROW does not have.
+
+    Attributes
+    ----------
+    params : dict
+        The parameters that differ from AROW's defaults, without ``max_iter="auto"``.
+    settled : Candidate or None
+        AROW, if the parameters settle it.
+    """
+
+    def __init__(self, params: Mapping[str, Any]) -> None:
+        self.params = without_defaults(params)
+        if self.params.get("max_iter") == "auto":
+            del self.params["max_iter"]
+        find_algorithm(None, self.params)
+        self.settled = None if OPEN_PARAMETERS.issuperset(self.params) else AROW
+
+    def candidate(
+        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None
+    ) -> Candidate:
+        """Return the candidate for training rows; see `select`."""
+        return self.settled or select(rows, targets, classes, self.params, weights)
+
+    def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
+        """Return the learner for a number of rows and the rows of each class (None: multilabel)."""
+        if "max_iter" in self.params:
+            return candidate.learner(self.params)
+        return candidate.learner({**self.params, "max_iter": candidate.epochs_of(n_rows, counts)})
 
 
 def select(
@@ -136,6 +168,13 @@ def select(
     """
     if isinstance(targets, Positives):
         return AROW
+    # `class_weight` may name a class that does not occur in the first rows of a stream.
+    if isinstance(weight := params.get("class_weight"), Mapping):
+        known = set(classes.tolist())
+        params = {
+            **params,
+            "class_weight": {name: weight[name] for name in weight if name in known},
+        }
     counted = counted_rows(params.get("class_weight"), classes, targets, weights)
     numbers = np.arange(rows.n_rows)
     if counted is not None:

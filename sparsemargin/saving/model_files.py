@@ -33,7 +33,7 @@ from sparsemargin.files.remote import downloaded, is_url
 from sparsemargin.files.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted.in_use import asks
-from sparsemargin.models.fitted.state import Fitted
+from sparsemargin.models.fitted.restored import restored_state
 from sparsemargin.models.pipelines import is_choosing, is_of_library, names_out_of, taken
 from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
@@ -334,7 +334,7 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
         library, name = part(document, "library"), part(document, "class")
         require(isinstance(name, str) and name in LEARNERS, f"there is no classifier {name!r}")
         state = decoder.decode_named(part(document, "state"))
-        fitted = Fitted.restored(state, LEARNERS[name])
+        fitted = restored_state(state, LEARNERS[name])
         run = decoder.decode(part(document, "run"))
         names = _names_of(state, run)
         parameters = decoder.decode_named(part(document, "parameters"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.models.inputs.class_weights import Targets
+from sparsemargin.models.inputs.training_set import Targets
 
 # Rows count as sorted if their label changes less often than `_SHARE` times the number of changes
 # expected in random order. Below `_LEAST_EXPECTED` expected changes this could be chance.

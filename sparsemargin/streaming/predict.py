@@ -22,10 +22,10 @@ from sparsemargin.models.fitted.outputs import (
     ranked,
     rejection,
 )
-from sparsemargin.models.inputs.class_weights import Targets
 from sparsemargin.models.inputs.label_table import LabelTable, word_of
 from sparsemargin.models.inputs.labels import Choice, label_text
 from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.models.inputs.training_set import Targets
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, columns_of
 from sparsemargin.readers.rows import LabelledRows, RowSource
 from sparsemargin.readers.svmlight import Corpus

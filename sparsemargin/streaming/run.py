@@ -16,16 +16,16 @@ from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import (
-    ROWS_TOLD,
+    ROWS_SAMPLED,
     SampledRows,
     most_frequent,
     sample_of,
     warn_of_one_class,
 )
-from sparsemargin.models.fitted.state import Beginning, count_vectors
-from sparsemargin.models.inputs.class_weights import Targets, counted_rows
+from sparsemargin.models.inputs.class_weights import counted_rows
 from sparsemargin.models.inputs.labels import warn_of_many_classes
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, refusing
+from sparsemargin.models.inputs.training_set import Beginning, Targets, count_vectors
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import located_index
@@ -299,10 +299,10 @@ class Run:
 
     def _sample(self, rows: Rows, targets: Targets) -> None:
         """Keep rows for the check at the end, only few of them of the most frequent class."""
-        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_TOLD:
+        if self.epoch > 1 or sum(len(codes) for _, codes in self.samples) > 2 * ROWS_SAMPLED:
             return
         frequent = most_frequent(self.samples[0][1]) if self.samples else None
-        sample = sample_of(self.learner, rows, targets, frequent=frequent)
+        sample = sample_of(self.learner.fitted, rows, targets, frequent=frequent)
         if sample is not None:
             self.samples.append(sample)
 
@@ -375,9 +375,8 @@ class Run:
         """Check the learner, set its final number of features and return it."""
         learner, reading, passes = self.learner, self.reading, self.passes
         n_features = learner.space.n_features
-        warn_of_one_class(learner, [
-            (Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples
-        ])  # fmt: skip
+        samples = [(Rows(*rows.arrays, n_features), codes) for rows, codes in self.samples]
+        warn_of_one_class(learner.fitted, samples, learner.parameters, learner.n_threads())
         if passes.highest < 0:
             raise ValueError(
                 f"{self.source.names} has labels but no features, so no model can be trained. "

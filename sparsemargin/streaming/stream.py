@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from copy import deepcopy
 from dataclasses import replace
@@ -17,14 +17,14 @@ from sparsemargin._engine.fitting.threads import interruptible
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
-from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm, without_defaults
+from sparsemargin.models import LEARNERS, Algorithm, Learner, find_algorithm
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     UnknownLabelError,
     encoder_of,
-    told_encoder,
+    given_encoder,
 )
-from sparsemargin.models.selection import MOST_ROWS, select, settled
+from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
 from sparsemargin.readers.rows import RowSource, joined
@@ -79,7 +79,7 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
         _check_distinct(source, options)
         check_count("memory_limit", options.memory_limit, 1, sys.maxsize)
         make = _maker_of(options, grows=source.reading.n_columns is None)
-        encoder = told_encoder(options.classes, options.positive, source.reading.multilabel)
+        encoder = given_encoder(options.classes, options.positive, source.reading.multilabel)
         if options.balanced and not (options.cache or source.rereadable):
             raise ValueError(
                 f"class_weight='balanced' counts the rows of each class first, and {source.names} "
@@ -202,8 +202,10 @@ def _selected(
     source = passes.source
     is_open = options.algo is None and options.init_model is None and not options.multilabel
     given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
-    params = without_defaults(given)
-    if not is_open or not source.rereadable or settled(params) is not None:
+    if not is_open or not source.rereadable:
+        return None
+    default = DefaultAlgorithm(given)
+    if default.settled is not None:
         return None
     with interruptible():
         blocks = passes.peek(MOST_ROWS)
@@ -217,9 +219,4 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    # `class_weight` may name a class that does not occur in the first rows.
-    of_race = dict(params)
-    if isinstance(weight := params.get("class_weight"), Mapping):
-        known = encoder.classes.tolist()
-        of_race["class_weight"] = {name: weight[name] for name in weight if name in known}
-    return partial(select(rows, codes, encoder.classes, of_race).learner, params)
+    return partial(default.candidate(rows, codes, encoder.classes).learner, default.params)

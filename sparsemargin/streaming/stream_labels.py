@@ -7,7 +7,6 @@ from contextlib import closing
 import numpy as np
 
 from sparsemargin.models import Learner
-from sparsemargin.models.inputs.class_weights import Targets
 from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     MultilabelEncoder,
@@ -16,6 +15,7 @@ from sparsemargin.models.inputs.labels import (
     first_labels,
     label_sets,
 )
+from sparsemargin.models.inputs.training_set import Targets
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import located_label
 from sparsemargin.streaming.passes import Passes

@@ -248,7 +248,7 @@ def test_a_column_of_labels_is_warned_of_once():
 @pytest.mark.parametrize("twice", [False, True])
 def test_what_a_fit_warns_of_is_told_once(monkeypatch, twice):
     X, y = sp.csr_matrix(np.ones((600, 1))), np.random.RandomState(0).rand(600) < 0.4
-    monkeypatch.setattr(auto, "_UNLEARNED", 0.1 if twice else 1.0)
+    monkeypatch.setattr(auto, "UNLEARNED", 0.1 if twice else 1.0)
     with pytest.warns(ConvergenceWarning, match="predicts class") as told:
         assert fit_csr(X, y, random_state=0).max_iter == (5 if twice else 2)
     assert [(each.category, each.filename) for each in told] == [(ConvergenceWarning, __file__)]

@@ -25,9 +25,8 @@ from sparsemargin import (
 )
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.estimators import auto
 from sparsemargin.files.sources import BLOCK_BYTES
-from sparsemargin.models import ALGORITHMS
+from sparsemargin.models import ALGORITHMS, selection
 
 
 @pytest.fixture
@@ -76,7 +75,7 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
 ])  # fmt: skip
 def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, epochs, monkeypatch):
-    monkeypatch.setattr(auto, "_ENOUGH_TRIALS", 0)
+    monkeypatch.setattr(selection, "_ENOUGH_TRIALS", 0)
     X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
     model = fit_csr(X, y)
     assert (type(model), model.max_iter) == (AROWClassifier, epochs)

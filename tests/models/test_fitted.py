@@ -10,7 +10,7 @@ from sparsemargin import ALMAClassifier, CRAMMAClassifier, SecondOrderPerceptron
 from sparsemargin._engine.fitting.protocol import Loop, NumberedRows, Space, SpanLoop
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin.models import LEARNERS
-from sparsemargin.models.fitted.state import Fitted
+from sparsemargin.models.fitted.restored import restored_state
 
 X, Y = make_problem()
 MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron()]
@@ -20,11 +20,11 @@ MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron(
 def test_a_state_that_lacks_anything_is_refused_by_name(model):
     state = fit(model, X, Y).fitted.saved()
     learner = LEARNERS[model.classifier]
-    assert_same(Fitted.restored(state, learner), model.fitted)
+    assert_same(restored_state(state, learner), model.fitted)
     for name in state:
         rest = {other: value for other, value in state.items() if other != name}
         with pytest.raises(ValueError, match=f"it has no '{name}'"):
-            Fitted.restored(rest, learner)
+            restored_state(rest, learner)
 
 
 def test_copies_go_on_by_themselves():

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from sparsemargin import AROWClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.models import Learner
 from sparsemargin.models import learner as base
 from sparsemargin.models.fitted import held_out
 from sparsemargin.models.fitted.probabilities import Window
@@ -66,14 +67,14 @@ def test_fits_of_several_epochs_do_not_depend_on_what_is_held_out(text, monkeypa
 @pytest.fixture
 def likes(monkeypatch):
     """Record the calls that fit a model to a part of the rows, with the models they return."""
-    fitted, original = [], held_out._like
+    fitted, original = [], Learner._train
 
-    def recorded(*args):
-        like = original(*args)
-        fitted.append((args, like))
-        return like
+    def recorded(like, task, *args):
+        if like.fitted.progress is None:
+            fitted.append((task, like))
+        return original(like, task, *args)
 
-    monkeypatch.setattr(held_out, "_like", recorded)
+    monkeypatch.setattr(Learner, "_train", recorded)
     return fitted
 
 
@@ -116,7 +117,7 @@ def test_matrices_of_any_size_are_made_of_few_rows_held_out(likes):
     for max_updates, n_rows in (None, 2000), (10, 3000):
         likes.clear()
         SecondOrderPerceptron(max_updates=max_updates, max_iter=2, random_state=0).fit(X, y)
-        assert 0 < max(len(args[2].codes) for args, _ in likes) <= n_rows * 2 // 3 + 1
+        assert 0 < max(len(task.codes) for task, _ in likes) <= n_rows * 2 // 3 + 1
 
 
 def test_models_that_hold_rows_out_are_silent(text, monkeypatch):

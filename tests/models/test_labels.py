@@ -17,8 +17,8 @@ from sparsemargin.models.inputs.labels import (
     LabelEncoder,
     MultilabelEncoder,
     UnknownLabelError,
+    given_encoder,
     places_among,
-    told_encoder,
 )
 from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 
@@ -129,7 +129,7 @@ def test_large_integers_of_other_types_are_compared_exactly():
     labels = np.array([2**53 + 1, 2**53, 2**53 + 2], dtype=np.int64)
     assert places_among(classes, labels).tolist() == [1, 0, -1]
     assert places_among(np.array(["1"]), np.array([1])).tolist() == [-1]
-    assert told_encoder([2**53, 2**53 + 1], None, False).classes.tolist() == [
+    assert given_encoder([2**53, 2**53 + 1], None, False).classes.tolist() == [
         str(2**53), str(2**53 + 1)
     ]  # fmt: skip
 

@@ -21,8 +21,8 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.algorithms.kernels import kernel_for
-from sparsemargin.models.fitted.state import Beginning
 from sparsemargin.models.inputs.rows import check_rows
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import (
     FLAG,
@@ -322,7 +322,8 @@ class FirstOrderLearner(Learner):
                 kernel, n_features, n_vectors, bias=kernel.bias, max_support=most, **how
             )
         how["adaptive"] = self._adaptive
-        at_once = self._vectors_at_once(dtype, n_vectors, n_features)
+        lone = n_vectors == 1
+        at_once = 1 if lone else self._vectors_at_once(dtype, n_vectors, n_features)
         kind = LinearSpace if at_once == n_vectors else VectorBlocks  # depending on the memory
         if logs and kind is VectorBlocks:
             self._refuse_log_of_blocks(n_vectors, n_features)

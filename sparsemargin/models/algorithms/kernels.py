@@ -8,7 +8,7 @@ import numpy as np
 
 from sparsemargin._engine.kernel.functions import Kernel, PolyKernel, RBFKernel, keeps_zeros
 from sparsemargin._engine.kernel.user_kernels import CallableKernel, PrecomputedKernel
-from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.training_set import Beginning
 
 if TYPE_CHECKING:
     from sparsemargin.models.learner import Learner

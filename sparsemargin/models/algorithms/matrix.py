@@ -18,7 +18,7 @@ from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, FeatureSpaces
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.algorithms.kernels import kernel_for
-from sparsemargin.models.fitted.state import Beginning
+from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import (
     NONE,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -17,16 +17,13 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin._shown import shown
 from sparsemargin.models.fitted.state import Fitted
-from sparsemargin.models.inputs.class_weights import Targets
 from sparsemargin.models.inputs.labels import Choice, label_text
 from sparsemargin.models.inputs.rows import Rows, check_rows, refusing
-
-if TYPE_CHECKING:
-    from sparsemargin.models.learner import Learner
+from sparsemargin.models.inputs.training_set import Targets
 
 #: The check for models that predict a single class: number of sampled rows, smallest number of
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
-ROWS_TOLD, LEAST_TOLD, MOST_LABELS_TOLD = 100, 5, 100
+ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 
 # Minimum relative gap between the probabilities of the predicted class and of any other class, and
 # the minimum probability.
@@ -55,7 +52,7 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
 
 
 def outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
-    """Return the outputs of checked rows, shape (n_rows, n_labels)."""
+    """Return the outputs of checked rows, shape (n_rows, n_vectors)."""
     return fitted.space.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
 
 
@@ -68,9 +65,9 @@ def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
 
 
 def predicted(
-    fitted: Fitted, rows: Rows, n_threads: int, told_by: Callable[[np.ndarray], Any]
+    fitted: Fitted, rows: Rows, n_threads: int, convert: Callable[[np.ndarray], Any]
 ) -> list[Any]:
-    """Apply `told_by` to the outputs of checked rows and return the results.
+    """Apply `convert` to the outputs of checked rows and return the results.
 
     The outputs are computed and converted in parts to limit the memory. A ValueError is raised if
     an output is not finite.
@@ -81,12 +78,12 @@ def predicted(
             fitted.hypothesis, rows, fitted.slice_seed, n_threads
         )
 
-        def tell(start: int) -> Any:
+        def convert_part(start: int) -> Any:
             outputs = of_part(start, min(start + step, n_rows))
             _require_finite(outputs, start)
-            return told_by(outputs)
+            return convert(outputs)
 
-        calls = [partial(tell, start) for start in range(0, n_rows, step)]
+        calls = [partial(convert_part, start) for start in range(0, n_rows, step)]
         return run_together(calls, n_threads if len(calls) > 1 else 1)
 
 
@@ -115,18 +112,18 @@ def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
     Parameters
     ----------
-    outputs : ndarray of shape (n_rows, n_labels)
+    outputs : ndarray of shape (n_rows, n_vectors)
     """
-    told = fitted.probabilities(outputs)
+    result = fitted.probabilities(outputs)
     if fitted.many:
-        return told
-    told = np.maximum(told, _NONE)
-    predicted = np.arange(len(told)), codes_of(fitted, outputs)
+        return result
+    result = np.maximum(result, _NONE)
+    predicted = np.arange(len(result)), codes_of(fitted, outputs)
     size = np.abs(outputs).max(axis=1, initial=0.0)
-    most = told[predicted]
-    told = np.minimum(told, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
-    told[predicted] = most
-    return told / told.sum(axis=1, keepdims=True)
+    most = result[predicted]
+    result = np.minimum(result, (most * (1 - _TRACE * (1 + size / (1 + size))))[:, np.newaxis])
+    result[predicted] = most
+    return result / result.sum(axis=1, keepdims=True)
 
 
 def confidence_of(outputs: np.ndarray) -> np.ndarray:
@@ -193,8 +190,8 @@ def choice_of(fitted: Fitted, threshold: Any = None, top_k: Any = None) -> Choic
 
 
 def _spread(n_rows: int) -> np.ndarray:
-    """Return at most `ROWS_TOLD` evenly spaced row numbers below n_rows."""
-    return np.linspace(0, n_rows - 1, min(n_rows, ROWS_TOLD)).astype(np.intp)
+    """Return at most `ROWS_SAMPLED` evenly spaced row numbers below n_rows."""
+    return np.linspace(0, n_rows - 1, min(n_rows, ROWS_SAMPLED)).astype(np.intp)
 
 
 def most_frequent(codes: np.ndarray) -> int:
@@ -203,7 +200,7 @@ def most_frequent(codes: np.ndarray) -> int:
 
 
 def sample_of(
-    learner: Learner, rows: Any, targets: Targets, weights: np.ndarray | None = None,
+    fitted: Fitted, rows: Any, targets: Targets, weights: np.ndarray | None = None,
     frequent: int | None = None,
 ) -> SampledRows | None:  # fmt: skip
     """Return a sample of rows to check whether the model predicts more than one class.
@@ -212,10 +209,14 @@ def sample_of(
     `frequent`, the code of that class, is given, it has only the latter. The result is None if the
     check does not apply to the model, would be slow, or has no rows.
     """
-    fitted = learner.fitted
-    told = learner.is_linear and learner.hypothesis_name in ("last", "average")
-    told = told and bool(fitted.class_weight.all())
-    if not told or isinstance(targets, Positives) or fitted.space.n_vectors > MOST_LABELS_TOLD:
+    is_linear = fitted.structure.get("kernel", "linear") == "linear"
+    applies = is_linear and fitted.hypothesis in ("last", "average")
+    applies = applies and bool(fitted.class_weight.all())
+    if (
+        not applies
+        or isinstance(targets, Positives)
+        or fitted.space.n_vectors > MOST_LABELS_CHECKED
+    ):
         return None
     counted = None if weights is None else np.flatnonzero(weights)
     codes = targets if counted is None else targets[counted]
@@ -234,26 +235,29 @@ def sample_of(
     return check_rows(rows_at(rows, chosen), repeats_allowed=True), targets[chosen]
 
 
-def warn_of_one_class(learner: Learner, samples: list[SampledRows]) -> None:
-    """Warn if a model predicts a single class for all sampled training rows."""
+def warn_of_one_class(
+    fitted: Fitted, samples: list[SampledRows], parameters: Callable[[], dict[str, Any]],
+    n_threads: int,
+) -> None:  # fmt: skip
+    """Warn if a model predicts a single class for all sampled training rows. `parameters` returns
+    its parameters."""
     if not samples:
         return
-    fitted, n_threads = learner.fitted, learner.n_threads()
-    told = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
-    predicted = np.unique(np.concatenate(told))
+    answers = [codes_of(fitted, outputs_of(fitted, rows, n_threads)) for rows, _ in samples]
+    predicted = np.unique(np.concatenate(answers))
     if len(predicted) > 1:
         return
     codes = np.concatenate([codes for _, codes in samples])
     others = int(np.sum(codes != predicted[0]))
-    if others < LEAST_TOLD:
+    if others < LEAST_WRONG:
         return
     from sklearn.exceptions import ConvergenceWarning
 
-    label = label_text(learner.classes_[predicted].tolist()[0])
-    weighs = learner.weighs_steps() and learner.class_weight is None
-    tried = ["to weigh the other classes more (class_weight)"] if weighs else []
-    tried.append("more epochs")
-    settings = learner.parameters()
+    label = label_text(fitted.classes[predicted].tolist()[0])
+    tried = ["more epochs"]
+    settings = parameters()
+    if settings.get("class_weight", "") is None:
+        tried.insert(0, "to weigh the other classes more (class_weight)")
     numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]

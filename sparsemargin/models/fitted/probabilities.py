@@ -47,7 +47,7 @@ _CONVERGED = 1e-9
 
 @dataclass(frozen=True)
 class Window:
-    """Outputs for rows before a model was trained on them, shape (n_rows, n_labels); whether each
+    """Outputs for rows before a model was trained on them, shape (n_rows, n_vectors); whether each
     row has each label, same shape; and the weights of the rows, shape (n_rows,)."""
 
     outputs: np.ndarray
@@ -107,11 +107,11 @@ class Sigmoids:
         output whose probability is half of the largest F1 (Lipton, Elkan and Naryanaswamy, ECML
         2014). For rare labels, this is more accurate than counting their few rows.
         """
-        told = self(window.outputs)
-        order = np.argsort(-told, axis=0)
-        told = np.take_along_axis(told, order, axis=0)
+        shares = self(window.outputs)
+        order = np.argsort(-shares, axis=0)
+        shares = np.take_along_axis(shares, order, axis=0)
         weights = window.weights[order]
-        right = np.cumsum(told * weights, axis=0)
+        right = np.cumsum(shares * weights, axis=0)
         f1 = 2 * right / np.maximum(np.cumsum(weights, axis=0) + right[-1], 1e-300)
         least = f1.max(axis=0) / 2
         below, above, constant = self.coefficients.T
@@ -121,7 +121,7 @@ class Sigmoids:
         return thresholds
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Return the probabilities for outputs of the same shape, (n_rows, n_labels)."""
+        """Return the probabilities for outputs of the same shape, (n_rows, n_vectors)."""
         scaled = outputs / self.scale
         below, above, constant = self.coefficients.T
         logits = below * np.minimum(scaled, 0) + above * np.maximum(scaled, 0) + constant
@@ -147,16 +147,16 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
         logits = np.tensordot(at, features, axes=1)
         logits -= logits.max(axis=1, keepdims=True)
         sums = np.log(np.exp(logits).sum(axis=1))
-        log_told = logits - sums[:, np.newaxis]
-        return np.exp(log_told), -float(weights @ (targets * log_told).sum(axis=1))
+        log_shares = logits - sums[:, np.newaxis]
+        return np.exp(log_shares), -float(weights @ (targets * log_shares).sum(axis=1))
 
     at = np.ones(len(features))
-    told, now = loss(at)
+    shares, now = loss(at)
     for _ in range(_NEWTON_STEPS):
-        slope = ((told - targets) * features).sum(axis=2) @ weights
+        slope = ((shares - targets) * features).sum(axis=2) @ weights
         free = (at > 0) | (slope < 0)
-        means = (told * features).sum(axis=2)
-        spread = told * (features - means[:, :, np.newaxis])
+        means = (shares * features).sum(axis=2)
+        spread = shares * (features - means[:, :, np.newaxis])
         curve = np.einsum("r,arc,brc->ab", weights, spread, features) + _LEAST * np.eye(len(at))
         step = np.zeros(len(at))
         step[free] = np.linalg.solve(curve[np.ix_(free, free)], slope[free])
@@ -164,7 +164,7 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
             break
         for halvings in range(_HALVINGS):
             new = np.maximum(at - step / 2**halvings, 0.0)
-            told, after = loss(new)
+            shares, after = loss(new)
             if after <= now:
                 break
         at, now = new, after
@@ -173,13 +173,13 @@ def _multipliers(features: np.ndarray, window: Window) -> np.ndarray:
 
 def _logistic(logits: np.ndarray) -> np.ndarray:
     small = np.exp(-np.abs(logits))
-    told: np.ndarray = np.where(logits < 0, small, 1.0) / (1 + small)
-    return told
+    shares: np.ndarray = np.where(logits < 0, small, 1.0) / (1 + small)
+    return shares
 
 
 def _softmax(logits: np.ndarray) -> np.ndarray:
-    told: np.ndarray = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return told / told.sum(axis=1, keepdims=True)
+    shares: np.ndarray = np.exp(logits - logits.max(axis=1, keepdims=True))
+    return shares / shares.sum(axis=1, keepdims=True)
 
 
 class Calibration:
@@ -208,7 +208,7 @@ class Calibration:
             self.multipliers = _multipliers(self._features(window.outputs), window)
 
     def __call__(self, outputs: np.ndarray) -> np.ndarray:
-        """Return probabilities of the classes for outputs of shape (n_rows, n_labels)."""
+        """Return probabilities of the classes for outputs of shape (n_rows, n_vectors)."""
         if self.multipliers is None:
             alone = self.sigmoids(outputs)
             return np.hstack([1 - alone, alone]) if self.exclusive else alone
@@ -225,27 +225,27 @@ class Calibration:
 def _binned(window: Window, scale: float) -> np.ndarray:
     """Return sums over the rows in each bin of the outputs of a label.
 
-    The result has shape (4, n_labels, n_bins): the sums of the weights, of the weights times
+    The result has shape (4, n_vectors, n_bins): the sums of the weights, of the weights times
     negative outputs, of the weights times positive outputs, and of the weights of the rows that
     have the label. Outputs are divided by `scale`.
     """
     outputs = window.outputs / scale
-    n_labels = outputs.shape[1]
+    n_vectors = outputs.shape[1]
     low = outputs.min(axis=0)
     step = np.maximum(outputs.max(axis=0) - low, 1e-300) / _BINS
     bins = np.minimum(((outputs - low) / step).astype(np.intp), _BINS - 1)
-    bins += np.arange(n_labels) * _BINS
+    bins += np.arange(n_vectors) * _BINS
     weights = np.broadcast_to(window.weights[:, np.newaxis], outputs.shape)
     below = np.minimum(outputs, 0.0)
     sums = [weights, weights * below, weights * (outputs - below), weights * window.positive]
     return np.array([
-        np.bincount(bins.ravel(), each.ravel(), n_labels * _BINS).reshape(n_labels, _BINS)
+        np.bincount(bins.ravel(), each.ravel(), n_vectors * _BINS).reshape(n_vectors, _BINS)
         for each in sums
     ])  # fmt: skip
 
 
 def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """Return the coefficients of each label's sigmoid, shape (n_labels, 3): two slopes and the
+    """Return the coefficients of each label's sigmoid, shape (n_vectors, 3): two slopes and the
     constant. They minimize the log loss plus ``pull * (coefficients - centre)**2 / 2``, with slopes
     of at least 0."""
     rows, *sums, targets = binned
@@ -260,9 +260,9 @@ def _newton(binned: np.ndarray, centre: np.ndarray, pull: np.ndarray) -> np.ndar
 
     logits, now = loss(at)
     for _ in range(_NEWTON_STEPS):
-        told = _logistic(logits)
-        gradient = (features * (rows * told - targets)).sum(axis=2).T + pull * (at - centre)
-        curved = np.moveaxis(features * (rows * told * (1 - told)), 0, 1)
+        shares = _logistic(logits)
+        gradient = (features * (rows * shares - targets)).sum(axis=2).T + pull * (at - centre)
+        curved = np.moveaxis(features * (rows * shares * (1 - shares)), 0, 1)
         curve = curved @ np.moveaxis(features, 0, 2) + pull[:, :, np.newaxis] * np.eye(3)
         step = np.linalg.solve(curve, gradient[:, :, np.newaxis])[:, :, 0]
         # A negative slope can only be due to chance, so it is fixed at 0.

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields
-from math import log2
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
-from sparsemargin._engine import state as checks
-from sparsemargin._engine.core.vectors import FirstOrderRule, FirstOrderSpace
+from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
-from sparsemargin._engine.state import MAX_TRIALS, part, require
 from sparsemargin.models.fitted.in_use import asks, refuse_while_learning
 from sparsemargin.models.fitted.probabilities import (
     LEARNED_AGAIN,
@@ -26,41 +21,13 @@ from sparsemargin.models.fitted.probabilities import (
     Calibration,
     Window,
 )
-from sparsemargin.models.inputs.multilabel_targets import FORMS, Form
-from sparsemargin.models.inputs.rows import Rows
+from sparsemargin.models.inputs.multilabel_targets import Form
 
 #: Maximum number of bits of hashed feature indices.
 MOST_HASH_BITS = 31
 
-if TYPE_CHECKING:
-    from sparsemargin.models.learner import Learner
-
 #: The kernels that have a gamma.
 WITH_GAMMA = ("poly", "rbf", "polyrbf")
-
-_LARGEST_SEED = int(np.iinfo(np.int32).max)
-
-
-def count_vectors(classes: np.ndarray, many: bool) -> int:
-    """Return the number of vectors: one per class, or a single one for two exclusive classes."""
-    return 1 if len(classes) == 2 and not many else len(classes)
-
-
-@dataclass(frozen=True)
-class Beginning:
-    """The data that a new model is initialized with."""
-
-    rows: Rows  # the first rows
-    classes: np.ndarray
-    form: Form | None = None  # format of multilabel targets; None: one class per row
-    counts: np.ndarray | None = None  # result of `rows_by_class`; None: not all rows are known
-    blocks: Sequence[Rows] = ()  # `rows` and the rows that follow; empty: only `rows`
-    grows: bool = False  # whether the number of features may increase
-    sparse: bool = True  # whether a callable kernel gets sparse rows, as X was sparse
-
-    @property
-    def n_vectors(self) -> int:
-        return count_vectors(self.classes, self.form is not None)
 
 
 @dataclass
@@ -265,75 +232,6 @@ class Fitted:
     def saved(self) -> dict[str, Any]:
         """Return the fields that model files store."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.init}
-
-    @classmethod
-    def restored(cls, state: dict[str, Any], learner: type[Learner]) -> Fitted:
-        """Return the state from saved fields, for a type of learner.
-
-        Raises
-        ------
-        ValueError
-            If the fields, although each is valid, are inconsistent.
-        """
-        classes, form = part(state, "classes"), part(state, "form")
-        require(isinstance(classes, np.ndarray) and classes.ndim == 1, "'classes' are no classes")
-        require(form is None or (isinstance(form, str) and form in FORMS),
-                "'form' is no form of labels")  # fmt: skip
-        require(len(classes) >= (2 if form is None else 1), "'classes' are too few")
-        require(bool((classes[1:] > classes[:-1]).all()), "'classes' do not rise")
-        n_vectors, space = count_vectors(classes, form is not None), part(state, "space")
-        require(type(space) in learner.spaces, f"'space' is none of {learner.classifier}")
-        require(space.n_vectors == n_vectors, f"'space' is not of {n_vectors} vectors")
-        require(form is None or space.takes_many_labels, "'space' is of rows with one class each")
-        rule_type = FirstOrderRule if isinstance(space, FirstOrderSpace) else type(None)
-        fitted = cls(classes, form, space, **checks.fields(state, {
-            "structure": (checks.instance, dict),
-            "class_weight": (checks.array_of, np.float64, (2, n_vectors)),
-            "slice_seed": (checks.integer, 0, _LARGEST_SEED),
-            "progress": (checks.instance, ProgressiveOutputs, type(None)),
-            "rule": (checks.instance, rule_type),
-            "constants": (_constants, learner.constants),
-            "n_iter": (checks.real, 0, np.inf),
-            "rows_by_class": (checks.array_of, np.int64, (2, len(classes)), 0, MAX_TRIALS),
-            "typical_weight": (checks.optional, checks.real, 5e-324, sys.float_info.max),
-            "trials_before": (checks.integer, 0, MAX_TRIALS),
-            "trials_per_epoch": (checks.integer, 0, MAX_TRIALS),
-            "result": (checks.instance, FitResult, type(None)),
-            "last_rows": (checks.optional, _last_rows),
-            "reading": (checks.optional, _reading, space.n_features),
-            "sparse_coef": (checks.flag,),
-        }))  # fmt: skip
-        require(fitted.progress is None or fitted.progress.n_vectors == n_vectors,
-                "'progress' is of other labels")  # fmt: skip
-        # Voted and random hypotheses need a log of corrections.
-        replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
-        require(replayed == space.logged, "'structure' has another hypothesis than 'space'")
-        return fitted
-
-
-def _constants(state: Any, name: str, wanted: Sequence[str]) -> dict[str, float]:
-    known = checks.instance(state, name, dict)
-    return checks.fields(known, {each: (checks.real, 5e-324, np.inf) for each in wanted})
-
-
-def _last_rows(state: Any, name: str) -> tuple[str, Any]:
-    known: Any = part(state, name)
-    require(isinstance(known, tuple) and len(known) == 2 and isinstance(known[0], str),
-            f"{name!r} is of another type")  # fmt: skip
-    return known
-
-
-def _reading(state: Any, name: str, n_features: int) -> dict[str, Any]:
-    """Return the checked settings for files. If features are hashed, the hash must have as many
-    values as there are features."""
-    schema = {
-        "zero_based": (checks.flag,),
-        "hash_bits": (checks.optional, checks.integer, 1, MOST_HASH_BITS),
-    }
-    known = checks.fields(part(state, name), schema)
-    sound = known["hash_bits"] in (None, log2(n_features))
-    require(sound and len(part(state, name)) == len(schema), f"{name!r} is of another model")
-    return known
 
 
 class Attributes:

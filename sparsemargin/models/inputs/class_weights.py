@@ -9,10 +9,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.models.fitted.state import Beginning
-
-#: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
-Targets = np.ndarray | Positives
+from sparsemargin.models.inputs.training_set import Beginning, Targets
 
 
 def rows_by_class(
@@ -22,11 +19,11 @@ def rows_by_class(
     selects the rows; None: all rows."""
     if isinstance(targets, Positives):
         n_rows, labels = len(targets.starts) - 1, targets.labels
-        of_labels = None if counted is None else np.repeat(counted, np.diff(targets.starts))
+        of_vectors = None if counted is None else np.repeat(counted, np.diff(targets.starts))
     else:
-        n_rows, labels, of_labels = len(targets), targets, counted
+        n_rows, labels, of_vectors = len(targets), targets, counted
     if counted is not None:
-        n_rows, labels = int(np.count_nonzero(counted)), labels[of_labels]
+        n_rows, labels = int(np.count_nonzero(counted)), labels[of_vectors]
     counts = np.bincount(labels, minlength=n_classes)
     return np.vstack([n_rows - counts, counts])
 
@@ -47,7 +44,7 @@ def steps_by_class(
     class_weight: Any, first: Beginning, influence: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
     """Return the weights of the steps of each vector's negative and positive rows, shape (2,
-    n_labels). `influence` converts class weights to weights of steps.
+    n_vectors). `influence` converts class weights to weights of steps.
 
     With more than two classes, negative rows have weight 1, as in scikit-learn's one-vs-rest. In
     multilabel problems, "balanced" gives the negative and positive rows of each vector the same
@@ -83,7 +80,7 @@ def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
 
 def _balanced_sides(counts: np.ndarray) -> np.ndarray:
     """Return weights that give the positive and negative rows of each label the same total weight,
-    shape (2, n_labels); 1 for labels that have only one of the two."""
+    shape (2, n_vectors); 1 for labels that have only one of the two."""
     weights = np.ones(counts.shape)
     return np.divide(counts.sum(axis=0), 2 * counts, out=weights, where=counts.all(axis=0))
 
@@ -116,7 +113,7 @@ def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | No
     Parameters
     ----------
     targets : ndarray of shape (n_rows,) or Positives
-    steps : ndarray of shape (2, n_labels)
+    steps : ndarray of shape (2, n_vectors)
         The result of `steps_by_class`.
     weights : ndarray of shape (n_rows,), or None
 

@@ -44,7 +44,6 @@ DROP_ROWS = (
 #: Message for an empty label field of a file.
 NO_LABEL = "{!r} is empty: this row has no label. Give it one, or drop the row."
 
-_ONE_TYPE = "Give labels of one type, numbers or text."
 _DATES = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
 _NAMES_OF_MISSING = {"NAType", "NaTType"}
 
@@ -203,27 +202,23 @@ def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
         return _checked_array(values, place)
-    values = values.tolist() if isinstance(values, np.ndarray) and _keeps_values(values) else values
+    if isinstance(values, np.ndarray) and values.dtype.kind not in "mM":  # dates become integers
+        values = values.tolist()
     values, types = list(values), set(map(type, values))
-    if not types <= _PLAIN_TYPES or (types == {str} and any("\0" in value for value in values)):
+    is_mixed = len(types) > 1 and types != {int, float}
+    is_text = types == {str} and not any("\0" in value for value in values)
+    if is_mixed or (not types <= _PLAIN_TYPES - {str} and not is_text):
         for i in (i for i, value in enumerate(values) if is_missing(value)):
             _placed(values[i], place, i)
         values = [_placed(value, place, i) for i, value in enumerate(values)]
         types = set(map(type, values))
-    if len(types) > 1 and types != {int, float}:
-        for i in (i for i, value in enumerate(values) if is_missing(value)):
-            _placed(values[i], place, i)
-        _refuse_mixed(values, place)
+        if len(types) > 1 and types != {int, float}:
+            _refuse_mixed(values, place)
     if types == {str}:
         return np.array(values, dtype=np.str_)
     if int in types and max(map(abs, values), default=0) > LARGEST_EXACT:
         return _large_integers(values, place)
     return _checked_array(np.array(values), place)
-
-
-def _keeps_values(array: np.ndarray) -> bool:
-    """Return whether `tolist` preserves the values; it converts some dates to integers."""
-    return array.dtype.kind not in "mM"
 
 
 def _placed(value: Any, place: Any, i: int) -> Any:
@@ -246,27 +241,23 @@ def _refuse_mixed(values: list[Any], place: Any) -> None:
     first_of: dict[type, int] = {}
     for i, value in enumerate(values):
         first_of.setdefault(type(value), i)
-    told = [f"{place(i)} is of type {kind.__name__}" for kind, i in first_of.items()]
-    raise ValueError(f"y mixes types: {', '.join(told[:2])}. {_ONE_TYPE}")
+    types = [f"{place(i)} is of type {kind.__name__}" for kind, i in first_of.items()]
+    raise ValueError(
+        f"y mixes types: {', '.join(types[:2])}. Give labels of one type, numbers or text."
+    )
 
 
 def _large_integers(values: list[Any], place: Any) -> np.ndarray:
     """Return labels of which some exceed `LARGEST_EXACT` as int64 or uint64. A ValueError is raised
     if they fit into neither."""
+    largest = 2**63 if min(values) < 0 else 2**64
     for i, value in enumerate(values):
-        if isinstance(value, float) or not -(2**63) <= value < 2**64:
+        if isinstance(value, float) or not -(2**63) <= value < largest:
             raise ValueError(
                 f"{place(i)} = {value!r} and other labels are no numbers that one type can hold "
                 "exactly. Make text of all labels: str(label)."
             )
-    if max(values) < 2**63:
-        return np.array(values, dtype=np.int64)
-    if min(values) < 0:
-        raise ValueError(
-            f"{place(values.index(max(values)))} = {max(values)} and {min(values)} are no numbers "
-            "that one type can hold exactly. Make text of all labels: str(label)."
-        )
-    return np.array(values, dtype=np.uint64)
+    return np.array(values, dtype=np.int64 if max(values) < 2**63 else np.uint64)
 
 
 def _checked_array(array: np.ndarray, place: Any) -> np.ndarray:

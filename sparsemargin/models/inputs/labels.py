@@ -227,10 +227,10 @@ class MultilabelEncoder(LabelEncoder):
         matrix.sort_indices()
         return matrix if self.form == "sparse" else matrix.toarray()
 
-    def matches(self, y: MultilabelTargets, told: Positives) -> np.ndarray:
-        """Return whether the labels of each row equal the predicted labels `told`, shape
+    def matches(self, y: MultilabelTargets, predicted: Positives) -> np.ndarray:
+        """Return whether the labels of each row equal the predicted labels `predicted`, shape
         (n_rows,)."""
-        return agreement(self._codes_of(y), told, len(self.classes))[1]
+        return agreement(self._codes_of(y), predicted, len(self.classes))[1]
 
     def _codes_of(self, y: MultilabelTargets) -> Positives:
         """Return the codes of the labels of each row; -1 for labels that are not classes."""
@@ -256,21 +256,23 @@ def label_sets(codes: np.ndarray, start: np.ndarray, n_classes: int) -> Positive
     return Positives(starts.astype(np.int64, copy=False), flat % n_classes)
 
 
-def agreement(actual: Positives, told: Positives, n_labels: int) -> tuple[np.ndarray, np.ndarray]:
+def agreement(
+    actual: Positives, predicted: Positives, n_labels: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the label of each correct prediction, shape (n_right,), and whether the predicted
-    labels `told` of each row equal the actual ones, shape (n_rows,). Labels outside the n_labels
-    are never correct."""
-    n_rows, cells = len(told.starts) - 1, []
-    for each in (actual, told):
+    labels of each row equal the actual ones, shape (n_rows,). Labels outside the n_labels are never
+    correct."""
+    n_rows, cells = len(predicted.starts) - 1, []
+    for each in (actual, predicted):
         rows, labels = np.repeat(np.arange(n_rows), np.diff(each.starts)), each.labels
         cells.append((rows * n_labels + labels)[(labels >= 0) & (labels < n_labels)])
     right = np.intersect1d(cells[0], cells[1], assume_unique=True)
     n_right = np.bincount(right // n_labels, minlength=n_rows)
-    exact = (n_right == np.diff(actual.starts)) & (n_right == np.diff(told.starts))
+    exact = (n_right == np.diff(actual.starts)) & (n_right == np.diff(predicted.starts))
     return right % n_labels, exact
 
 
-def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
+def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None:
     """Return an encoder for `classes` or `positive` as given by the caller; None: neither is."""
     if not isinstance(positive, str | int | float | np.number | None):
         raise ValueError(f"positive must be a label, a number or a word, got {positive!r}.")
@@ -278,9 +280,9 @@ def told_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | None
         return LabelEncoder.of_positive(positive)
     if classes is None:
         return None
-    told = list(classes) if isinstance(classes, set | frozenset) else unwrapped(classes)
-    told = np.ravel(told) if isinstance(told, np.ndarray) else told
-    labels = label_array(told, "classes[{}]".format)
+    given = list(classes) if isinstance(classes, set | frozenset) else unwrapped(classes)
+    given = np.ravel(given) if isinstance(given, np.ndarray) else given
+    labels = label_array(given, "classes[{}]".format)
     if (
         labels.dtype.kind in "biu"
         and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
@@ -410,7 +412,7 @@ class Choice:
         return Positives(starts, labels)
 
 
-def joined(parts: list[Positives]) -> Positives:
+def concatenate_labels(parts: list[Positives]) -> Positives:
     """Concatenate the labels of consecutive blocks of rows."""
     counts = [np.diff(part.starts) for part in parts]
     starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])

@@ -34,7 +34,11 @@ def open_rows(X: Any) -> Rows:
     indices, indptr = X.indices, X.indptr
     if indices.dtype not in INDEX_TYPES or indices.dtype != indptr.dtype:
         indices, indptr = _as_int64(indices, "indices"), _as_int64(indptr, "indptr")
-    data, indices, indptr = map(_laid_out, (X.data, indices, indptr))
+    # Compiled code needs contiguous, aligned arrays; `np.require` would take as long as a trial.
+    data, indices, indptr = (
+        np.ascontiguousarray(each) if each.flags.aligned else each.copy()
+        for each in (X.data, indices, indptr)
+    )
     rows = Rows(data, indices, indptr, X.shape[1])
     if len(indptr) != X.shape[0] + 1:
         raise ValueError(
@@ -48,13 +52,6 @@ def open_rows(X: Any) -> Rows:
             "Rebuild the matrix from its source."
         )
     return rows
-
-
-def _laid_out(array: np.ndarray) -> np.ndarray:
-    """Return the array contiguous and aligned for compiled code. `np.require` would take as long as
-    a trial."""
-    array = np.ascontiguousarray(array)
-    return array if array.flags.aligned else array.copy()
 
 
 def _as_int64(array: np.ndarray, name: str) -> np.ndarray:

@@ -1,0 +1,72 @@
+"""Messages about parameters that do not support training on a stream of rows."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator
+
+from sparsemargin.models.fitted.state import WITH_GAMMA, Attributes
+from sparsemargin.models.parameters import SharedParameters
+
+#: Error message about a precomputed kernel.
+PRECOMPUTED = (
+    "kernel='precomputed' needs the kernel of all pairs of rows, which no stream can know. Call "
+    "fit, or pass the kernel as a function."
+)
+
+
+class StreamChecks(SharedParameters, Attributes):
+    """Base class of the learners with the messages for parameters of all algorithms."""
+
+    @abstractmethod
+    def check_parameters(self) -> None:
+        """Raise a ValueError if a parameter is invalid."""
+
+    @property
+    def _takes_gamma(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+
+    def check_streams(self, *, grows: bool) -> None:
+        """Raise a ValueError if these parameters do not support training on a stream of rows, with
+        memory that does not grow with its length. `grows` is True if the number of features is not
+        known in advance."""
+        self.check_parameters()
+        faults = " ".join(self._stream_faults(grows))
+        if faults:
+            raise ValueError(faults)
+
+    def _stream_faults(self, grows: bool) -> Iterator[str]:
+        """Yield a message with a remedy for each parameter that does not support streams."""
+        if self.hypothesis in ("vote", "random"):
+            yield self._fault("hypothesis", "keeps a log of all corrections", "'average'")
+        if self.max_corrections is not None:
+            yield self._fault("max_corrections", "ends a fit, not a stream", "None")
+        if self.max_iter is not None and self.max_iter % 1:
+            yield self._fault("max_iter", "ends within rows not yet counted", "a whole number")
+        if self.p == "log" and grows:
+            yield "p='log' needs the number of features: pass n_features, or hash_bits."
+        yield from self._kernel_faults(grows)
+
+    def _kernel_faults(self, grows: bool) -> Iterator[str]:
+        """Yield such messages for the parameters of the kernel."""
+        yield from self._needs_of_all_rows()
+        if self._takes_gamma and self.gamma == "auto" and grows:
+            yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
+
+    def _needs_of_all_rows(self) -> Iterator[str]:
+        """Yield such messages for a kernel that depends on all rows."""
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            yield PRECOMPUTED
+        # A model that resumes training has stored its gamma.
+        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
+            yield (
+                "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
+                "gamma as a number, or 'auto'."
+            )
+
+    def _fault(self, name: str, why: str, instead: str) -> str:
+        return (
+            f"{name}={getattr(self, name)!r} {why}, and a stream is learned in memory that doesn't "
+            f"grow with its rows. Pass {name}={instead}, or load the file and fit: "
+            "fit_csr(*load_svmlight(path), ...)."
+        )
