@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -30,7 +30,7 @@ from sparsemargin.genomes.scales import CHECKED
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells, warn_of_left_out
-from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
 # Number of values in memory while cells are shuffled, and least number of adjacent cells that are
@@ -145,11 +145,10 @@ class CellCorpus(RowSource):
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
         ids = table.take(texts, map(number_of, texts))
-        n_done, blocks = 0, map(self._made, self._groups())
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(next, blocks, None)
-            while (rows := ahead.result()) is not None:
-                ahead = pool.submit(next, blocks, None)
+        n_done, calls = 0, ((None, partial(self._made, group)) for group in self._groups())
+        with closing(run_ahead(1, calls)) as results:
+            for _, future in results:
+                rows = future.result()
                 n_done += rows.n_rows
                 labels = ids[rows.labels] if self.codes is not None else rows.labels
                 consumed = self.size * n_done // max(1, int(self.starts[-1]))

@@ -21,7 +21,8 @@ import stat
 import warnings
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -52,7 +53,7 @@ from sparsemargin.files.atomic import replacing, unnamed
 from sparsemargin.files.remote import cache_folder, is_url
 from sparsemargin.files.sources import CACHE_SUFFIX
 from sparsemargin.models.inputs.label_table import LabelTable
-from sparsemargin.readers.reading import LARGEST_INDEX
+from sparsemargin.readers.reading import LARGEST_INDEX, run_ahead
 from sparsemargin.readers.rows import LabelledRows, joined
 
 _VERSION = 1
@@ -294,18 +295,16 @@ class RowCache:
         The memory map releases the pages of a block when the next one is requested, so that a pass
         over any number of blocks takes little memory. The arrays of a block stay valid.
         """
-        order = list(range(self.n_blocks) if order is None else map(int, order))
-        coming: Future[LabelledRows] | None = None
-        with ThreadPoolExecutor(1) as pool:
-            for i, following in zip(order, [*order[1:], None], strict=False):
-                rows = self.block(i) if coming is None else coming.result()
-                coming = None
-                if following is not None and self._blocks[following] is None:
-                    coming = pool.submit(self.block, following)
-                elif following is not None:
-                    self._advise(following, mmap.MADV_WILLNEED)
-                yield rows
+        order = range(self.n_blocks) if order is None else map(int, order)
+        with closing(run_ahead(1, ((i, partial(self._fetched, i)) for i in order))) as results:
+            for i, future in results:
+                yield future.result()
                 self._advise(i, mmap.MADV_DONTNEED)
+
+    def _fetched(self, i: int) -> LabelledRows:
+        if self._blocks[i] is not None:
+            self._advise(i, mmap.MADV_WILLNEED)
+        return self.block(i)
 
     def _opened(self) -> Archive:
         if self._archive is None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import deque
-from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -19,7 +19,7 @@ from sparsemargin._shown import quoted
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import first_labels
-from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
 FORM = "svmlight lines are 'label index:value index:value ...'"
@@ -90,58 +90,37 @@ class Corpus(RowSource):
         `base` is that of `Reading.scanner`. A ValueError names the file, the line and the column of
         a fault, with a remedy, or a file that changes while it is read.
         """
-        reading, n_lines = self.reading, 0
-        free: list[bytearray] = []
-        scanners = range(self.n_threads + 1)
-        idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
+        free, n_passed_over = list[bytearray](), 0
+        n_lines = dict.fromkeys(map(id, self.sources), 0)
+        idle = [
+            self.reading.scanner(base=base, max_index=max_index) for _ in range(self.n_threads + 1)
+        ]
         table.forget_scanners()
-        under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
-        pool = ThreadPoolExecutor(self.n_threads)
-        source: Source | None = None
-        n_passed_over = 0
 
-        def finish() -> Iterator[LabelledRows]:
-            nonlocal source, n_lines, n_passed_over
-            scanner, text, future = under_way.popleft()
-            if text.source is not source:
-                source, n_lines = text.source, 0
-            text.n_lines_before = n_lines
-            try:
-                rows = future.result()
-            except ScanError as error:
-                raise located(
-                    error, text, reading, max_index=max_index, purpose=self.purpose
-                ) from None
-            n_lines += rows.n_lines
-            n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
-            yield LabelledRows(
-                rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
-                rows.label_start, rows.lowest, rows.highest,
-                self._bytes_before(text.source) + text.consumed, text,
-            )  # fmt: skip
-            idle.append(scanner)
-            free.append(text.buffer)
+        def scans() -> Iterator[tuple[tuple[Scanner, TextBlock], Callable[[], Any]]]:
+            for source in self.sources:
+                for text in source.blocks(free):
+                    scanner = idle.pop()
+                    yield (scanner, text), partial(scanner.scan, text.buffer, text.stop)
 
-        try:
-            blocks = (block for each in self.sources for block in each.blocks(free))
-            while True:
+        with closing(run_ahead(self.n_threads, scans())) as results:
+            for (scanner, text), future in results:
+                text.n_lines_before = n_lines[id(text.source)]
                 try:
-                    text = next(blocks, None)
-                except Exception:
-                    # Errors in earlier blocks are raised first.
-                    while under_way:
-                        yield from finish()
-                    raise
-                if text is None:
-                    break
-                if not idle:
-                    yield from finish()
-                scanner = idle.pop()
-                under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
-            while under_way:
-                yield from finish()
-        finally:
-            pool.shutdown(cancel_futures=True)
+                    rows = future.result()
+                except ScanError as error:
+                    raise located(
+                        error, text, self.reading, max_index=max_index, purpose=self.purpose
+                    ) from None
+                n_lines[id(text.source)] += rows.n_lines
+                n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
+                yield LabelledRows(
+                    rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
+                    rows.label_start, rows.lowest, rows.highest,
+                    self._bytes_before(text.source) + text.consumed, text,
+                )  # fmt: skip
+                idle.append(scanner)
+                free.append(text.buffer)
         if n_passed_over and self.purpose == "predicting" and not table.takes_labels:
             warn_user(
                 f"{self.names}: {n_passed_over:,} lines are blank or hold only a comment. They are "

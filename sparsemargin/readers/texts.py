@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -18,7 +16,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
-from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, cut_batch
@@ -190,19 +188,13 @@ class DocumentCorpus(Corpus):
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
         ids: dict[Any, int] = {}
-        under_way: deque[tuple[Source, Future]] = deque()
-        blocks = ((source, piece) for source in self.sources for piece in pieces(source, self.how))
-        with ThreadPoolExecutor(self.n_threads) as pool:
-            try:
-                for source, piece in blocks:
-                    under_way.append((source, pool.submit(self._made, piece)))
-                    if len(under_way) > self.n_threads:
-                        yield self._rows(*under_way.popleft(), table, ids)
-                while under_way:
-                    yield self._rows(*under_way.popleft(), table, ids)
-            finally:
-                for _, future in under_way:
-                    future.cancel()
+        calls = (
+            (source, partial(self._made, piece))
+            for source in self.sources for piece in pieces(source, self.how)
+        )  # fmt: skip
+        with closing(run_ahead(self.n_threads, calls)) as results:
+            for source, made in results:
+                yield self._rows(source, made.result(), table, ids)
         for each in self.sources:
             each.check_unchanged()
 
@@ -248,11 +240,11 @@ class DocumentCorpus(Corpus):
         self.first_texts = None
 
     def _rows(
-        self, source: Source, made: Future, table: LabelTable, ids: dict[Any, int]
-    ) -> LabelledRows:  # fmt: skip
+        self, source: Source, made: tuple[Documents, Any], table: LabelTable, ids: dict[Any, int]
+    ) -> LabelledRows:
         """Return the rows of texts. New labels are added to the table; `ids` are those of known
         labels."""
-        documents, X = made.result()
+        documents, X = made
         (texts, labels, counts, *_), start = documents.cut, None
         self._check(documents)
         if self.first_texts is not None:
