@@ -1,5 +1,8 @@
 """Text for messages and terminals."""
 
+from collections.abc import Iterable
+from itertools import islice
+
 
 def shown(text: str) -> str:
     r"""Return the text with escapes for characters that are invisible or move the cursor.
@@ -21,3 +24,9 @@ def shown(text: str) -> str:
 def quoted(text: str, most: int = 40) -> str:
     """Return the text in quotes, cut after `most` characters."""
     return repr(text if len(text) <= most else f"{text[:most]}...")
+
+
+def first_three(names: Iterable[str]) -> str:
+    """Return the first three names, separated by commas."""
+    some = list(islice(names, 4))
+    return ", ".join(some[:3]) + ", ..." * (len(some) > 3)

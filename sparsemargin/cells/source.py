@@ -16,6 +16,7 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
 from sparsemargin.genomes.cells import (
@@ -112,8 +113,7 @@ class CellCorpus(RowSource):
 
     @property
     def names(self) -> str:
-        names = [each.name for each in self.cells]
-        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        return first_three(each.name for each in self.cells)
 
     @property
     def files(self) -> list[str]:

@@ -22,24 +22,8 @@ from sklearn.utils.validation import (
 )
 
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.counts import (
-    COUNTS_AMONG_LOGARITHMS,
-    NEGATIVE,
-    NO_LOGARITHM,
-    NOT_WHOLE,
-    find_scales,
-    write_rows,
-)
-from sparsemargin._engine.rows.csr import (
-    NOT_CANONICAL,
-    NOT_FINITE,
-    OK,
-    OUT_OF_RANGE,
-    BadRow,
-    Csr,
-    bad_pointer,
-    first_bad_row,
-)
+from sparsemargin._engine.rows import counts, csr
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of, rows_at
 from sparsemargin.genomes.scales import (
     CHECKED,
@@ -65,15 +49,15 @@ _SAMPLED_CELLS = 256
 
 # Error messages for invalid cells. Placeholders are fields of `Advice`.
 _FAULTS = {
-    NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
-    OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
-    NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
-    NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."
+    csr.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
+    csr.OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
+    counts.NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
+    counts.NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."
     "{0.counts}{0.none}",
-    NOT_WHOLE: "values are not whole, and those of most cells are.{0.counts}{0.none}",
-    COUNTS_AMONG_LOGARITHMS: "values are whole, as counts are, and those of most cells are not."
-    "{0.layer}{0.none}",
-    NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix.",
+    counts.NOT_WHOLE: "values are not whole, and those of most cells are.{0.counts}{0.none}",
+    counts.COUNTS_AMONG_LOGARITHMS: "values are whole, as counts are, and those of most cells are "
+    "not.{0.layer}{0.none}",
+    csr.NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix.",
 }  # fmt: skip
 
 
@@ -87,10 +71,10 @@ class Advice(NamedTuple):
     @classmethod
     def of_layers(cls, layers: Sequence[str]) -> Advice:
         """Return the advice for cells with these layers."""
-        counts = [each for each in layers if "count" in each or "raw" in each] or list(layers)
-        if not counts:
+        likely = [each for each in layers if "count" in each or "raw" in each] or list(layers)
+        if not likely:
             return cls()
-        named = " or ".join(f"layer={each!r}" for each in counts[:3])
+        named = " or ".join(f"layer={each!r}" for each in likely[:3])
         return cls(f" Pass the counts, if they are in another matrix: {named}.")
 
 
@@ -147,7 +131,7 @@ def normalised(
     for each in parts:
         try:
             prepared, factors = _prepared(each)
-        except BadRow as bad:
+        except csr.BadRow as bad:
             raise refused(first + bad.row, bad.status) from None
         found.append(factors)
         made_of.append(prepared)
@@ -160,7 +144,9 @@ def normalised(
     indices, rising, first = np.empty(indptr[-1], np.int32), True, 0
     for rows, columns, _ in made_of:
         some = slice(first, first + rows.n_rows)
-        rising &= write_rows(*rows.arrays, columns, scales[some], starts[some], data, indices)
+        rising &= counts.write_rows(
+            *rows.arrays, columns, scales[some], starts[some], data, indices
+        )
         first = some.stop
     form: Form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
     if form != "log1p":
@@ -169,8 +155,8 @@ def normalised(
     made = csr_matrix((data, indices, indptr), shape=(len(order), n_columns))
     if not rising:
         made.sort_indices()
-        status, row = first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
-        if status != OK:
+        status, row = csr.first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
+        if status != csr.OK:
             raise refused(int(order[row]), status)
     return made
 
@@ -179,17 +165,19 @@ def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
     """Return the part after undoing its logarithm, if required, and the result of `find_scales`."""
     rows, columns, way = part
     if way.inverse in ("log1p", "log2", "log10"):
-        find_scales(*rows.arrays, columns, nan, False)  # raises BadRow for invalid logarithms
+        counts.find_scales(
+            *rows.arrays, columns, nan, False
+        )  # checks that the logarithms are valid
         data = linear_of(way.inverse, rows.data).astype(rows.data.dtype)
         part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
-    return part, find_scales(*part.rows.arrays, columns, way.target, way.whole)
+    return part, counts.find_scales(*part.rows.arrays, columns, way.target, way.whole)
 
 
 def counts_of(X: Any) -> Csr:
     """Return the rows of a matrix, which need not be in canonical format."""
     types = [np.float32, np.float64]
     X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
-    if bad_pointer(X.indptr, X.nnz) >= 0:
+    if csr.bad_pointer(X.indptr, X.nnz) >= 0:
         raise ValueError("X is damaged: its rows do not divide its values.")
     return Csr(X.data, X.indices, X.indptr, X.shape[1])
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sparsemargin.readers.stored_arrays import Array, Group, Node
+from sparsemargin.readers.stored_arrays import DAMAGED, Array, Group, Node
 
 #: The type that 10x and scanpy give to features that are genes, and the column that holds the
 #: types.
@@ -83,7 +83,7 @@ def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.nd
         codes, values = _plain_column(frame, name)
     if n_rows is not None and len(codes) != n_rows:
         raise frame.fault(
-            f"has {len(codes):,} values in the column {name!r}, for {n_rows:,} rows. It is damaged."
+            f"has {len(codes):,} values in the column {name!r}, but {n_rows:,} rows. {DAMAGED}"
         )
     return codes, values
 
@@ -92,7 +92,7 @@ def _masked(group: Group) -> tuple[Array, Array]:
     """Return the values of a nullable array, and the mask that is True where a value is missing."""
     values, mask = group.array("values", "Tbiuf"), group.array("mask", "b")
     if len(mask) != len(values):
-        raise group.fault("has a mask of another length than its values. It is damaged.")
+        raise group.fault(f"has a mask whose length differs from that of its values. {DAMAGED}")
     return values, mask
 
 
@@ -112,7 +112,7 @@ def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
 def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
     """Raise an error unless all codes are -1 (missing) or numbers of one of `n_values` values."""
     if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < n_values:
-        raise node.fault(f"has codes beyond the {n_values:,} values there are. It is damaged.")
+        raise node.fault(f"has codes that exceed the number of its values, {n_values:,}. {DAMAGED}")
 
 
 def genes_among(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:

@@ -13,6 +13,7 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin._shown import first_three
 from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source
 from sparsemargin.readers.cell_columns import (
     FEATURE_TYPES,
@@ -24,7 +25,14 @@ from sparsemargin.readers.cell_columns import (
     names_of,
 )
 from sparsemargin.readers.cell_matrices import read_matrix
-from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group, Node, readable
+from sparsemargin.readers.stored_arrays import (
+    DAMAGED,
+    UNPACKING,
+    Array,
+    Group,
+    Node,
+    readable,
+)
 
 #: The first bytes of HDF5 files.
 HDF5_MARK = b"\x89HDF"
@@ -63,11 +71,11 @@ class Cells:
             self._check_pointers(self.data.shape[0])
         if self.n_genes != len(self.genes):
             raise self._damaged(
-                f"its matrix has {self.n_genes:,} columns, and it names {len(self.genes):,} genes"
+                f"its matrix has {self.n_genes:,} columns, but it names {len(self.genes):,} genes"
             )
         if hasattr(self.barcodes, "__len__") and self.n_cells != len(self.barcodes):
             raise self._damaged(
-                f"its matrix has {self.n_cells:,} rows, and it names {len(self.barcodes):,} cells"
+                f"its matrix has {self.n_cells:,} rows, but it names {len(self.barcodes):,} cells"
             )
         if not self.n_cells or not self.n_genes:
             raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
@@ -87,9 +95,9 @@ class Cells:
         if len(lengths) and lengths.max() > len(self.genes):
             cell = int(lengths.argmax())
             raise self._damaged(
-                f"cell {cell + 1} has {lengths[cell]:,} values, and there are "
-                f"{len(self.genes):,} genes. A gene has two values: call sum_duplicates() of the "
-                "matrix, or get the file again"
+                f"cell {cell + 1} has {lengths[cell]:,} values, but there are only "
+                f"{len(self.genes):,} genes. If genes have several values, call sum_duplicates() "
+                "of the matrix; otherwise copy the file again"
             )
 
     @property
@@ -126,7 +134,8 @@ class Cells:
         elsewhere."""
         if hasattr(self.data, "__dask_graph__"):
             raise ValueError(
-                f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
+                f"{self.name} has a Dask array. Call adata.to_memory() first, or use "
+                "fit_distributed."
             )
 
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
@@ -168,7 +177,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
     """Open a file of cells. `layer` selects a matrix other than X, `var` the column that names the
     genes."""
     if source.path is None:
-        raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
+        raise ValueError(f"{source.name}: files of cells must be given by name. Pass a path.")
     with readable(source.name):
         if source.path.endswith(MATRIX_ENDS):
             features, barcodes, X = read_matrix(source.path)
@@ -198,7 +207,7 @@ def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
     except ImportError:
         package, extra = ("zarr", "zarr") if is_zarr else ("h5py", "cells")
         raise ModuleNotFoundError(
-            f"{source.name}: such cells are read by {package}. Install it: "
+            f"{source.name} can only be read with {package}. Install it: "
             f"pip install 'sparsemargin[{extra}]'"
         ) from None
 
@@ -208,7 +217,10 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
         return _of_h5ad(source, root, layer, var)
     matrix = root.get("matrix")
     if not isinstance(matrix, Group) or matrix.get("features") is None:
-        raise ValueError(f"{source.name} is neither of AnnData nor of Cell Ranger 3 or later.")
+        raise ValueError(
+            f"{source.name} is neither a file of AnnData nor of Cell Ranger 3 or later. Write it "
+            "again with anndata."
+        )
     table = matrix.group("features")
     features = {name: table.array(name, "T").whole() for name in ("id", "name")}
     if table.get("feature_type") is not None:
@@ -221,11 +233,11 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
 
 def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
     """Raise an error if the stated shape of a sparse matrix differs from the numbers of names."""
-    told = tuple(np.ravel(shape).tolist())
-    if told != named:
+    stated = tuple(np.ravel(shape).tolist())
+    if stated != named:
         raise node.fault(
-            f"has the shape {told}, and the file names {named[0]:,} and {named[1]:,}. It "
-            "is damaged: get it again."
+            f"has the shape {stated}, but the file has {named[0]:,} and {named[1]:,} names. "
+            f"{DAMAGED}"
         )
 
 
@@ -233,9 +245,7 @@ def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
     """Return data, indices and pointers of a sparse matrix."""
     data, indices = matrix.array("data", "biuf"), matrix.array("indices", "iu")
     if len(data) != len(indices):
-        raise matrix.fault(
-            f"has {len(data):,} values and {len(indices):,} indices. It is damaged: get it again."
-        )
+        raise matrix.fault(f"has {len(data):,} values and {len(indices):,} indices. {DAMAGED}")
     return data, indices, matrix.array("indptr", "iu").whole()
 
 
@@ -245,7 +255,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         from sparsemargin.files.sources import open_sources
 
         if adata.is_view:
-            raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
+            raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
         [source] = open_sources(os.fspath(adata.filename))
         cells = open_cells(source, layer, var)
         # The columns in memory may differ from those in the file.
@@ -259,7 +269,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     elif layer is not None:
         raise _no_layer("The AnnData", layer, list(adata.layers))
     if X is None:
-        raise ValueError("The AnnData has no X. Pass layer=.")
+        raise ValueError("The AnnData has no X. Name one of its layers: layer=NAME.")
     parts = X, None, None
     if hasattr(X, "tocsr"):
         X = X.tocsr()
@@ -294,7 +304,8 @@ def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
         values = column.astype("category").cat
     except TypeError:
         raise ValueError(
-            f"The AnnData has values in the column {column.name!r} that are not numbers or text."
+            f"The column {column.name!r} of the AnnData has values that are neither numbers nor "
+            "text. Convert them to text: .astype(str)."
         ) from None
     return np.asarray(values.codes), np.asarray(values.categories)
 
@@ -374,8 +385,8 @@ def _parts_of(
     form = matrix.text("encoding-type") or matrix.text("h5sparse_format")
     if not form.startswith("csr"):
         raise ValueError(
-            f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
-            f"Write it anew after {remedy}."
+            f"{source.name} stores its values gene by gene ({form}), but they are read cell by "
+            f"cell. Open it with anndata, run {remedy}, and write it again."
         )
     found = matrix.attribute("shape")
     _check_shape(matrix, matrix.attribute("h5sparse_shape") if found is None else found, shape)
@@ -390,7 +401,9 @@ def _of_10x(
         raise _no_layer(source.name, layer, [])
     _check_column(source.name, "features", var, ["id", "name"])
     if len({*map(len, features.values())}) > 1:
-        raise ValueError(f"{source.name}: the columns of its features have different lengths.")
+        raise ValueError(
+            f"{source.name}: the columns of its features have different lengths. {DAMAGED}"
+        )
     genes, is_gene = features[var or "name"], None
     if "feature_type" in features:  # Cell Ranger 2 had genes only
         kinds, codes = np.unique(features["feature_type"], return_inverse=True)
@@ -408,11 +421,10 @@ def _of_10x(
 
 def warn_of_left_out(cells: list[Cells]) -> None:
     """Warn once if features that are not genes, such as antibodies, are left out."""
-    some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
+    some = [each for each in cells if each.is_gene is not None]
     if some:
-        is_gene = np.concatenate([each for _, each in some])
+        is_gene = np.concatenate([each.is_gene for each in some])
         warn_user(
-            f"{', '.join(name for name, _ in some[:3])}{', ...' * (len(some) > 3)}: "
-            f"{np.count_nonzero(~is_gene):,} of {len(is_gene):,} features are left out, as their "
-            f"type is not {GENE!r}."
+            f"{first_three(each.name for each in some)}: {np.count_nonzero(~is_gene):,} of "
+            f"{len(is_gene):,} features are left out, because their type is not {GENE!r}."
         )

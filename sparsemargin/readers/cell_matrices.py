@@ -31,14 +31,14 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
     # The stated size is checked before memory is allocated for it.
     if shape != (len(features["id"]), len(barcodes)):
         raise ValueError(
-            f"its shape is {shape}, and the tables name {len(features['id']):,} features "
+            f"its shape is {shape}, but the tables name {len(features['id']):,} features "
             f"and {len(barcodes):,} barcodes"
         )
     if n_entries > shape[0] * shape[1]:
-        raise ValueError(f"it has {n_entries:,} values, and {shape[0]:,} times {shape[1]:,} places")
+        raise ValueError(f"it has {n_entries:,} values, more than {shape[0]:,} times {shape[1]:,}")
     X = csr_matrix(mmread(path).T)
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"its values are of type {X.dtype}, and counts are needed")
+        raise ValueError(f"its values are of type {X.dtype} instead of numbers")
     return features, barcodes, X
 
 
@@ -48,7 +48,7 @@ def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
     paths = tables_beside(matrix, *names)
     path = next(filter(os.path.exists, paths), None)
     if path is None:
-        raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")
+        raise ValueError(f"there is no {os.path.basename(paths[1])} or .gz in its folder")
     table, room = os.path.basename(path), room_for(os.path.getsize(path))
     opened: Any = gzip.open if path.endswith(".gz") else open
     with opened(path, "rb") as file:
@@ -64,7 +64,6 @@ def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
     for i, line in enumerate(lines, 1):
         if len(line) != len(lines[0]):
             raise ValueError(
-                f"line {i} of {table} has another number of columns, {len(line)}, than the first, "
-                f"{len(lines[0])}"
+                f"line {i} of {table} has {len(line)} columns, but the first has {len(lines[0])}"
             )
     return lines

@@ -32,23 +32,9 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.rows.csr import (
-    INDEX_TYPES,
-    NOT_CANONICAL,
-    NOT_FINITE,
-    OK,
-    OUT_OF_RANGE,
-    bad_pointer,
-    first_bad_row,
-    shuffle,
-)
-from sparsemargin.files.archive import (
-    CACHE_DOCUMENT,
-    HEAD_BYTES,
-    Archive,
-    ArchiveWriter,
-    begins_with,
-)
+from sparsemargin._engine.rows import csr
+from sparsemargin.files import archive as archives
+from sparsemargin.files.archive import CACHE_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.files.atomic import replacing, unnamed
 from sparsemargin.files.remote import cache_folder, is_url
 from sparsemargin.files.sources import CACHE_SUFFIX
@@ -69,22 +55,22 @@ class UnusableCacheError(ValueError):
 
     def __init__(self, path: str, trouble: str):
         self.what = f"The row cache {path} {trouble}."
-        super().__init__(f"{self.what} Delete it: it is written anew from its text.")
+        super().__init__(f"{self.what} Delete it. It is then written again from its text.")
 
 
 _ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
 
 _FAULTS = {
-    NOT_FINITE: "holds a value that is NaN or infinite",
-    OUT_OF_RANGE: "holds a column out of range",
-    NOT_CANONICAL: "holds a column twice",
+    csr.NOT_FINITE: "holds a value that is NaN or infinite",
+    csr.OUT_OF_RANGE: "holds a column out of range",
+    csr.NOT_CANONICAL: "holds a column twice",
 }
 
 
 def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
     """Return why the engine can't use the rows without further checks, or None if it can."""
     index_type, start = rows.indices.dtype, rows.label_start
-    if index_type not in INDEX_TYPES:
+    if index_type not in csr.INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
     types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
     for name, array, wanted in zip(_ARRAYS, rows.arrays, types, strict=False):
@@ -96,17 +82,17 @@ def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -
     per_row = n_given if start is None else len(start) - 1
     if n_entries != len(rows.indices) or per_row != rows.n_rows or per_row < 0:
         return "its arrays differ in the number of entries or of rows"
-    if bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
+    if csr.bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
         return "its row pointers do not divide its entries"
-    status, row = first_bad_row(rows.with_columns(n_columns), False)
-    if status != OK:
+    status, row = csr.first_bad_row(rows.with_columns(n_columns), False)
+    if status != csr.OK:
         return f"its row {row} {_FAULTS[status]}"
     rises = rows.indices[1:] > rows.indices[:-1]
     inner = rows.indptr[1:-1]
     rises[inner[(inner > 0) & (inner < n_entries)] - 1] = True
     if not rises.all():
         return "it has a row whose columns are not in increasing order"
-    if start is not None and (bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
+    if start is not None and (csr.bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
         return "its label pointers do not divide its labels"
     if n_given and not (rows.labels.min() >= 0 and rows.labels.max() < n_labels):
         return "it holds the id of a label that does not exist"
@@ -224,17 +210,15 @@ class RowCache:
         """
         # Opening a pipe might wait forever.
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError(f"{os.fsdecode(path)} is no regular file. Name another.")
+            raise ValueError(f"{os.fsdecode(path)} is not a regular file. Name another file.")
         with open(path, "rb") as file:
             return cls.read(os.fsdecode(path), file)
 
     @classmethod
     def read(cls, name: str, file: BinaryIO) -> RowCache:
         """Open a cache from an open file; `name` is used in errors. See `open`."""
-        if not begins_with(file.read(HEAD_BYTES), CACHE_DOCUMENT):
-            raise ValueError(
-                f"{name} is not a row cache: it does not begin as one. Name another file."
-            )
+        if not archives.begins_with(file.read(archives.HEAD_BYTES), CACHE_DOCUMENT):
+            raise ValueError(f"{name} is not a row cache. Name another file.")
         try:
             archive = Archive(file)
             told = archive.document(CACHE_DOCUMENT)
@@ -254,7 +238,7 @@ class RowCache:
         except Exception as error:
             raise _damaged(name, str(error) or type(error).__name__) from None
         raise UnusableCacheError(
-            name, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
+            name, f"has format {version}, but this version reads only format {_VERSION}"
         )
 
     def close(self) -> None:
@@ -271,7 +255,7 @@ class RowCache:
     def block(self, i: int) -> LabelledRows:
         """Return block `i` as read-only views of the file. Raise a ValueError if it is damaged."""
         if not 0 <= i < self.n_blocks:
-            raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
+            raise IndexError(f"{self.path} has {self.n_blocks} blocks, but no block {i}.")
         archive, rows = self._opened(), self._blocks[i]
         if rows is None:
             try:
@@ -332,7 +316,7 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
     except FileNotFoundError:
         return None
     except UnusableCacheError as error:
-        warnings.warn(f"{error.what} It is written anew.", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{error.what} It is written again.", RuntimeWarning, stacklevel=2)
         return None
     if cache.identity == json.loads(json.dumps(identity)):
         return cache
@@ -371,7 +355,7 @@ def default_cache_path(
 def block_order(n_blocks: int, seed: int) -> np.ndarray:
     """Return a random permutation of the blocks, for a seed from 0 to 2**64 - 1."""
     order = np.arange(n_blocks, dtype=np.int64)
-    shuffle(order, seed)
+    csr.shuffle(order, seed)
     return order
 
 

@@ -46,7 +46,7 @@ _DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 _LONGEST_NAMES = 1 << 16
 
 _ADD_NAMES = (
-    "Write the names of the columns, such as label<tab>text, into the first line: the file is then "
+    "Write the names of the columns into the first line, such as label<tab>text. Then the file is "
     "read as a table."
 )
 
@@ -121,8 +121,8 @@ def notes_on_quotes(texts: Sequence[str]) -> list[str]:
     for text in texts:
         if text.startswith('"') and _DOUBLED.fullmatch(text):
             return [
-                f"the text {quoted(text)} is quoted as a csv writer does it, and its quotes are "
-                f"read as text. {_ADD_NAMES}"
+                f"the text {quoted(text)} is quoted as in a csv file, but its quotes are read as "
+                f"text. {_ADD_NAMES}"
             ]
     return []
 

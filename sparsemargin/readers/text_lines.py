@@ -35,22 +35,23 @@ _MOST_TIMES = 1000
 
 # The form of a line, for error messages.
 _FORMS = {
-    "fasttext": "lines are '__label__LABEL text'",
-    "tsv": "lines are 'LABEL<tab>text'",
-    "vw": "lines are 'LABEL | word word:2'",
+    "fasttext": "__label__LABEL text",
+    "tsv": "LABEL<tab>text",
+    "vw": "LABEL | word word:2",
 }
 
 #: How users specify whether lines of a .tsv have labels.
 SAY_WHICH = (
-    "Pass labelled=True if what stands before the first tab of a line is its label, "
-    "labelled=False if each line is a text."
+    "Pass labelled=True if lines begin with a label and a tab, labelled=False if each line is a "
+    "text."
 )
 
 EMPTY = "{!r} is empty. Give it a value, or drop the row."
 
 _NO_LIST = (
-    "the label {} is a list written as text. Separate the labels by commas, in pandas by "
-    "df['label'].map(','.join), or write the table to a .jsonl or .parquet file, which hold lists."
+    "the label {} is a list written as text. Separate the labels by commas, with pandas by "
+    "df['label'].map(','.join). Or write the table to a .jsonl or .parquet file, which can hold "
+    "lists."
 )
 
 _NO_LABELS: tuple[list[str], Any] = [], None
@@ -107,7 +108,7 @@ def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
 def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     return ValueError(
         f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
-        "it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
+        "it UTF-8, for example by iconv -f LATIN1 -t UTF-8."
     )
 
 
@@ -132,7 +133,7 @@ class Lines:
 
     def unlabelled(self, row: int) -> LineError:
         line = Parts(self.text, self.starts, self.ends)[row]
-        return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
+        return LineError(row, f"{quoted(line[:60])} has no label. Write '{_FORMS[self.form]}'.")
 
     def made(
         self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any
@@ -246,7 +247,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
     line = quoted(texts[odd])
     all_have_tabs = bool(has_tab[filled].all())
     if n_known == 0 and all_have_tabs and classes == {"1", "-1"}:
-        raise LineError(odd, f"it can't be seen whether {line} begins with a label. {SAY_WHICH}")
+        raise LineError(odd, f"it is unclear whether {line} begins with a label. {SAY_WHICH}")
     if n_known == 0:
         doubt = f"{line} has a tab, but no line begins with a class of the model: each line is "
         return Verdict(False, f"{doubt}read as a text. {SAY_WHICH}" if has_tab.any() else "")
@@ -259,7 +260,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
         )  # fmt: skip
     doubt = (
         f"{n_lines - n_known:,} of {n_lines:,} lines, such as {line}, begin with labels that the "
-        "model has not learned. They are passed over. "
+        "model has not learned. These labels are ignored. "
     )
     return Verdict(True, f"{doubt}{SAY_WHICH}")
 
@@ -315,10 +316,13 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
                 # An escape may be half of a surrogate pair, which can't be encoded as UTF-8.
                 json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
-            raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
+            raise LineError(
+                row, f"the line is not JSON ({error}). Each line must be a JSON object."
+            ) from None
         if not isinstance(record, dict):
             raise LineError(
-                row, "this is no JSON object. jq -c '.[]' puts those of a list into lines."
+                row,
+                "the line is not a JSON object. jq -c '.[]' writes the objects of a list as lines.",
             )
         for name in how.columns:
             if name not in record:
@@ -377,7 +381,8 @@ def _weight(weight: str, row: int) -> float:
     number = number_of(weight)
     if not isfinite(number):
         raise LineError(
-            row, f"{quoted(weight)} is no weight. Write a colon within a word as something else."
+            row,
+            f"{quoted(weight)} is not a weight. Replace colons within words.",
         )
     return number
 
@@ -385,8 +390,8 @@ def _weight(weight: str, row: int) -> float:
 def _check_count(weight: float, row: int) -> int:
     if not (weight % 1 == 0 and 0 <= weight <= _MOST_TIMES):
         raise LineError(
-            row, f"the weight {weight:g} is no count up to {_MOST_TIMES:,}, as texts have. Weights "
-            "of features are read from svmlight text.",
+            row, f"the weight {weight:g} is not a count from 0 to {_MOST_TIMES:,}. For other "
+            "weights of features, use svmlight text.",
         )  # fmt: skip
     return int(weight)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin.readers.stored_arrays import (
+    DAMAGED,
     LARGEST_CHUNK,
     SIZE_BYTES,
     Array,
@@ -87,14 +88,14 @@ class ZarrGroup(Group):
         path = os.path.join(self._folder, name, file)
         node = Node(self.file, f"{self.path}/{name}".rstrip("/"), self.n_bytes)
         if os.path.getsize(path) > _LARGEST_METADATA:
-            raise node.fault(f"has a {file} that is far too long. It is damaged.")
+            raise node.fault(f"has a {file} that is far too long. {DAMAGED}")
         try:
             with open(path, encoding="utf-8") as text:
                 found = json.load(text)
         except (ValueError, RecursionError) as error:
-            raise node.fault(f"has a {file} that is not JSON ({error}). It is damaged.") from None
+            raise node.fault(f"has a {file} that is not JSON ({error}). {DAMAGED}") from None
         if not isinstance(found, dict):
-            raise node.fault(f"has a {file} that is no object of JSON. It is damaged.")
+            raise node.fault(f"has a {file} that is not a JSON object. {DAMAGED}")
         return found
 
 
@@ -174,7 +175,7 @@ class ZarrArray(Array):
         is_text = dtype.kind in "OTUS"
         array = cls(node.file, node.path, node.n_bytes, found.shape, dtype, is_text, chunks)
         if 0 in files or any(a % b for a, b in zip(files, chunks, strict=True)):
-            raise array.fault("has chunks that do not divide its shards. It is damaged.")
+            raise array.fault(f"has chunks that do not divide its shards. {DAMAGED}")
         array._packing, array._folder, array._array, array._files = packing, folder, found, files
         return array
 
@@ -207,7 +208,7 @@ class ZarrArray(Array):
         packer, n_bytes = self._packing.packer, n_bytes - self._packing.n_after
         if packer is None:
             if n_bytes > LARGEST_CHUNK:
-                raise self.fault("has a chunk that is far too long. It is damaged.")
+                raise self.fault(f"has a chunk that is far too long. {DAMAGED}")
             return
         assert self.chunks is not None
         is_fixed = self.dtype.kind not in "OT"
@@ -223,11 +224,11 @@ class ZarrArray(Array):
         where, n_after = self._packing.index_at
         n = 16 * prod(a // b for a, b in zip(self._files, self.chunks, strict=True))
         if n + n_after > size:
-            raise self.fault("has a shard that is cut short. It is damaged.")
+            raise self.fault(f"has a shard that is cut short. {DAMAGED}")
         file.seek(0 if where == "start" else size - n - n_after)
         found = np.frombuffer(file.read(n), "<u8").reshape(-1, 2)
         found = found[(found != 2**64 - 1).any(axis=1)]
         ends = found[:, 0] + found[:, 1]
         if (found > size).any() or (ends > size).any():
-            raise self.fault("has a shard whose chunks end beyond it. It is damaged.")
+            raise self.fault(f"has a shard whose chunks end beyond it. {DAMAGED}")
         return [(int(a), int(b)) for a, b in found.tolist()]

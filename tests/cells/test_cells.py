@@ -426,12 +426,12 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
             assert words in told(odd)
     twice = adata.copy()
     twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
-    assert "several genes 'GENE0'" in told(twice)
+    assert "several genes with the name 'GENE0'" in told(twice)
     assert "has no cells" in told(adata[:0].copy())
     assert "has no genes" in told(adata[:, :0].copy())
     other = adata.copy()
     other.var_names = [f"other{j}" for j in range(80)]
-    assert "share no gene" in told([adata, other])
+    assert "no gene in common" in told([adata, other])
     assert "None of the 1 genes" in told(adata, genes=["x"])
     assert "has no layer 'x'" in told(path, layer="x")
     assert "has no column 'x' in var" in told(path, var="x")

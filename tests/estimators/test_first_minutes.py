@@ -144,7 +144,7 @@ def test_annotated_data_are_told_what_to_pass_of_them():
     (lambda: fit_csr(np.eye(2), None), "Give a label for each row of X"),
     (lambda: fit_csr(coo_array(np.ones(3)), [0]), "Give a matrix of rows and columns"),
     (lambda: sparsemargin.write_readable(fit_csr(np.eye(2), [0, 1]), "weights.txt"),
-     r"got str\. The file comes before it"),
+     r"got str\. The file is the first argument"),
     (lambda: learning_curve_over_epochs(
         ALMAClassifier(), np.eye(2), [0, 1], np.eye(2), [0, 1], epochs=3),
      r"such as range\(1, 11\), got 3"),
