@@ -32,7 +32,7 @@ from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells, warn_of_left_out
 from sparsemargin.readers.reading import Reading, run_ahead
-from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.readers.rows import LabelledRows, Origin, RowSource
 
 # Number of values in memory while cells are shuffled, and least number of adjacent cells that are
 # read together (a span) unless cells are sorted by type.
@@ -50,20 +50,17 @@ _RUN = 16
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Places of cells in files. `numbers` are counted through all files, starting at `starts`."""
+class _CellNumbers(Origin):
+    """Numbers of cells, counted through all files. `starts` are those of the first cells."""
 
     cells: list[Cells]
     starts: np.ndarray
     numbers: np.ndarray
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         number = int(self.numbers[row])
         i = int(np.searchsorted(self.starts, number, side="right")) - 1
         return f"{self.cells[i].name}, cell {number - int(self.starts[i]) + 1}"
-
-    def copied(self) -> _Places:
-        return self
 
 
 @dataclass
@@ -139,8 +136,8 @@ class CellCorpus(RowSource):
                "scale": str(self.scale)}  # fmt: skip
         genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
         arrays = [*self.columns, *(self.codes or ())]
-        told = [zlib.crc32(each.tobytes()) for each in arrays]
-        return {"sources": files, "genes": genes, "how": how, "columns and labels": told}
+        hashes = [zlib.crc32(each.tobytes()) for each in arrays]
+        return {"sources": files, "genes": genes, "how": how, "columns and labels": hashes}
 
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
@@ -213,12 +210,12 @@ class CellCorpus(RowSource):
         if self.codes is not None:
             order = order[labels[order] >= 0]
             labels = labels[order]
-        places = partial(_Places, self.cells, self.starts)
+        numbered = partial(_CellNumbers, self.cells, self.starts)
         advice = advice_of([self.cells[i] for i, *_ in spans])
-        X = normalised(parts, len(self.genes), places(of).place_of, order, advice)
+        X = normalised(parts, len(self.genes), numbered(of).location_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
-            origin=places(of[order]),
+            origin=numbered(of[order]),
         )  # fmt: skip
 
     def sample(self) -> LabelledRows:
@@ -231,8 +228,8 @@ class CellCorpus(RowSource):
         rows = self.sample()
         if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
             warn_user(
-                f"{self.names}: the values are not whole. They are taken for {self.scale}, and "
-                "stay as they are."
+                f"{self.names}: the values are not whole numbers. They are assumed to be "
+                f"{self.scale}, and are not changed."
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
         self.how.keep_statistics(X, self.scale).feature_names_in_ = self.genes

@@ -160,11 +160,11 @@ class CellRows:
 
     def settle(self, options: ShardOptions, n_rows: int) -> ShardOptions:
         """See `Texts.settle`."""
-        from sparsemargin.cells.learn import settled
+        from sparsemargin.cells.learn import with_cell_defaults
 
         if options.positive is not None or self.sample is None or len(self.sample[1]) < n_rows:
             self.sample = None
-        return settled(options, n_rows, is_told=options.max_iter != "auto")
+        return with_cell_defaults(options, n_rows, has_max_iter=options.max_iter != "auto")
 
     def finish(self, learner: Learner) -> bool:
         """Calibrate probabilities for few cells as in `fit_anndata`; return whether that was

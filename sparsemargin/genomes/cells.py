@@ -115,17 +115,17 @@ class Part(NamedTuple):
 
 
 def normalised(
-    parts: Sequence[Part], n_columns: int, place_of: Callable[[int], str],
+    parts: Sequence[Part], n_columns: int, location_of: Callable[[int], str],
     order: np.ndarray | None = None, advice: Advice = ADVICE,
 ) -> csr_matrix:  # fmt: skip
     """Return the cells of all parts on the scale of a model.
 
     Rows are numbered consecutively over all parts. `order` contains the numbers of the rows to
-    return; None returns all. `place_of` gives the source of a row for error messages.
+    return; None returns all. `location_of` gives the source of a row for error messages.
     """
 
     def refused(row: int, status: int) -> ValueError:
-        return ValueError(f"{place_of(row)}: {_FAULTS[status].format(advice)}")
+        return ValueError(f"{location_of(row)}: {_FAULTS[status].format(advice)}")
 
     first, found, made_of = 0, list[tuple[np.ndarray, np.ndarray]](), list[Part]()
     for each in parts:
@@ -335,8 +335,8 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
         scale = self.agreed([sample.scale]) if is_new else self.scale
         part = Part(rows, columns, self.way_of(sample, scale, is_new=is_new))
-        place_of = f"{name}, cell {{}}".format
-        return normalised([part], n_columns, place_of, advice=advice), scale
+        location_of = f"{name}, cell {{}}".format
+        return normalised([part], n_columns, location_of, advice=advice), scale
 
     def agreed(self, found: Sequence[Scale]) -> Scale:
         """Return the scale of a model whose training cells have the scales `found`."""

@@ -100,20 +100,10 @@ def from_log1p(form: Form, data: np.ndarray) -> np.ndarray:
 
 
 def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale:
-    """Recognise the scale of some cells.
+    """Recognise the scale of some cells. Values of columns with `NO_GENE` do not count.
 
-    Parameters
-    ----------
-    rows : Csr
-    columns : ndarray of int32
-        As for `find_scales`: values of columns with `NO_GENE` do not count.
-    near : Scale, default=None
-        The scale of the model. It is preferred if several scales are possible.
-
-    Returns
-    -------
-    Scale
-        The recognised scale. If there is no value: `near`, or "counts" if `near` is None.
+    `near`, the scale of the model, is preferred if several scales are possible. It is also the
+    result if there are no values; without it, the result is then "counts".
     """
     data, cells = _values_of(rows, columns)
     bad = np.unique(cells[~np.isfinite(data)])
@@ -169,9 +159,7 @@ def _by_totals(
     return Scale(scale.form, power if abs(scale.total / power - 1) < 1e-4 else scale.total)
 
 
-def _by_counts(
-    data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
-) -> Scale:  # fmt: skip
+def _by_counts(data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None) -> Scale:
     """Return the scale for which values are multiples of the smallest one of their cell.
 
     If there are too few values, return the form of `near` with an unknown total, or "other".

@@ -134,7 +134,7 @@ class Reading:
         count from 1."""
         return self.zero_based == "auto" and self.hash_bits is None and 0 < lowest < LARGEST_INDEX
 
-    def settled(self, lowest: int) -> dict[str, Any]:
+    def resolved(self, lowest: int) -> dict[str, Any]:
         """Return the settings with which later files have the same columns as this one."""
         from_one = self.zero_based is False or self.drops_column_0(lowest)
         return {"zero_based": not from_one, "hash_bits": self.hash_bits}

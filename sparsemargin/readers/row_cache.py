@@ -40,7 +40,7 @@ from sparsemargin.files.remote import cache_folder, is_url
 from sparsemargin.files.sources import CACHE_SUFFIX
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX, run_ahead
-from sparsemargin.readers.rows import LabelledRows, joined
+from sparsemargin.readers.rows import LabelledRows, join_blocks
 
 _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
@@ -104,21 +104,21 @@ def _names(i: int, multilabel: bool) -> list[str]:
     return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
 
 
-def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
+def _wrong_field(document: dict[str, Any], n_bytes: int) -> str | None:
     """Return the name of the first invalid field of the documents, or None if all are valid."""
-    texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
+    texts, numbers, rows = document[_TEXTS], document[_NUMBERS], document["rows"]
     n_labels = len(texts) if type(texts) is list else -1
     lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
     sound = {
-        "identity": type(told["identity"]) is dict,
-        "dtype": told["dtype"] in ("float32", "float64"),
-        "multilabel": type(told["multilabel"]) is bool,
+        "identity": type(document["identity"]) is dict,
+        "dtype": document["dtype"] in ("float32", "float64"),
+        "multilabel": type(document["multilabel"]) is bool,
         _TEXTS: n_labels >= 0 and all(type(text) is str for text in texts),
         _NUMBERS: numbers.dtype == np.float64 and numbers.shape == (n_labels,)
         and not np.isinf(numbers).any(),
         "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
         and sum(rows) <= n_bytes,
-        **{name: type(told[name]) is int and least <= told[name] < 2**63
+        **{name: type(document[name]) is int and least <= document[name] < 2**63
            for name, least in lowest.items()},
     }  # fmt: skip
     return next((name for name, holds in sound.items() if not holds), None)
@@ -178,16 +178,16 @@ class RowCache:
     `highest` are the range of the indices as written. `checksum` covers the rows and their labels.
     """
 
-    def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
+    def __init__(self, path: str, archive: Archive, document: dict[str, Any]):
         self.path = path
         self._archive: Archive | None = archive
-        self.identity, self.multilabel = told["identity"], told["multilabel"]
-        self.dtype = np.dtype(told["dtype"])
-        self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
-        self.lowest, self.highest = told["lowest"], told["highest"]
-        self.label_texts: list[str] = told[_TEXTS]
-        self.label_numbers: list[float] = told[_NUMBERS].tolist()
-        self.block_rows = told["rows"]
+        self.identity, self.multilabel = document["identity"], document["multilabel"]
+        self.dtype = np.dtype(document["dtype"])
+        self.n_columns, self.n_entries = document["n_columns"], document["n_entries"]
+        self.lowest, self.highest = document["lowest"], document["highest"]
+        self.label_texts: list[str] = document[_TEXTS]
+        self.label_numbers: list[float] = document[_NUMBERS].tolist()
+        self.block_rows = document["rows"]
         self.n_rows, self.n_blocks = sum(self.block_rows), len(self.block_rows)
         self.first_rows = np.cumsum([0, *self.block_rows], dtype=np.int64)[:-1]
         self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
@@ -221,18 +221,18 @@ class RowCache:
             raise ValueError(f"{name} is not a row cache. Name another file.")
         try:
             archive = Archive(file)
-            told = archive.document(CACHE_DOCUMENT)
-            if told["version"] == _VERSION:
-                told |= archive.document(_END)
+            document = archive.document(CACHE_DOCUMENT)
+            if document["version"] == _VERSION:
+                document |= archive.document(_END)
                 texts = archive.array(_TEXTS)
                 is_text = texts.dtype == np.uint8 and texts.ndim == 1
-                told[_TEXTS] = json.loads(bytes(texts)) if is_text else None
-                told[_NUMBERS] = archive.array(_NUMBERS)
-                wrong = _wrong_field(told, len(archive.map))
+                document[_TEXTS] = json.loads(bytes(texts)) if is_text else None
+                document[_NUMBERS] = archive.array(_NUMBERS)
+                wrong = _wrong_field(document, len(archive.map))
                 if wrong:
                     raise ValueError(f"it is wrong at {wrong!r}")
-                return cls(name, archive, told)
-            version = told["version"]
+                return cls(name, archive, document)
+            version = document["version"]
         except (OSError, MemoryError):
             raise
         except Exception as error:
@@ -396,12 +396,12 @@ def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, Labelle
     sizes = [sum(cache.block_rows[i] for i in group) for group in groups]
     first_rows = np.cumsum([0, *sizes])
     for g in order:
-        rows = joined(list(islice(blocks, len(groups[g]))))
+        rows = join_blocks(list(islice(blocks, len(groups[g]))))
         dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
         starts = np.cumsum([first_rows[g], *map(len, dealt)])
         for i in block_order(len(dealt), _seed(seed, epoch, g)):
             order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
-            yield int(starts[i]), rows.taken(dealt[i]), order_of_rows
+            yield int(starts[i]), rows.take(dealt[i]), order_of_rows
 
 
 def _seed(*key: Any) -> int:

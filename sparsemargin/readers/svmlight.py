@@ -204,7 +204,7 @@ def located(
 def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
     """Return the error for a row of the block whose label is not among the classes."""
     return ValueError(
-        f"{block.place_of(row)}label {first_labels([label])} is none of the classes, "
+        f"{block.location_of(row)}label {first_labels([label])} is none of the classes, "
         f"{first_labels(classes)}. Pass all classes of the data, classes=[...]. A trained model "
         "can't learn new classes."
     )
@@ -215,7 +215,7 @@ def located_index(block: LabelledRows, most: int) -> ValueError:
     memory than those of `most` features, which is the limit."""
     row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
     what, remedy = _beyond_memory(most)
-    return ValueError(f"{block.place_of(int(row))}{what.format(token=block.highest)}. {remedy}")
+    return ValueError(f"{block.location_of(int(row))}{what.format(token=block.highest)}. {remedy}")
 
 
 def _beyond_memory(most: int) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Lines of a label and a text, which are split with vectorized operations on the bytes of a
+"""BlockLines of a label and a text, which are split with vectorized operations on the bytes of a
 block."""
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     )
 
 
-class Lines:
+class BlockLines:
     """The lines of a block with their positions and numbers, from 0. Empty lines are left out
     unless `keep_empty`. The block must end with a line end. Iteration over lines that are not UTF-8
     raises a UnicodeDecodeError."""
@@ -203,7 +203,7 @@ def _converted(
             raise LineError(row, f"{name!r} = {quoted_value(value)} {error}.") from None
 
 
-def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
+def cut_tsv(lines: BlockLines, how: DocumentForm) -> Cut:
     """Split lines ``LABEL<tab>text`` at the first tab, or return lines without labels as texts."""
     tabs = np.append(np.flatnonzero(lines.characters == ord("\t")), len(lines.text))
     tabs = tabs[np.searchsorted(tabs, lines.starts)]
@@ -222,7 +222,7 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
     return single(Cut(texts, *labels), how, lines.unlabelled)
 
 
-def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
+def _verdict(lines: BlockLines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
     """Decide whether the lines begin with labels. They do if at least half of them begin with a
     class of the model and a tab, and the others have a tab, too. They do not if none begins so.
     Otherwise, or if the classes do not allow a decision, raise a `LineError`. Return None if all
@@ -265,7 +265,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
     return Verdict(True, f"{doubt}{SAY_WHICH}")
 
 
-def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
+def cut_fasttext(lines: BlockLines, how: DocumentForm) -> Cut:
     """Split lines ``__label__a __label__b text``, whose labels may be anywhere in the line."""
     characters = lines.characters
     spaces = np.flatnonzero(characters <= ord(" "))
@@ -302,7 +302,7 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
     )
 
 
-def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
+def cut_jsonl(lines: BlockLines, how: DocumentForm) -> Cut:
     """Split lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
     space are skipped, as usual for JSON lines."""
     texts, labels, rows = list[Any](), list[Any](), list[int]()
@@ -336,7 +336,7 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
         raise LineError(rows[error.row], str(error)) from None
 
 
-def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
+def cut_vw(lines: BlockLines, how: DocumentForm) -> Cut:
     """Split lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``. A line is repeated as often as
     its importance states. A word is repeated as often as its weight states, or, unless words are
     counted, is present or absent."""
@@ -397,6 +397,6 @@ def _check_count(weight: float, row: int) -> int:
 
 
 #: The function for each form that splits its lines.
-CUT: dict[str, Callable[[Lines, DocumentForm], Cut]] = {
+CUT: dict[str, Callable[[BlockLines, DocumentForm], Cut]] = {
     "fasttext": cut_fasttext, "tsv": cut_tsv, "vw": cut_vw, "jsonl": cut_jsonl,
 }  # fmt: skip

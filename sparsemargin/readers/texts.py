@@ -17,7 +17,7 @@ from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.readers.reading import Reading, run_ahead
-from sparsemargin.readers.rows import LabelledRows
+from sparsemargin.readers.rows import LabelledRows, Origin
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, cut_batch
 from sparsemargin.readers.text_forms import DocumentForm
@@ -30,9 +30,9 @@ from sparsemargin.readers.text_layouts import (
 from sparsemargin.readers.text_lines import (
     CUT,
     SAY_WHICH,
+    BlockLines,
     Cut,
     LineError,
-    Lines,
     content_of,
     not_utf8,
     numbered,
@@ -43,18 +43,15 @@ _ENOUGH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Numbered:
+class Numbered(Origin):
     """The numbers of the lines of a file, or of the rows of a table."""
 
     name: str
     unit: Literal["line", "row"]
     numbers: Any
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         return f"{self.name}, {self.unit} {self.numbers[row]}"
-
-    def copied(self) -> Numbered:
-        return self
 
 
 @dataclass(frozen=True)
@@ -113,7 +110,7 @@ def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> It
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
     # Without labels, blank lines are kept and get predictions, so that output and input lines
     # match.
-    lines = Lines(
+    lines = BlockLines(
         content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
     )
     origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
@@ -132,7 +129,7 @@ def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
     try:
         made = cut()
     except LineError as error:
-        raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
+        raise ValueError(f"{origin.location_of(error.row)}: {error}") from None
     is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
     notes = list[str]()
     if is_first and made.counts is not None and (made.counts == 1).all():
@@ -222,8 +219,8 @@ class DocumentCorpus(Corpus):
         ):
             how = "begin" if verdict.has_labels else "do not begin"
             raise ValueError(
-                f"{origin.place_of(0)}: lines from here on {how} with classes of the model, unlike "
-                f"those before. {SAY_WHICH}"
+                f"{origin.location_of(0)}: lines from here on {how} with classes of the model, "
+                f"unlike those before. {SAY_WHICH}"
             )
 
     def _remember(self, texts: Sequence[str]) -> None:

@@ -46,17 +46,15 @@ def _is_ours(model: Any) -> bool:
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted classifier of this library, or a pipeline that ends in one, to a file.
 
-    `load_model` returns the same model, bit for bit. For an `AutoClassifier` or a search,
-    `best_estimator_` is saved.
+    `load_model` returns the same model, bit for bit, and training can be continued. For an
+    `AutoClassifier` or a search, `best_estimator_` is saved.
 
     The other steps of a pipeline may be this library's vectorizers and `CellNormalizer`, and
     scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
     `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a `FeatureUnion` of these. Their parameters
-    must not be functions. The commands ``info`` and ``inspect`` read any such file. The commands
-    that predict read a pipeline only if its first step takes texts or cells.
+    must not be functions. The commands that predict read a pipeline only if its first step takes
+    texts or cells.
 
-    The complete state of a classifier is saved: parameters, weights, averages, the pool of a
-    kernel, the logs from which `hypothesis="vote"` and ``"random"`` are replayed, and certificates.
     Zero weights take little space. The file is written atomically: after an error, the old file is
     still there. The same model always gives the same bytes.
 
@@ -225,8 +223,8 @@ def summarise(model: Any) -> dict[str, Any]:
 
     ``n_iter`` is the number of epochs of the last call of `fit` or `partial_fit`, ``n_trials`` the
     number of trials of all calls. ``n_corrections`` is an int for two classes and for a joint
-    classifier, otherwise a list with one number for each class. ``n_support``, the number of rows
-    in the pool, is there for models with a kernel only.
+    classifier, otherwise a list with one number for each class. Only models with a kernel have
+    ``n_support``, the number of rows in the pool.
     """
     fitted = model.fitted
     space = fitted.space

@@ -162,7 +162,7 @@ class Run:
         for block in blocks:
             n_rows += block.n_rows
             enough = n_rows >= ROWS_MEASURED
-            self.beginning.append(block if enough else block.copied())
+            self.beginning.append(block if enough else block.copy())
             if enough:
                 break
         while self.beginning:
@@ -406,5 +406,5 @@ class Run:
             del learner.feature_names_in_
         fitted, learner.n_features_in_ = learner.fitted, n_features
         fitted.n_iter = float(self.epoch)
-        fitted.reading = reading.settled(passes.lowest)
+        fitted.reading = reading.resolved(passes.lowest)
         return learner

@@ -27,7 +27,7 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.selection import MOST_ROWS, select, settled
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
-from sparsemargin.readers.rows import RowSource, joined
+from sparsemargin.readers.rows import RowSource, join_blocks
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.options import StreamOptions
@@ -199,7 +199,7 @@ def _selected(
     passes, some, n_rows = Passes(source, options.max_index), [], 0
     with interruptible(), closing(passes.first()) as blocks:
         for block in blocks:
-            some.append(block.copied())
+            some.append(block.copy())
             n_rows += block.n_rows
             if n_rows >= MOST_ROWS:
                 break
@@ -207,7 +207,7 @@ def _selected(
         encoder = encoder_of(passes.table.values(), source.names, False)
     if encoder is None or not n_rows:
         return None  # training raises the error
-    first = joined(some)
+    first = join_blocks(some)
     try:
         codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
     except UnknownLabelError:

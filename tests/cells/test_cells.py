@@ -112,7 +112,7 @@ def rows_in(cells, seed, form):
     table = LabelTable()
     blocks = list(corpus.scan(table))
     rows = [
-        (block.place_of(i), table.texts[block.labels[i]], block.part(i, i + 1).data.tolist())
+        (block.location_of(i), table.texts[block.labels[i]], block.part(i, i + 1).data.tolist())
         for block in blocks for i in range(block.n_rows)
     ]  # fmt: skip
     return rows, blocks

@@ -16,7 +16,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.readers.text_lines import LineError, Lines, cut_fasttext
+from sparsemargin.readers.text_lines import BlockLines, LineError, cut_fasttext
 from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
 from sparsemargin.text import HashingVectorizer
 
@@ -541,7 +541,7 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
             words_ = re.split("[ \t\r\v\f\0]+", text)
             labels = [each[9:] for each in words_ if each.startswith("__label__")]
             others = [each for each in words_ if each and not each.startswith("__label__")]
-            made = Lines(content, "fasttext")
+            made = BlockLines(content, "fasttext")
             if how["labelled"] and "" in labels:
                 with pytest.raises(LineError, match="has no label"):
                     cut_fasttext(made, DocumentForm(**how))

@@ -218,7 +218,7 @@ UNSAVED = [
     ("note", "by me", "attribute .note., which a model file can.t hold"),
     ("class_weight", {0: 1.0, frozenset({1}): 2.0}, "is of type builtins.frozenset"),
     ("class_weight", {0: 1.0, (1, np.longdouble(1)): 2.0}, "is an array of type"),
-    ("random_state", np.random.RandomState(np.random.PCG64(0)), "over PCG64 has no place"),
+    ("random_state", np.random.RandomState(np.random.PCG64(0)), "with the generator PCG64"),
     ("alpha", 7.0, "The 'alpha' parameter of ALMAClassifier must be"),
 ]
 
