@@ -7,10 +7,8 @@ traceback of an error exists, and block every later read in the process.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import product
 from math import prod
 from typing import Any
 
@@ -125,29 +123,31 @@ class Hdf5Array(Array):
     def _read(self, start: int, stop: int) -> np.ndarray:
         if not self._filters:
             return self._values[start:stop]
-        rows = [(start, stop), *((0, length) for length in self.shape[1:])]
         assert self.chunks is not None
-        steps = [range(a // n * n, b, n) for (a, b), n in zip(rows, self.chunks, strict=True)]
-        dtype = object if self.is_text else self.dtype
-        values = np.empty((stop - start, *self.shape[1:]), dtype)
-        fill = partial(self._fill, values, rows)
-        if len(steps) == 1:  # callers already read 1-D arrays in several threads
-            list(map(fill, product(*steps)))
+        values = np.empty((stop - start, *self.shape[1:]), object if self.is_text else self.dtype)
+        fill, numbers = partial(self._fill, values, start), self.numbers_of_parts
+        if len(self.shape) == 1:  # callers already read 1-D arrays in several threads
+            list(map(fill, numbers(start, stop, self.chunks)))
         else:
             with ThreadPoolExecutor(UNPACKING) as pool:
-                list(pool.map(fill, product(*steps)))
+                list(pool.map(fill, numbers(start, stop, self.chunks)))
         return values
 
-    def _fill(
-        self, values: np.ndarray, rows: list[tuple[int, int]], corner: tuple[int, ...]
-    ) -> None:
-        """Copy the part of a chunk that belongs to the requested rows into `values`."""
+    def _fill(self, values: np.ndarray, start: int, numbers: tuple[int, ...]) -> None:
+        """Copy the rows of a chunk into `values`, which has the rows from `start` on."""
         assert self.chunks is not None
-        ends = zip(corner, self.chunks, rows, strict=True)
-        box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
-        firsts = [first for first, _ in rows]
-        chunk, to = self._chunk(corner), _within(box, firsts)
-        values[to] = self._values[_within(box)] if chunk is None else chunk[_within(box, corner)]
+        corner = tuple(i * n for i, n in zip(numbers, self.chunks, strict=True))
+        first = max(corner[0], start)
+        last = min(corner[0] + self.chunks[0], start + len(values))
+        # Slices end with the array, and the last chunks reach beyond it.
+        others = [slice(at, at + n) for at, n in zip(corner[1:], self.chunks[1:], strict=True)]
+        target = values[(slice(first - start, last - start), *others)]
+        chunk = self._chunk(corner)
+        if chunk is None:
+            target[...] = self._values[(slice(first, last), *others)]
+        else:
+            rows = slice(first - corner[0], last - corner[0])
+            target[...] = chunk[(rows, *map(slice, target.shape[1:]))]
 
     def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
         """Return the values of a chunk, or None if h5py has to unpack it, after a check that this
@@ -200,9 +200,3 @@ class Hdf5Array(Array):
             self.check_unpacked(_PLUGINS[which], packed, size)
         elif len(packed) > 2 * size + 1024:
             raise self.fault(f"has a chunk that is larger than its values. {DAMAGED}")
-
-
-def _within(box: list[tuple[int, int]], start: Sequence[int] | None = None) -> tuple[slice, ...]:
-    """Return the slices of a box relative to the start of an array."""
-    starts = start or [0] * len(box)
-    return tuple(slice(a - at, b - at) for (a, b), at in zip(box, starts, strict=True))

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
@@ -149,6 +150,16 @@ class Array(Node, ABC):
     @abstractmethod
     def _read(self, start: int, stop: int) -> np.ndarray:
         """Read some rows. Text is returned as an array of str objects."""
+
+    def numbers_of_parts(
+        self, start: int, stop: int, lengths: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the numbers, along each axis, of the parts of these lengths that have some of the
+        rows."""
+        ends = [(start, stop), *((0, length) for length in self.shape[1:])]
+        return product(
+            *(range(a // n, -(-b // n)) for (a, b), n in zip(ends, lengths, strict=True))
+        )
 
     def checked(self, kinds: str, ndim: int = 1) -> Array:
         """Return the array itself, after a check of its kind and its number of axes."""

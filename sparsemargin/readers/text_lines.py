@@ -1,4 +1,4 @@
-"""BlockLines of a label and a text, which are split with vectorized operations on the bytes of a
+"""Lines of a label and a text, which are split with vectorized operations on the bytes of a
 block."""
 
 from __future__ import annotations

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from itertools import product
-from math import ceil, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,7 +166,7 @@ class ZarrArray(Array):
 
     @classmethod
     def of(cls, node: Node, folder: str, version: Any, packing: _Packing) -> ZarrArray:
-        import zarr  # takes a second
+        import zarr  # an optional dependency, whose import takes a second
 
         with readable(f"{node.file}: {node.path}"):
             found = zarr.open_array(folder, mode="r", zarr_format=version)
@@ -195,10 +194,8 @@ class ZarrArray(Array):
     def _check_files(self, start: int, stop: int) -> None:
         """Raise an error if chunks of these rows would unpack to more bytes than their shape
         allows."""
-        rows = [(start, stop), *((0, length) for length in self.shape[1:])]
-        ranges = (range(a // n, ceil(b / n)) for (a, b), n in zip(rows, self._files, strict=True))
-        for at in product(*ranges):
-            path = os.path.join(self._folder, self._array.metadata.encode_chunk_key(at))
+        for numbers in self.numbers_of_parts(start, stop, self._files):
+            path = os.path.join(self._folder, self._array.metadata.encode_chunk_key(numbers))
             if os.path.isfile(path):
                 with open(path, "rb") as file:
                     for place in self._places(file, os.path.getsize(path)):

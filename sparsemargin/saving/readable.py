@@ -69,7 +69,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
-            from sklearn.utils.validation import check_is_fitted
+            from sklearn.utils.validation import check_is_fitted  # takes a second
 
             check_is_fitted(model)
         raise ValueError(
@@ -109,7 +109,7 @@ def _written(
 
 
 def _header(model: Any) -> Iterator[str]:
-    from sparsemargin._version import __version__
+    from sparsemargin._version import __version__  # takes 0.05 s
 
     summary = summarise(model)
     yield f"# sparsemargin {__version__}, {summary.pop('class')}\n"

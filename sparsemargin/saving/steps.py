@@ -16,7 +16,9 @@ import numpy as np
 
 from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
+from sparsemargin.genomes.scales import Form, Scale
 from sparsemargin.saving import step_checks as checks
+from sparsemargin.text.vocabulary import Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 
@@ -45,7 +47,7 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def steps_of(model: Any) -> list[tuple[str, Any]]:
     """Return the steps of a pipeline (of scikit-learn or this library), otherwise an empty list."""
-    from sklearn.pipeline import Pipeline
+    from sklearn.pipeline import Pipeline  # takes a second
 
     from sparsemargin.text import pipeline
 
@@ -159,8 +161,6 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
 def _restore_vocabulary(kind: str, step: Any, learned: dict[str, Any]) -> int:
     """Restore the terms of a vectorizer, and return their number."""
     if "terms" in learned:
-        from sparsemargin.text.vocabulary import Vocabulary  # imports scikit-learn
-
         arrays = {name: array_of(learned["terms"], name, dtype, (None,))
                   for name, dtype in (("text", np.uint8), ("ends", np.int64))}  # fmt: skip
         step.vocabulary_ = Vocabulary.restored(arrays, step.analyzer == "word")
@@ -214,8 +214,6 @@ def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
 
 
 def _restored_scale(state: Any) -> Any:
-    from sparsemargin.genomes.scales import Form, Scale
-
     form = states.instance(state, "form", str)
     require(form in get_args(Form), f"{form!r} is no form of values")
     total = states.optional(
