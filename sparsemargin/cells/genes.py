@@ -195,7 +195,7 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     wanted = {match: set(names_by(genes, match)) for match in get_args(Match)}
     n_found = len(wanted[form.match].intersection(names_by(cells.genes, form.match)))
     found = [(n_found, 0, True, "")]
-    for column, names in {form.var: cells.genes, **cells.namings()}.items():
+    for column, names in {form.var: cells.genes, **cells.var.texts()}.items():
         for match in get_args(Match):
             given = [f"pass match={match!r}"] * (match != form.match)
             if column is None and form.var is not None:

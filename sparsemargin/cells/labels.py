@@ -88,7 +88,7 @@ def _plain_labels(
 
 def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the codes of the cells and the values that they refer to, for each file."""
-    if isinstance(label, str) and all(label in each.columns for each in cells):
+    if isinstance(label, str) and all(label in each.obs.columns for each in cells):
         return [_of_column(each, label) for each in cells]
     table = table_of(label)
     if table is None:
@@ -107,7 +107,7 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
-    codes, values = cells.column(label)
+    codes, values = cells.obs.column(label)
     missing = np.flatnonzero(codes < 0)
     if len(missing):
         raise ValueError(
@@ -126,8 +126,8 @@ def _unknown(cells: list[Cells], label: Any) -> ValueError:
             f"mapping of these, got {type(label).__name__}. For an array of labels pass "
             "pandas.Series(labels, index=adata.obs_names)."
         )
-    lacking = next(each for each in cells if label not in each.columns)
-    known = ", ".join(lacking.columns) or "none, so name a table of barcodes and labels"
+    lacking = next(each for each in cells if label not in each.obs.columns)
+    known = ", ".join(lacking.obs.columns) or "none, so name a table of barcodes and labels"
     return ValueError(f"{lacking.name} has no column {label!r} in obs. There are: {known}.")
 
 

@@ -209,7 +209,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
         return {
             "cells": cells.n_cells, "genes": cells.n_genes, "values": values,
             "entries": cells.entries_before(cells.n_cells), "layers": list(cells.layers),
-            "obs": cells.columns,
+            "obs": cells.obs.columns,
         }  # fmt: skip
 
 

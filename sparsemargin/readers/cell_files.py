@@ -18,11 +18,11 @@ from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source, open_sources
 from sparsemargin.readers.cell_columns import (
     FEATURE_TYPES,
     GENE,
+    Frame,
     Names,
-    column_of,
     genes_among,
-    index_of,
     names_of,
+    stored_frame,
 )
 from sparsemargin.readers.cell_matrices import read_matrix
 from sparsemargin.readers.stored_arrays import (
@@ -45,10 +45,8 @@ class Cells:
     `data`, `indices` and `indptr` are those of a CSR matrix; `data` and `indices` may still be in
     the file. For a dense matrix, `data` is the matrix, and `indices` and `indptr` are None.
     `is_gene` is True for each feature that is a gene; None means that all features are used.
-    `barcodes` are the names of the cells, which may still be in the file. `columns` are the names
-    of the columns of `obs`; `column` returns one of them as codes (-1 for a missing value) and the
-    values that they stand for. `namings` returns alternative names of the genes by column of `var`,
-    with None for the index. `source` is the file, or None for cells in memory.
+    `barcodes` are the names of the cells, which may still be in the file. `obs` and `var` are the
+    tables of cells and genes. `source` is the file, or None for cells in memory.
     """
 
     name: str
@@ -57,13 +55,12 @@ class Cells:
     data: Any
     indices: Any
     indptr: np.ndarray | None
-    columns: list[str]
-    column: Callable[[str], tuple[np.ndarray, np.ndarray]]
+    obs: Frame
+    var: Frame
     is_gene: np.ndarray | None = None
     source: Source | None = None
     layers: tuple[str, ...] = ()
     close: Callable[[], None] = lambda: None
-    namings: Callable[[], dict[str | None, Any]] = dict
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
@@ -257,7 +254,7 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
         [source] = open_sources(os.fspath(adata.filename))
         cells = open_cells(source, layer, var)
         # The columns in memory may differ from those in the file.
-        cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
+        cells.obs = _pandas_frame(adata.obs)
         return cells
     X, frame = adata.X, adata.var
     if layer is not None and layer in adata.layers:
@@ -272,29 +269,20 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     if hasattr(X, "tocsr"):
         X = X.tocsr()
         parts = X.data, X.indices, X.indptr
-    _check_column("The AnnData", "var", var, list(frame))
-    is_gene = None
-    if FEATURE_TYPES in frame:
-        is_gene = genes_among(*_of_pandas(frame[FEATURE_TYPES]))
+    genes = _pandas_frame(frame)
+    _check_column("The AnnData", "var", var, genes.columns)
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
-        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]), is_gene,
+        *parts, _pandas_frame(adata.obs), genes, genes_among(genes, FEATURE_TYPES),
         layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
-        namings=lambda: _texts_in({
-            None: _of_pandas(frame.index.to_series()),
-            **{each: _of_pandas(frame[each]) for each in frame},
-        }),
     )  # fmt: skip
 
 
-def _texts_in(
-    columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
-) -> dict[str | None, np.ndarray]:
-    """Select the columns whose values are texts, and expand their codes, without missing values."""
-    return {
-        name: values[codes[codes >= 0]]
-        for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
-    }  # fmt: skip
+def _pandas_frame(frame: Any) -> Frame:
+    def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
+        return _of_pandas(frame.index.to_series() if name is None else frame[name])
+
+    return Frame(list(frame), column)
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -333,35 +321,16 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
         raise _no_layer(source.name, layer, layers)
     if holder.get(name) is None:
         raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
-    obs = root.group("obs")
-    names, index = [each for each in frame.names() if each != "__categories"], obs.text("_index")
-    _check_column(source.name, "var", var, names)
-    genes, barcodes = index_of(frame) if var is None else names_of(frame, var), index_of(obs)
-    n_genes, n_cells = len(genes), len(barcodes)
-    is_gene = None
-    if FEATURE_TYPES in names:
-        is_gene = genes_among(*column_of(frame, FEATURE_TYPES, n_genes))
-
-    def column(name: str) -> tuple[np.ndarray, np.ndarray]:
-        with readable(source.name):
-            return column_of(obs, name, n_cells)
-
-    def namings() -> dict[str | None, np.ndarray]:
-        index_name = frame.text("_index")
-        with readable(source.name):
-            return _texts_in(
-                {
-                    None if each == index_name else each: column_of(frame, each, n_genes)
-                    for each in names
-                }
-            )
-
+    barcodes = names_of(root.group("obs"))
+    obs = stored_frame(root.group("obs"), len(barcodes))
+    genes = stored_frame(frame, len(names_of(frame)))
+    _check_column(source.name, "var", var, genes.columns)
+    names = names_of(frame, var)
     return Cells(
-        source.name, genes.whole(), barcodes,
-        *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
-        [each for each in obs.names() if each not in (index, "__categories")],
-        column, is_gene, source, (*layers, *["raw"] * ("X" in _members(root, "raw"))),
-        namings=namings,
+        source.name, names.whole(), barcodes,
+        *_matrix_of(source, holder, name, remedy, (len(barcodes), len(names))),
+        obs, genes, genes_among(genes, FEATURE_TYPES), source,
+        (*layers, *["raw"] * ("X" in _members(root, "raw"))),
     )  # fmt: skip
 
 
@@ -371,7 +340,7 @@ def _members(root: Group, name: str) -> list[str]:
     return found.names() if isinstance(found, Group) else []
 
 
-def _parts_of(
+def _matrix_of(
     source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
 ) -> tuple[Any, Any, Any]:
     """Return data, indices and pointers. `remedy` is the code that stores the matrix cell by
@@ -402,18 +371,21 @@ def _of_10x(
         raise ValueError(
             f"{source.name}: the columns of its features have different lengths. {DAMAGED}"
         )
-    genes, is_gene = features[var or "name"], None
-    if "feature_type" in features:  # Cell Ranger 2 had genes only
-        kinds, codes = np.unique(features["feature_type"], return_inverse=True)
-        is_gene = genes_among(codes, kinds)
+
+    def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
+        values, codes = np.unique(features[name or "name"], return_inverse=True)
+        return codes, values
+
+    table = Frame(list(features), column)
+    genes, is_gene = features[var or "name"], genes_among(table, "feature_type")
     if var is None:  # genes that share a name are called by their ids
         among = slice(None) if is_gene is None else is_gene
         names, counts = np.unique(genes[among], return_counts=True)
         shared = np.isin(genes, names[counts > 1])
         genes = np.where(shared, features["id"], genes)
     return Cells(
-        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
-        namings=lambda: {each: features[each] for each in ("id", "name")},
+        source.name, genes, barcodes, *parts, Frame([], dict[Any, Any]().__getitem__), table,
+        is_gene, source,
     )  # fmt: skip
 
 

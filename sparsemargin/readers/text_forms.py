@@ -103,7 +103,7 @@ class DocumentForm:
             ends = ", ".join(_FORM_OF)
             raise ValueError(
                 f"{source.name}: the format can't be recognised, because the name does not end in "
-                f"one of {ends}. Pass format= with one of {', '.join(FORMS)}."
+                f"one of {ends}. Pass format='tsv', or another of {', '.join(FORMS)}."
             )
         return form
 

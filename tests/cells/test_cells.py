@@ -238,7 +238,7 @@ def test_wrong_matrices_of_10x_are_told(adata, tmp_path):
 
     assert "its shape is (80, 300), and the tables name 80 features and 299 barcodes" in error()
     (tmp_path / "barcodes.tsv").unlink()
-    assert "there is no barcodes.tsv, nor .gz, beside it" in error()
+    assert "there is no barcodes.tsv or .gz in its folder" in error()
     write_matrix(f"{tmp_path}/", X, genes, barcodes, kinds=False)
     assert error(layer="counts").endswith("has no layer 'counts'. There are: none.")
     text = (tmp_path / "matrix.mtx").read_text()
@@ -439,7 +439,7 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
     assert "one class only" in told(one)
     assert "target_sum" in told(path, target_sum=0)
     assert "normalize" in told(path, normalize="log")
-    assert "multilabel is not of cells" in told(path, multilabel=True)
+    assert "multilabel does not apply to cells" in told(path, multilabel=True)
     with pytest.raises(FileNotFoundError, match="no such file"):
         fit_anndata(tmp_path / "none.h5ad", "cell_type")
 
@@ -451,7 +451,7 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
         assert "can't be read" in broken(path, lambda each: fit_anndata(each, "cell_type"))
     with h5py.File(path, "w") as file:
         file["x"] = 1
-    assert "is neither of AnnData nor of Cell Ranger 3" in broken(
+    assert "is neither a file of AnnData nor of Cell Ranger 3" in broken(
         path, lambda x: fit_anndata(x, "cell_type")
     )
     for name, change in (

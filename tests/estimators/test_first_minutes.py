@@ -99,7 +99,7 @@ def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
     told = run("evaluate", model, several, code=1).stderr
     assert "or pass --positive LABEL if the model tells that one from all others." in told
     told = run("train", bare, "-o", model, code=1).stderr
-    assert "Put one first, or pass --multilabel" in told
+    assert "Put a label first, or pass --multilabel" in told
     told = run("train", several, "-o", model, "--multilabel").stderr
     assert "corrections" in told
     assert "one-step-ahead" not in told
