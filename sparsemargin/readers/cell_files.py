@@ -353,7 +353,7 @@ def _matrix_of(
     if not form.startswith("csr"):
         raise ValueError(
             f"{source.name} stores its values gene by gene ({form}), but they are read cell by "
-            f"cell. Open it with anndata, run {remedy}, and write it again."
+            f"cell. Write it again with anndata after {remedy}."
         )
     found = matrix.attribute("shape")
     _check_shape(matrix, matrix.attribute("h5sparse_shape") if found is None else found, shape)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
+import csv
 import os
 from typing import Any
 
 import numpy as np
 
 from sparsemargin.files.sources import tables_beside
-from sparsemargin.readers.stored_arrays import room_for
+from sparsemargin.readers.label_tables import table_lines
 
 # Names of the columns of 10x's tables of features.
 _FEATURES = "id", "name", "feature_type"
@@ -49,21 +49,14 @@ def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
     path = next(filter(os.path.exists, paths), None)
     if path is None:
         raise ValueError(f"there is no {os.path.basename(paths[1])} or .gz in its folder")
-    table, room = os.path.basename(path), room_for(os.path.getsize(path))
-    opened: Any = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rb") as file:
-        raw = file.read(room + 1)
-    if len(raw) > room:
-        raise ValueError(f"{table} unpacks to far more bytes than it has")
-    text = raw.decode("utf-8-sig").removesuffix("\n")
-    lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if raw]
+    table = os.path.basename(path)
+    lines = table_lines(path, "\t", quoting=csv.QUOTE_NONE)
     if not lines:
-        raise ValueError(f"{table} names no {names[0]}")
-    if len(lines[0]) < n_columns:
+        raise ValueError(f"{table} has no {names[0]}")
+    expected = len(lines[0][1])
+    if expected < n_columns:
         raise ValueError(f"{table} has fewer than {n_columns} columns")
-    for i, line in enumerate(lines, 1):
-        if len(line) != len(lines[0]):
-            raise ValueError(
-                f"line {i} of {table} has {len(line)} columns, but the first has {len(lines[0])}"
-            )
-    return lines
+    for i, line in lines:
+        if len(line) != expected:
+            raise ValueError(f"line {i} of {table} has {len(line)} columns, not {expected}")
+    return [line for _, line in lines]

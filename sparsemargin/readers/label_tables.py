@@ -64,7 +64,7 @@ def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
 
 def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
     """Return the line number of each row of a table, with its name and label."""
-    rows = _lines_of(path)
+    rows = table_lines(path, "," if form_of(path) == "csv" else "\t")
     if not rows:
         raise ValueError(f"{path} is empty and has no labels.")
     header, n_columns = rows[0][1], len(rows[:2][-1][1])
@@ -92,8 +92,9 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
     return [(line, (row[0], row[at])) for line, row in rows]
 
 
-def _lines_of(path: str) -> list[tuple[int, list[str]]]:
-    """Return the lines that are not empty, with their numbers, split into fields."""
+def table_lines(path: str, delimiter: str, **how: Any) -> list[tuple[int, list[str]]]:
+    """Return the lines of a table that are not empty, with their numbers, split into fields. `how`
+    are arguments of `csv.reader`."""
     [source] = open_sources(path)
     raw, room = bytearray(), room_for(source.size or 0)
     for block in source.blocks([]):
@@ -109,8 +110,7 @@ def _lines_of(path: str) -> list[tuple[int, list[str]]]:
             f"{path}, line {line} is not UTF-8 text. Make it UTF-8: iconv -f LATIN1 -t UTF-8 "
             f"{path} > FILE"
         ) from None
-    delimiter = "," if form_of(path) == "csv" else "\t"
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **how)
     try:
         return [(rows.line_num, _checked(row)) for row in rows if row]
     except csv.Error as error:

@@ -261,7 +261,8 @@ def _fault(
 
 def _looks_like(what: str, form: str) -> str:
     return (
-        f"This looks like {what}, but {FORM}. To train on texts, use fit_text, or --format {form}."
+        f"This looks like {what}, but {FORM}. To train on texts, use fit_text, or sparsemargin "
+        f"train with --format {form}."
     )
 
 
