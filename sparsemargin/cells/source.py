@@ -24,7 +24,7 @@ from sparsemargin.genomes.cells import (
     CellNormalizer,
     Part,
     Sample,
-    normalised,
+    convert_cells,
     spread,
 )
 from sparsemargin.genomes.scales import CHECKED
@@ -97,8 +97,9 @@ class CellCorpus(RowSource):
         is_new = not hasattr(self.how, "form_")
         self.scale = self.how.agreed([each.scale for each in samples]) if is_new else self.how.scale
         values = self.cell_form.values
-        self.ways = [
-            self.how.way_of(each, self.scale, is_new=is_new, values=values) for each in samples
+        self.conversions = [
+            self.how.conversion_of(each, self.scale, is_new=is_new, values=values)
+            for each in samples
         ]
 
     def check_genes(self) -> None:
@@ -200,7 +201,7 @@ class CellCorpus(RowSource):
             of_file = [span[1:] for span in spans if span[0] == i]
             at = np.concatenate([np.arange(*span) for span in of_file])
             rows = self.cells[i].read(of_file, self.reading.dtype)
-            parts.append(Part(rows, self.columns[i], self.ways[i]))
+            parts.append(Part(rows, self.columns[i], self.conversions[i]))
             numbers.append(self.starts[i] + at)
             codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
         of, labels = np.concatenate(numbers), np.concatenate(codes)
@@ -212,7 +213,7 @@ class CellCorpus(RowSource):
             labels = labels[order]
         numbered = partial(_CellNumbers, self.cells, self.starts)
         advice = advice_of([self.cells[i] for i, *_ in spans])
-        X = normalised(parts, len(self.genes), numbered(of).location_of, order, advice)
+        X = convert_cells(parts, len(self.genes), numbered(of).location_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
             origin=numbered(of[order]),
@@ -226,7 +227,7 @@ class CellCorpus(RowSource):
     def survey(self) -> tuple[csr_matrix, LabelledRows]:
         """Fit the normalizer to a sample. Return the sample as a matrix and as labelled rows."""
         rows = self.sample()
-        if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
+        if self.how.normalize == "log1p" and self.conversions[0] is CHECKED:
             warn_user(
                 f"{self.names}: the values are not whole numbers. They are assumed to be "
                 f"{self.scale}, and are not changed."

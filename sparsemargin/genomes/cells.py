@@ -28,14 +28,14 @@ from sparsemargin._engine.rows.parts import pointers_of, rows_at
 from sparsemargin.genomes.scales import (
     CHECKED,
     UNCHECKED,
+    Conversion,
     Form,
     Scale,
-    Way,
+    conversion_between,
     from_log1p,
     is_typical,
     linear_of,
     scale_of,
-    way_between,
 )
 
 #: The parameter `normalize` of `CellNormalizer`.
@@ -111,10 +111,10 @@ class Part(NamedTuple):
 
     rows: Csr
     columns: np.ndarray
-    way: Way
+    conversion: Conversion
 
 
-def normalised(
+def convert_cells(
     parts: Sequence[Part], n_columns: int, location_of: Callable[[int], str],
     order: np.ndarray | None = None, advice: Advice = ADVICE,
 ) -> csr_matrix:  # fmt: skip
@@ -148,7 +148,8 @@ def normalised(
             *rows.arrays, columns, scales[some], starts[some], data, indices
         )
         first = some.stop
-    form: Form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
+    forms = (conversion.form for *_, conversion in made_of)
+    form: Form = next((form for form in forms if form != "log1p"), "log1p")
     if form != "log1p":
         entries = np.repeat(~np.isnan(scales[order]), lengths[order])
         data[entries] = from_log1p(form, data[entries].astype(np.float64))
@@ -163,14 +164,14 @@ def normalised(
 
 def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
     """Return the part after undoing its logarithm, if required, and the result of `find_scales`."""
-    rows, columns, way = part
-    if way.inverse in ("log1p", "log2", "log10"):
+    rows, columns, conversion = part
+    if conversion.inverse in ("log1p", "log2", "log10"):
         counts.find_scales(
             *rows.arrays, columns, nan, False
         )  # checks that the logarithms are valid
-        data = linear_of(way.inverse, rows.data).astype(rows.data.dtype)
+        data = linear_of(conversion.inverse, rows.data).astype(rows.data.dtype)
         part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
-    return part, counts.find_scales(*part.rows.arrays, columns, way.target, way.whole)
+    return part, counts.find_scales(*part.rows.arrays, columns, conversion.target, conversion.whole)
 
 
 def counts_of(X: Any) -> Csr:
@@ -334,9 +335,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
         scale = self.agreed([sample.scale]) if is_new else self.scale
-        part = Part(rows, columns, self.way_of(sample, scale, is_new=is_new))
+        part = Part(rows, columns, self.conversion_of(sample, scale, is_new=is_new))
         location_of = f"{name}, cell {{}}".format
-        return normalised([part], n_columns, location_of, advice=advice), scale
+        return convert_cells([part], n_columns, location_of, advice=advice), scale
 
     def agreed(self, found: Sequence[Scale]) -> Scale:
         """Return the scale of a model whose training cells have the scales `found`."""
@@ -347,9 +348,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
         return counted if is_counted else found[0]
 
-    def way_of(
+    def conversion_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
-    ) -> Way:  # fmt: skip
+    ) -> Conversion:  # fmt: skip
         """Return the conversion of the values of a sample to the scale `own` of a model.
 
         `is_new` says that the model is not yet trained. Values that can't be converted raise a
@@ -360,20 +361,20 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         found = sample.scale if is_new else scale_of(sample.rows, sample.columns, own)
         can_take_counts = not isnan(own.total) and self.normalize is not None
         if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
-            return Way(own.total, form=own.form)
+            return Conversion(own.total, form=own.form)
         if found.form == "negative" and not (self.normalize is None and own.form == "negative"):
             return CHECKED  # The check then raises the error that names the cell.
-        way = way_between(found, own) if values == "auto" else None
-        as_they_are = way in (CHECKED, UNCHECKED)
+        conversion = conversion_between(found, own) if values == "auto" else None
+        as_they_are = conversion in (CHECKED, UNCHECKED)
         if not as_they_are and self.normalize is None:
-            way = None
+            conversion = None
         is_unsure = isnan(found.total) or isnan(own.total)
-        if way is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
+        if conversion is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
             typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
-            way = CHECKED if typical else None
-        if way is None and not np.isfinite(sample.rows.data).all():
+            conversion = CHECKED if typical else None
+        if conversion is None and not np.isfinite(sample.rows.data).all():
             return UNCHECKED  # Later checks then raise the error that names the cell.
-        if way is None:
+        if conversion is None:
             advice = sample.advice.layer if can_take_counts else ""
             if can_take_counts and found.form == "other":
                 advice += sample.advice.counts
@@ -383,9 +384,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"{sample.name} has {unlike}.{advice}{sample.advice.none}")
         if not as_they_are and found.form != "counts":
             warn_user(f"{sample.name} has {found}. They are converted to {own}.")
-        elif way is CHECKED and isnan(found.total) and not isnan(own.total):
+        elif conversion is CHECKED and isnan(found.total) and not isnan(own.total):
             warn_user(f"{sample.name} has {found}. They are taken for {own}, as they are.")
-        return UNCHECKED if self.normalize is None else way
+        return UNCHECKED if self.normalize is None else conversion
 
     def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
         """Return whether normalize="counts" applies. Logarithms raise a ValueError if `is_new`."""

@@ -1,7 +1,7 @@
 """Scales of the values of cells: counts, normalised counts and their logarithms.
 
-`scale_of` recognises the scale of some cells. `way_between` returns the exact conversion from one
-scale to another, if there is one.
+`scale_of` recognises the scale of some cells. `conversion_between` returns the exact conversion
+from one scale to another, if there is one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Scale(NamedTuple):
         return f"{logarithm}counts{of}"
 
 
-class Way(NamedTuple):
+class Conversion(NamedTuple):
     """Conversion of the values of cells to the scale of a model.
 
     `target` and `whole` are arguments of `find_scales`. `inverse` is the form whose logarithm is
@@ -85,7 +85,7 @@ class Way(NamedTuple):
 
 
 #: Conversions that do not change values: without a check, and with a check for valid logarithms.
-UNCHECKED, CHECKED = Way(0.0), Way(nan)
+UNCHECKED, CHECKED = Conversion(0.0), Conversion(nan)
 
 
 def linear_of(form: Form, data: np.ndarray) -> np.ndarray:
@@ -201,7 +201,7 @@ def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) ->
     return expected / _LARGEST_RATIO <= total <= expected * _LARGEST_RATIO
 
 
-def way_between(found: Scale, own: Scale) -> Way | None:
+def conversion_between(found: Scale, own: Scale) -> Conversion | None:
     """Return the exact conversion from the scale `found` to the scale `own` of a model.
 
     None if there is no exact conversion. If both have the same form and one of the totals is
@@ -215,7 +215,7 @@ def way_between(found: Scale, own: Scale) -> Way | None:
     if isnan(own.total):
         return None
     if found.form == "counts":
-        return Way(own.total, whole=True, form=own.form)
+        return Conversion(own.total, whole=True, form=own.form)
     if isnan(found.total) and not found.raw:
         return None
-    return Way(own.total, inverse=found.form, form=own.form)
+    return Conversion(own.total, inverse=found.form, form=own.form)
