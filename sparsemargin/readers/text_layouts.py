@@ -3,6 +3,8 @@ the fields, the names of the columns, and whether the first line holds these nam
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -135,11 +137,8 @@ def _first_record(text: bytes) -> bytes:
 
 def _names(record: bytes, delimiter: str) -> list[str]:
     """Return the fields of the first line."""
-    text, names, start = record.decode(errors="replace"), list[str](), 0
-    field = re.compile(rf'(?:"((?:[^"]|"")*+)"|([^{delimiter}]*+))(?:{re.escape(delimiter)}|\Z)')
-    while start <= len(text):
-        found = field.match(text, start)
-        assert found is not None
-        names.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        start = found.end() + (not found[0].endswith(delimiter))
-    return names
+    text = record.decode(errors="replace")
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [""])
+    except csv.Error:  # a field is too long for a name
+        return [text]

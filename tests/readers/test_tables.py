@@ -2,7 +2,6 @@
 Doubtful layouts give a warning or an error."""
 
 import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from problems.command_line import run
-from problems.tables import any_of, check_table, make_table, spoil
+from problems.tables import check_table, make_table, spoil
 from sparsemargin import fit_text, load_model
 from sparsemargin.text import HashingVectorizer
 
@@ -377,18 +376,3 @@ def test_files_of_several_schemas_and_without_rows_are_read_together():
     parquet.write_table(pa.table({"text": TEXTS}), "d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: no column 'label', but text"):
         train(["a.parquet", "d.parquet"])
-
-
-def test_names_of_columns_are_read_as_python_reads_them():
-    from sparsemargin.readers.text_layouts import _names
-
-    random = np.random.RandomState(0)
-    for _ in range(300):
-        parts = ["a", "b c", '"', ",", ";", " "]
-        names = [
-            "".join(any_of(random, parts) for _ in range(3)) for _ in range(random.randint(1, 5))
-        ]
-        for delimiter in ",", ";", "\t", "|":
-            file = io.StringIO()
-            csv.writer(file, delimiter=delimiter, lineterminator="").writerow(names)
-            assert _names(file.getvalue().encode(), delimiter) == names
