@@ -296,20 +296,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._made(X, reset=False)[0]
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
-        """Fit to cells and normalise them. See `fit` and `transform`.
-
-        Parameters
-        ----------
-        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_cells, n_genes)
-        y : object
-            Not used.
-        **fit_params : object
-            Not used.
-
-        Returns
-        -------
-        csr_matrix of shape (n_cells, n_genes)
-        """
+        """Fit to cells and normalise them. See `fit` and `transform`."""
         made, scale = self._made(X, reset=True)
         self.keep_statistics(made, scale)
         return made

@@ -69,17 +69,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         return min(4**self.k, self.n_features or _MOST)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Check the parameters.
-
-        Parameters
-        ----------
-        X, y : object
-            Not used.
-
-        Returns
-        -------
-        self : object
-        """
+        """Check the parameters. `X` and `y` are not used."""
         self._validate_params()
         return self
 
