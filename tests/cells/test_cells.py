@@ -538,7 +538,7 @@ def test_cut_and_odd_tables_are_told_by_name(adata, tmp_path, name):
     write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), barcodes)
     told = dict(zip(barcodes, types, strict=True))
     whole = (tmp_path / name).read_bytes()
-    cases = [(whole[: len(whole) // 2], f"{name}: the gz archive is damaged or cut off")]
+    cases = [(whole[: len(whole) // 2], "damaged")]
     if name.startswith("features"):
         cases += [
             (gzip.compress(b""), "features.tsv.gz has no features"),
