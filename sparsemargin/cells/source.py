@@ -19,14 +19,7 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
-from sparsemargin.genomes.cells import (
-    Advice,
-    CellNormalizer,
-    Part,
-    Sample,
-    convert_cells,
-    spread,
-)
+from sparsemargin.genomes.cells import Advice, CellNormalizer, Part, Sample, convert_cells, spread
 from sparsemargin.genomes.scales import CHECKED
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.models.inputs.labels import label_text

@@ -150,11 +150,11 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
         documents = piece()
         for note in documents.notes:
             warnings.warn(note, stacklevel=1)
-        labels = Counter(documents.cut.labels)
+        labels = Counter(documents.parsed.labels)
         ids = take_labels(table, list(labels), documents.numeric).tolist()
         for label, n_rows in zip(ids, labels.values(), strict=True):
             rows_of[label] += n_rows
-        counts.update(documents.cut.counts.tolist())
+        counts.update(documents.parsed.counts.tolist())
     texts = table.short_texts()
     return {
         "compression": _compression(source),

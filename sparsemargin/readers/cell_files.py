@@ -25,14 +25,7 @@ from sparsemargin.readers.cell_columns import (
     stored_frame,
 )
 from sparsemargin.readers.cell_matrices import read_matrix
-from sparsemargin.readers.stored_arrays import (
-    DAMAGED,
-    UNPACKING,
-    Array,
-    Group,
-    Node,
-    readable,
-)
+from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group, Node, readable
 
 #: The first bytes of HDF5 files.
 HDF5_MARK = b"\x89HDF"

@@ -12,13 +12,7 @@ from typing import Any
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_layouts import Layout
-from sparsemargin.readers.text_lines import (
-    Cut,
-    LineError,
-    content_of,
-    cut_values,
-    not_utf8,
-)
+from sparsemargin.readers.text_lines import LineError, Parsed, content_of, not_utf8, parse_values
 
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
@@ -153,11 +147,11 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
     )
 
 
-def cut_batch(batch: Any, how: DocumentForm) -> Cut:
+def parse_batch(batch: Any, how: DocumentForm) -> Parsed:
     """Return the texts and labels of a record batch. A `LineError` names the row of a missing
     one."""
     texts, *labels = (_values(batch, name, how) for name in how.columns)
-    return cut_values(texts, labels[0] if labels else [], how)
+    return parse_values(texts, labels[0] if labels else [], how)
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:

@@ -16,7 +16,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.readers.text_lines import BlockLines, LineError, cut_fasttext
+from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
 from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
 from sparsemargin.text import HashingVectorizer
 
@@ -544,11 +544,11 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
             made = BlockLines(content, "fasttext")
             if how["labelled"] and "" in labels:
                 with pytest.raises(LineError, match="has no label"):
-                    cut_fasttext(made, DocumentForm(**how))
+                    parse_fasttext(made, DocumentForm(**how))
                 continue
-            cut = cut_fasttext(made, DocumentForm(**how))
-            assert re.findall("[^ \t\r\v\f\0]+", cut.texts[0]) == others
-            assert cut.labels == (labels if how["labelled"] else [])
+            parsed = parse_fasttext(made, DocumentForm(**how))
+            assert re.findall("[^ \t\r\v\f\0]+", parsed.texts[0]) == others
+            assert parsed.labels == (labels if how["labelled"] else [])
 
 
 @pytest.mark.filterwarnings("ignore::sparsemargin.streaming.report.Interruption")
