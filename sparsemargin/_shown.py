@@ -3,6 +3,8 @@
 import shutil
 import sys
 import textwrap
+from collections.abc import Iterable
+from itertools import islice
 from typing import TextIO
 
 
@@ -43,3 +45,9 @@ def folded(text: str, stream: TextIO, indent: int) -> str:
         text, columns, subsequent_indent=" " * indent, break_long_words=False,
         break_on_hyphens=False,
     )  # fmt: skip
+
+
+def first_three(names: Iterable[str]) -> str:
+    """Return the first three names, separated by commas."""
+    some = list(islice(names, 4))
+    return ", ".join(some[:3]) + ", ..." * (len(some) > 3)

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from math import sqrt
 from typing import Any, Literal, get_args
 
@@ -16,6 +15,7 @@ import numpy as np
 from sparsemargin._checks import check_choice
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
+from sparsemargin._shown import first_three
 from sparsemargin.files.sources import open_sources
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.readers.cell_files import Cells, cells_of, open_cells, warn_of_left_out
@@ -78,8 +78,8 @@ class CellForm:
                 remedy = f"adata.var_names = adata.var[{self.var!r}].astype(str) and {remedy}"
                 remedy += ", and leave var out"
             raise ValueError(
-                f"{cells.name} has several genes {repeated[0]!r}, and genes are matched by their "
-                f"names. Call {remedy}."
+                f"{cells.name} has several genes with the name {repeated[0]!r}. Genes are matched "
+                f"by name, so names must differ. Call {remedy}."
             )
         return names
 
@@ -100,13 +100,12 @@ def names_by(genes: Iterable[Any], match: Match) -> list[str]:
     return [_VERSION.sub(r"\1", name) for name in names] if match == "version" else names
 
 
+def _first_genes(genes: np.ndarray) -> str:
+    return first_three(repr(str(gene)) for gene in genes)
+
+
 def _repeated(names: Iterable[str]) -> list[str]:
     return [name for name, count in Counter(names).items() if count > 1]
-
-
-def first_of(genes: Iterable[Any]) -> str:
-    """Return the first three names, quoted and separated by commas."""
-    return ", ".join(map(repr, islice(genes, 3)))
 
 
 def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
@@ -137,8 +136,9 @@ def genes_of(cells: list[Any], wanted: Any, form: CellForm) -> np.ndarray:
         warn_user(f"{len(shared):,} of {len(every):,} genes are in all of the files.")
     if not shared:
         raise ValueError(
-            f"{cells[0].name} and the other files share no gene: {first_of(cells[0].genes)}, and "
-            f"{first_of(cells[-1].genes)}. Name them by another column: var=NAME."
+            f"{cells[0].name} and the other files have no gene in common. The genes of the first "
+            f"file are {_first_genes(cells[0].genes)}, those of the last file "
+            f"{_first_genes(cells[-1].genes)}. Name them by another column: var=NAME."
         )
     return np.array([every[key] for key in (every if wanted == "union" else shared)], dtype=object)
 
@@ -148,25 +148,9 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
 
     A column whose name is exactly that of a gene is matched first. A gene without such a column is
     matched with the first column whose name compares equal. Other columns contribute only to the
-    totals of cells.
-
-    Parameters
-    ----------
-    cells : Cells
-    genes : ndarray of shape (n_genes,)
-        Names, as str objects.
-    form : CellForm
-
-    Returns
-    -------
-    ndarray of int32, shape (n_columns,)
-        For each column the index of its gene, `LEFT_OUT` for a gene that is not among `genes`, or
-        `NO_GENE` for a feature that is not a gene.
-
-    Raises
-    ------
-    ValueError
-        If no column matches a gene.
+    totals of cells. The result has for each column the index of its gene, `LEFT_OUT` for a gene
+    that is not among `genes`, or `NO_GENE` for a feature that is not a gene. A ValueError is raised
+    if no column matches a gene.
     """
     names = form.names_of(cells)
     at = {str(name): i for i, name in enumerate(genes)}
@@ -176,8 +160,8 @@ def columns_in(cells: Cells, genes: np.ndarray, form: CellForm) -> np.ndarray:
         _match_others(cells, names, genes, columns, form.match)
     if (columns < 0).all():
         raise ValueError(
-            f"{cells.name} has none of the {len(genes):,} genes, {first_of(genes)}, but "
-            f"{first_of(cells.genes)}. {_remedy(cells, genes, form)}"
+            f"{cells.name} has none of the {len(genes):,} genes {_first_genes(genes)}. Its genes "
+            f"are {_first_genes(cells.genes)}. {_remedy(cells, genes, form)}"
         )
     return columns
 
@@ -201,8 +185,8 @@ def _match_others(
     if second:
         warn_user(
             f"{cells.name} has {len(second):,} genes whose names compare equal to that of another "
-            f"of its genes, by match={match!r}, and count for the totals of cells only: "
-            f"{first_of(second)}{', ...' * (len(second) > 3)}."
+            f"of its genes, by match={match!r}. They count for the totals of cells only: "
+            f"{first_three(map(repr, second))}."
         )
 
 
@@ -211,7 +195,7 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     wanted = {match: set(names_by(genes, match)) for match in get_args(Match)}
     n_found = len(wanted[form.match].intersection(names_by(cells.genes, form.match)))
     found = [(n_found, 0, True, "")]
-    for column, names in {form.var: cells.genes, **cells.namings()}.items():
+    for column, names in {form.var: cells.genes, **cells.var.texts()}.items():
         for match in get_args(Match):
             given = [f"pass match={match!r}"] * (match != form.match)
             if column is None and form.var is not None:
@@ -231,52 +215,35 @@ def _remedy(cells: Cells, genes: np.ndarray, form: CellForm) -> str:
     )
 
 
-def check_shared(
-    cells: Cells, columns: np.ndarray, how: CellNormalizer, form: CellForm
-) -> float:  # fmt: skip
-    """Check that cells have enough of the genes of a model.
+def check_shared(cells: Cells, columns: np.ndarray, how: CellNormalizer, form: CellForm) -> float:
+    """Return the weight of the confidences of cells, which may lack genes of a model.
 
-    Returns
-    -------
-    float
-        Weight of the confidences, from 0 to 1: the square root of the share of the variance of the
-        training cells that comes from genes that the new cells have.
-
-    Raises
-    ------
-    ValueError
-        If the share is too small.
-
-    Warns
-    -----
-    UserWarning
-        If genes are missing.
+    It is the square root of the share of the variance of the training cells that comes from genes
+    that the new cells have. A warning names missing genes. A share that is too small raises a
+    ValueError.
     """
     genes = how.feature_names_in_
-    is_missing = np.ones(len(genes), dtype=bool)
-    is_missing[columns[columns >= 0]] = False
+    is_missing = ~np.isin(np.arange(len(genes)), columns)
+    if not is_missing.any():
+        return 1.0
     variances = how.deviations_**2
     total = float(variances.sum())
     share = float(variances[~is_missing].sum()) / total if total else 1 - float(is_missing.mean())
-    weight = sqrt(share)
-    missing = genes[is_missing]
-    if not len(missing):
-        return 1.0
-    lacks = (
+    weight, missing = sqrt(share), genes[is_missing].tolist()
+    message = (
         f"{cells.name} lacks {len(missing):,} of the {len(genes):,} genes of the model, which "
-        f"count as 0: {first_of(missing)}{', ...' * (len(missing) > 3)}."
+        f"count as 0: {first_three(map(repr, missing))}."
     )
-    if share >= _COMPLETE_SHARE:
-        warn_user(lacks)
-        return weight
-    lacks += f" The others have {100 * share:.0f} % of the variance of the training cells"
-    if share < _LEAST_SHARE:
-        raise ValueError(
-            f"{lacks}, and less than {100 * _LEAST_SHARE:.0f} % is too little to tell types. "
-            f"{_remedy(cells, genes, form)}"
+    if share < _COMPLETE_SHARE:
+        message += f" The others have {100 * share:.0f} % of the variance of the training cells"
+        is_enough = share >= _LEAST_SHARE
+        message += (
+            f", so confidences are lowered by {100 * (1 - weight):.0f} %. "
+            if is_enough
+            else f". At least {100 * _LEAST_SHARE:.0f} % is needed to recognise types. "
         )
-    warn_user(
-        f"{lacks}, so confidences are lowered by {100 * (1 - weight):.0f} %. "
-        f"{_remedy(cells, genes, form)}"
-    )
+        message += _remedy(cells, genes, form)
+        if not is_enough:
+            raise ValueError(message)
+    warn_user(message)
     return weight

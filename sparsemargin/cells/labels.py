@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._shown import first_three
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.label_values import (
     LARGEST_EXACT,
@@ -38,24 +38,10 @@ _PARTS: dict[str, Callable[[str], str]] = {
 def labels_of(cells: list[Cells], label: Any) -> tuple[list[np.ndarray], np.ndarray]:
     """Return the codes of the labels of the cells, one array for each file, and the classes.
 
-    Parameters
-    ----------
-    cells : list of Cells
-    label : str, path, mapping or pandas.Series
-        A column of `obs`, or a table that `table_of` accepts.
-
-    Returns
-    -------
-    codes : list of ndarray of int32, shape (n_cells,)
-        Indices into `classes`; -1 for cells without a label.
-    classes : ndarray of shape (n_classes,)
-        Sorted classes, as float64 or str.
-
-    Raises
-    ------
-    ValueError
-        If there is no such column or table, a value of the column is missing or can't be a label,
-        or almost no cell is in the table.
+    `label` is a column of `obs`, or a table that `table_of` accepts. Codes are indices into the
+    sorted classes, or -1 for cells without a label. Classes are float64 or str. A ValueError is
+    raised if there is no such column or table, if a value of the column is missing or can't be a
+    label, or if almost no cell is in the table.
     """
     found = [
         _plain_labels(each.name, *codes_and_values)
@@ -102,7 +88,7 @@ def _plain_labels(
 
 def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Return the codes of the cells and the values that they refer to, for each file."""
-    if isinstance(label, str) and all(label in each.columns for each in cells):
+    if isinstance(label, str) and all(label in each.obs.columns for each in cells):
         return [_of_column(each, label) for each in cells]
     table = table_of(label)
     if table is None:
@@ -121,7 +107,7 @@ def _found(cells: list[Cells], label: Any) -> list[tuple[np.ndarray, np.ndarray]
 
 
 def _of_column(cells: Cells, label: str) -> tuple[np.ndarray, np.ndarray]:
-    codes, values = cells.column(label)
+    codes, values = cells.obs.column(label)
     missing = np.flatnonzero(codes < 0)
     if len(missing):
         raise ValueError(
@@ -140,8 +126,8 @@ def _unknown(cells: list[Cells], label: Any) -> ValueError:
             f"mapping of these, got {type(label).__name__}. For an array of labels pass "
             "pandas.Series(labels, index=adata.obs_names)."
         )
-    lacking = next(each for each in cells if label not in each.columns)
-    known = ", ".join(lacking.columns) or "none, so name a table of barcodes and labels"
+    lacking = next(each for each in cells if label not in each.obs.columns)
+    known = ", ".join(lacking.obs.columns) or "none, so name a table of barcodes and labels"
     return ValueError(f"{lacking.name} has no column {label!r} in obs. There are: {known}.")
 
 
@@ -155,7 +141,8 @@ def _check_matches(
         return
     found = (
         f"{name}: {n_known:,} of {len(barcodes):,} cells are among the {len(table):,} barcodes "
-        f"with labels. The cells are {_first(barcodes)}, the barcodes {_first(table)}."
+        f"with labels. The cells are {first_three(map(repr, barcodes))}, the barcodes "
+        f"{first_three(map(repr, table))}."
         f"{_hint(barcodes, table, n_known)}"
     )
     if n_known <= _BY_CHANCE * most:
@@ -177,7 +164,3 @@ def _hint(barcodes: np.ndarray, table: dict[str, Any], n_known: int) -> str:
                 f"{cell!r} for {barcode!r}."
             )
     return best
-
-
-def _first(names: Any) -> str:
-    return ", ".join(map(repr, islice(names, 3))) + ", ..." * (len(names) > 3)

@@ -11,9 +11,7 @@ from scipy.sparse import csr_matrix
 from sparsemargin.cells.genes import CellForm, genes_of
 from sparsemargin.cells.labels import labels_of
 from sparsemargin.cells.source import CellCorpus
-from sparsemargin.genomes.cells import (
-    CellNormalizer,
-)
+from sparsemargin.genomes.cells import CellNormalizer
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.inputs.rows import check_rows, open_rows
@@ -39,7 +37,7 @@ def learn_cells(
     """
     for name in "n_features", "hash_bits", "zero_based", "multilabel", "dtype", "classes":
         if given.pop(name, None) not in (None, False, "auto"):
-            raise SettingsError(f"{name} is not of cells. Leave it out.")
+            raise SettingsError(f"{name} does not apply to cells. Leave it out.")
     options = StreamOptions.of(given)
     if options.init_model is not None:
         options, genes = with_init_model(options), how.feature_names_in_
@@ -52,18 +50,20 @@ def _batches_of(cells: list[Cells], batch: Any) -> np.ndarray:
     codes, batches = labels_of(cells, batch)
     found = np.concatenate(codes)
     if (found < 0).any():
-        raise ValueError(f"batch: {np.count_nonzero(found < 0):,} cells are not in the table.")
+        raise ValueError(
+            f"batch: {np.count_nonzero(found < 0):,} cells are not in the table. Add them."
+        )
     if len(batches) < 2:
         raise ValueError(
-            f"batch={batch!r} has one value, {label_text(batches.tolist()[0])!r}, and what is new "
-            "can't be told by one batch. Leave batch out."
+            f"batch={batch!r} has one value, {label_text(batches.tolist()[0])!r}, but at least two "
+            "batches are needed. Leave batch out."
         )
     return found
 
 
 def _learn(
     cells: list[Cells], label: Any, form: CellForm, how: CellNormalizer, genes: Any,
-    options: StreamOptions, is_told: bool, batch: Any,
+    options: StreamOptions, has_max_iter: bool, batch: Any,
 ) -> Learner:  # fmt: skip
     codes, classes = labels_of(cells, label)
     batches = None if batch is None else _batches_of(cells, batch)
@@ -81,7 +81,7 @@ def _learn(
     counts = np.bincount(np.concatenate(codes) + 1)[1:]
     n_cells, chosen = int(counts.sum()), options
     if options.init_model is None:
-        chosen = settled(options, n_cells, is_told=is_told)
+        chosen = with_cell_defaults(options, n_cells, has_max_iter=has_max_iter)
     if is_chosen := chosen.params is not options.params:
         weights = (n_cells / (len(counts) * counts)).tolist()
         chosen.params["class_weight"] = dict(zip(classes.tolist(), weights, strict=True))
@@ -90,8 +90,8 @@ def _learn(
     groups = None if batches is None else batches[origin.numbers]
     if groups is not None and len(np.unique(groups)) < 2:
         raise ValueError(
-            f"batch={batch!r}: of {some.n_rows:,} cells from all over the files all are of one "
-            "batch, so rare are the others. Leave batch out."
+            f"batch={batch!r}: a sample of {some.n_rows:,} cells has only one batch, because the "
+            "others are rare. Leave batch out."
         )
     learner = learn_rows(corpus, chosen)
     if is_chosen:
@@ -129,13 +129,13 @@ def mixing_seed(params: dict[str, Any]) -> int | None:
     return seed if params.get("shuffle", True) else None
 
 
-def settled(options: Any, n_cells: int, *, is_told: bool) -> Any:
+def with_cell_defaults(options: Any, n_cells: int, *, has_max_iter: bool) -> Any:
     """Return the options with defaults for cells filled in.
 
     The default classifier is ALMA's joint classifier with balanced classes, unless an algorithm or
-    a `positive` type is given. The number of epochs is set unless `is_told`.
+    a `positive` type is given. The number of epochs is set unless `has_max_iter`.
     """
-    if not is_told:
+    if not has_max_iter:
         options = replace(options, max_iter=max(1, min(_EPOCHS, _TRIALS // max(1, n_cells))))
     if options.algo is not None or options.positive is not None:
         return options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import zlib
 from collections.abc import Generator, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
@@ -16,22 +16,16 @@ import numpy as np
 from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._shown import first_three
 from sparsemargin.cells.genes import CellForm, check_shared, columns_in
 from sparsemargin.cells.labels import labels_of
-from sparsemargin.genomes.cells import (
-    Advice,
-    CellNormalizer,
-    Part,
-    Sample,
-    normalised,
-    spread,
-)
+from sparsemargin.genomes.cells import Advice, CellNormalizer, Part, Sample, convert_cells, spread
 from sparsemargin.genomes.scales import CHECKED
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import Cells, warn_of_left_out
-from sparsemargin.readers.reading import Reading
-from sparsemargin.readers.rows import LabelledRows, RowSource
+from sparsemargin.readers.reading import Reading, run_ahead
+from sparsemargin.readers.rows import LabelledRows, Origin, RowSource
 
 # Number of values in memory while cells are shuffled, and least number of adjacent cells that are
 # read together (a span) unless cells are sorted by type.
@@ -49,20 +43,17 @@ _RUN = 16
 
 
 @dataclass(frozen=True)
-class _Places:
-    """Places of cells in files. `numbers` are counted through all files, starting at `starts`."""
+class _CellNumbers(Origin):
+    """Numbers of cells, counted through all files. `starts` are those of the first cells."""
 
     cells: list[Cells]
     starts: np.ndarray
     numbers: np.ndarray
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         number = int(self.numbers[row])
         i = int(np.searchsorted(self.starts, number, side="right")) - 1
         return f"{self.cells[i].name}, cell {number - int(self.starts[i]) + 1}"
-
-    def copied(self) -> _Places:
-        return self
 
 
 @dataclass
@@ -99,8 +90,9 @@ class CellCorpus(RowSource):
         is_new = not hasattr(self.how, "form_")
         self.scale = self.how.agreed([each.scale for each in samples]) if is_new else self.how.scale
         values = self.cell_form.values
-        self.ways = [
-            self.how.way_of(each, self.scale, is_new=is_new, values=values) for each in samples
+        self.conversions = [
+            self.how.conversion_of(each, self.scale, is_new=is_new, values=values)
+            for each in samples
         ]
 
     def check_genes(self) -> None:
@@ -112,8 +104,7 @@ class CellCorpus(RowSource):
 
     @property
     def names(self) -> str:
-        names = [each.name for each in self.cells]
-        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        return first_three(each.name for each in self.cells)
 
     @property
     def files(self) -> list[str]:
@@ -139,17 +130,16 @@ class CellCorpus(RowSource):
                "scale": str(self.scale)}  # fmt: skip
         genes = zlib.crc32("\n".join(map(str, self.genes)).encode())
         arrays = [*self.columns, *(self.codes or ())]
-        told = [zlib.crc32(each.tobytes()) for each in arrays]
-        return {"sources": files, "genes": genes, "how": how, "columns and labels": told}
+        hashes = [zlib.crc32(each.tobytes()) for each in arrays]
+        return {"sources": files, "genes": genes, "how": how, "columns and labels": hashes}
 
     def scan(self, table: LabelTable, max_index: int | None = None) -> Generator[LabelledRows]:
         texts = list(map(label_text, self.classes.tolist()))
         ids = table.take(texts, map(number_of, texts))
-        n_done, blocks = 0, map(self._made, self._groups())
-        with ThreadPoolExecutor(1) as pool:
-            ahead = pool.submit(next, blocks, None)
-            while (rows := ahead.result()) is not None:
-                ahead = pool.submit(next, blocks, None)
+        n_done, calls = 0, ((None, partial(self._made, group)) for group in self._groups())
+        with closing(run_ahead(1, calls)) as results:
+            for _, future in results:
+                rows = future.result()
                 n_done += rows.n_rows
                 labels = ids[rows.labels] if self.codes is not None else rows.labels
                 consumed = self.size * n_done // max(1, int(self.starts[-1]))
@@ -204,7 +194,7 @@ class CellCorpus(RowSource):
             of_file = [span[1:] for span in spans if span[0] == i]
             at = np.concatenate([np.arange(*span) for span in of_file])
             rows = self.cells[i].read(of_file, self.reading.dtype)
-            parts.append(Part(rows, self.columns[i], self.ways[i]))
+            parts.append(Part(rows, self.columns[i], self.conversions[i]))
             numbers.append(self.starts[i] + at)
             codes.append(np.zeros(0, np.int32) if self.codes is None else self.codes[i][at])
         of, labels = np.concatenate(numbers), np.concatenate(codes)
@@ -214,12 +204,12 @@ class CellCorpus(RowSource):
         if self.codes is not None:
             order = order[labels[order] >= 0]
             labels = labels[order]
-        places = partial(_Places, self.cells, self.starts)
+        numbered = partial(_CellNumbers, self.cells, self.starts)
         advice = advice_of([self.cells[i] for i, *_ in spans])
-        X = normalised(parts, len(self.genes), places(of).place_of, order, advice)
+        X = convert_cells(parts, len(self.genes), numbered(of).location_of, order, advice)
         return LabelledRows(
             X.data, X.indices, X.indptr, labels, lowest=0, highest=len(self.genes) - 1,
-            origin=places(of[order]),
+            origin=numbered(of[order]),
         )  # fmt: skip
 
     def sample(self) -> LabelledRows:
@@ -230,10 +220,10 @@ class CellCorpus(RowSource):
     def survey(self) -> tuple[csr_matrix, LabelledRows]:
         """Fit the normalizer to a sample. Return the sample as a matrix and as labelled rows."""
         rows = self.sample()
-        if self.how.normalize == "log1p" and self.ways[0] is CHECKED:
+        if self.how.normalize == "log1p" and self.conversions[0] is CHECKED:
             warn_user(
-                f"{self.names}: the values are not whole. They are taken for {self.scale}, and "
-                "stay as they are."
+                f"{self.names}: the values are not whole numbers. They are assumed to be "
+                f"{self.scale}, and are not changed."
             )
         X = csr_matrix((rows.data, rows.indices, rows.indptr), (rows.n_rows, len(self.genes)))
         self.how.keep_statistics(X, self.scale).feature_names_in_ = self.genes

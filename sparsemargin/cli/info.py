@@ -136,11 +136,11 @@ def _figures_of_documents(source: Source, how: DocumentForm) -> dict[str, Any]:
         documents = piece()
         for note in documents.notes:
             warnings.warn(note, stacklevel=1)
-        labels = Counter(documents.cut.labels)
+        labels = Counter(documents.parsed.labels)
         ids = take_labels(table, list(labels), documents.numeric).tolist()
         for label, n_rows in zip(ids, labels.values(), strict=True):
             rows_of[label] += n_rows
-        counts.update(documents.cut.counts.tolist())
+        counts.update(documents.parsed.counts.tolist())
     texts = table.short_texts()
     return {
         "compression": source.compression,
@@ -186,7 +186,7 @@ def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
         return {
             "cells": cells.n_cells, "genes": cells.n_genes, "values": values,
             "entries": cells.entries_before(cells.n_cells), "layers": list(cells.layers),
-            "obs": cells.columns,
+            "obs": cells.obs.columns,
         }  # fmt: skip
 
 

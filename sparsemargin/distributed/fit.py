@@ -308,14 +308,14 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         sample = None
         if are_cells:
             # Imports scikit-learn.
-            from sparsemargin.cells.learn import settled as with_defaults
+            from sparsemargin.cells.learn import with_cell_defaults
             from sparsemargin.distributed import cell_shards
 
             options, sample = cell_shards.prepare(making, backend, options)
         surveys = _surveys_of(backend, making, len(found))
         n_rows = sum(each.n_rows for each in surveys)
         if are_cells:
-            options = with_defaults(options, n_rows, is_told=options.max_iter != "auto")
+            options = with_cell_defaults(options, n_rows, has_max_iter=options.max_iter != "auto")
             learner = _learner_of(options)
         if files:
             names = [file.name for file in files]

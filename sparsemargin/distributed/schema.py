@@ -121,7 +121,7 @@ def schema_of_files(
     return Schema(
         n_columns, reading.n_features or n_columns - drops, _dtype(surveys), encoder.classes,
         "lists" if isinstance(encoder, MultilabelEncoder) else None, encoder,
-        reading.settled(lowest), drops, reading.n_columns is None,
+        reading.resolved(lowest), drops, reading.n_columns is None,
         {name: survey.checksum for name, survey in zip(names, surveys, strict=True)},
     )  # fmt: skip
 

@@ -63,7 +63,7 @@ class TextBlock:
         line = self.n_lines_before + self.buffer.count(b"\n", 0, offset) + 1
         return f"{self.source.name}, line {line}"
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         """Return the file and the line of a row. Blank lines and comments are not counted as
         rows."""
         start = 0
@@ -75,7 +75,7 @@ class TextBlock:
             start += len(line) + 1
         return self.place_at(start)
 
-    def copied(self) -> TextBlock:
+    def copy(self) -> TextBlock:
         """Return a copy with its own buffer, which is not used again."""
         return replace(self, buffer=self.buffer[:])
 

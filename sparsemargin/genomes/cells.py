@@ -22,36 +22,20 @@ from sklearn.utils.validation import (
 )
 
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.rows.counts import (
-    COUNTS_AMONG_LOGARITHMS,
-    NEGATIVE,
-    NO_LOGARITHM,
-    NOT_WHOLE,
-    find_scales,
-    write_rows,
-)
-from sparsemargin._engine.rows.csr import (
-    NOT_CANONICAL,
-    NOT_FINITE,
-    OK,
-    OUT_OF_RANGE,
-    BadRow,
-    Csr,
-    bad_pointer,
-    first_bad_row,
-)
+from sparsemargin._engine.rows import counts, csr
+from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of, rows_at
 from sparsemargin.genomes.scales import (
     CHECKED,
     UNCHECKED,
+    Conversion,
     Form,
     Scale,
-    Way,
+    conversion_between,
     from_log1p,
     is_typical,
     linear_of,
     scale_of,
-    way_between,
 )
 
 #: The parameter `normalize` of `CellNormalizer`.
@@ -65,15 +49,15 @@ _SAMPLED_CELLS = 256
 
 # Error messages for invalid cells. Placeholders are fields of `Advice`.
 _FAULTS = {
-    NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
-    OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
-    NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
-    NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."
+    csr.NOT_FINITE: "a value is NaN or infinite. Drop the cell, or give it another.",
+    csr.OUT_OF_RANGE: "it has a value of a gene beyond the last. The matrix is damaged.",
+    counts.NEGATIVE: "Negative values in data, as scaled ones have.{0.layer}{0.none}",
+    counts.NO_LOGARITHM: "values are not whole, as counts are, and too large for logarithms."
     "{0.counts}{0.none}",
-    NOT_WHOLE: "values are not whole, and those of most cells are.{0.counts}{0.none}",
-    COUNTS_AMONG_LOGARITHMS: "values are whole, as counts are, and those of most cells are not."
-    "{0.layer}{0.none}",
-    NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix.",
+    counts.NOT_WHOLE: "values are not whole, and those of most cells are.{0.counts}{0.none}",
+    counts.COUNTS_AMONG_LOGARITHMS: "values are whole, as counts are, and those of most cells are "
+    "not.{0.layer}{0.none}",
+    csr.NOT_CANONICAL: "a gene has two values. Call sum_duplicates() of the matrix.",
 }  # fmt: skip
 
 
@@ -87,10 +71,10 @@ class Advice(NamedTuple):
     @classmethod
     def of_layers(cls, layers: Sequence[str]) -> Advice:
         """Return the advice for cells with these layers."""
-        counts = [each for each in layers if "count" in each or "raw" in each] or list(layers)
-        if not counts:
+        likely = [each for each in layers if "count" in each or "raw" in each] or list(layers)
+        if not likely:
             return cls()
-        named = " or ".join(f"layer={each!r}" for each in counts[:3])
+        named = " or ".join(f"layer={each!r}" for each in likely[:3])
         return cls(f" Pass the counts, if they are in another matrix: {named}.")
 
 
@@ -127,27 +111,27 @@ class Part(NamedTuple):
 
     rows: Csr
     columns: np.ndarray
-    way: Way
+    conversion: Conversion
 
 
-def normalised(
-    parts: Sequence[Part], n_columns: int, place_of: Callable[[int], str],
+def convert_cells(
+    parts: Sequence[Part], n_columns: int, location_of: Callable[[int], str],
     order: np.ndarray | None = None, advice: Advice = ADVICE,
 ) -> csr_matrix:  # fmt: skip
     """Return the cells of all parts on the scale of a model.
 
     Rows are numbered consecutively over all parts. `order` contains the numbers of the rows to
-    return; None returns all. `place_of` gives the source of a row for error messages.
+    return; None returns all. `location_of` gives the source of a row for error messages.
     """
 
     def refused(row: int, status: int) -> ValueError:
-        return ValueError(f"{place_of(row)}: {_FAULTS[status].format(advice)}")
+        return ValueError(f"{location_of(row)}: {_FAULTS[status].format(advice)}")
 
     first, found, made_of = 0, list[tuple[np.ndarray, np.ndarray]](), list[Part]()
     for each in parts:
         try:
             prepared, factors = _prepared(each)
-        except BadRow as bad:
+        except csr.BadRow as bad:
             raise refused(first + bad.row, bad.status) from None
         found.append(factors)
         made_of.append(prepared)
@@ -160,36 +144,41 @@ def normalised(
     indices, rising, first = np.empty(indptr[-1], np.int32), True, 0
     for rows, columns, _ in made_of:
         some = slice(first, first + rows.n_rows)
-        rising &= write_rows(*rows.arrays, columns, scales[some], starts[some], data, indices)
+        rising &= counts.write_rows(
+            *rows.arrays, columns, scales[some], starts[some], data, indices
+        )
         first = some.stop
-    form: Form = next((way.form for *_, way in made_of if way.form != "log1p"), "log1p")
+    forms = (conversion.form for *_, conversion in made_of)
+    form: Form = next((form for form in forms if form != "log1p"), "log1p")
     if form != "log1p":
         entries = np.repeat(~np.isnan(scales[order]), lengths[order])
         data[entries] = from_log1p(form, data[entries].astype(np.float64))
     made = csr_matrix((data, indices, indptr), shape=(len(order), n_columns))
     if not rising:
         made.sort_indices()
-        status, row = first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
-        if status != OK:
+        status, row = csr.first_bad_row(Csr(made.data, made.indices, made.indptr, n_columns), False)
+        if status != csr.OK:
             raise refused(int(order[row]), status)
     return made
 
 
 def _prepared(part: Part) -> tuple[Part, tuple[np.ndarray, np.ndarray]]:
     """Return the part after undoing its logarithm, if required, and the result of `find_scales`."""
-    rows, columns, way = part
-    if way.inverse in ("log1p", "log2", "log10"):
-        find_scales(*rows.arrays, columns, nan, False)  # raises BadRow for invalid logarithms
-        data = linear_of(way.inverse, rows.data).astype(rows.data.dtype)
+    rows, columns, conversion = part
+    if conversion.inverse in ("log1p", "log2", "log10"):
+        counts.find_scales(
+            *rows.arrays, columns, nan, False
+        )  # checks that the logarithms are valid
+        data = linear_of(conversion.inverse, rows.data).astype(rows.data.dtype)
         part = part._replace(rows=Csr(data, rows.indices, rows.indptr, rows.n_features))
-    return part, find_scales(*part.rows.arrays, columns, way.target, way.whole)
+    return part, counts.find_scales(*part.rows.arrays, columns, conversion.target, conversion.whole)
 
 
 def counts_of(X: Any) -> Csr:
     """Return the rows of a matrix, which need not be in canonical format."""
     types = [np.float32, np.float64]
     X = csr_matrix(check_array(X, accept_sparse="csr", dtype=types, ensure_all_finite=False))
-    if bad_pointer(X.indptr, X.nnz) >= 0:
+    if csr.bad_pointer(X.indptr, X.nnz) >= 0:
         raise ValueError("X is damaged: its rows do not divide its values.")
     return Csr(X.data, X.indices, X.indptr, X.shape[1])
 
@@ -307,20 +296,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self._made(X, reset=False)[0]
 
     def fit_transform(self, X: Any, y: Any = None, **fit_params: Any) -> csr_matrix:
-        """Fit to cells and normalise them. See `fit` and `transform`.
-
-        Parameters
-        ----------
-        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_cells, n_genes)
-        y : object
-            Not used.
-        **fit_params : object
-            Not used.
-
-        Returns
-        -------
-        csr_matrix of shape (n_cells, n_genes)
-        """
+        """Fit to cells and normalise them. See `fit` and `transform`."""
         made, scale = self._made(X, reset=True)
         self.keep_statistics(made, scale)
         return made
@@ -346,9 +322,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         chosen = np.array([start for start, _ in spread(rows.n_rows, 1)][: rows.n_rows], np.intp)
         sample = Sample(name, rows_at(rows, chosen), columns, advice)
         scale = self.agreed([sample.scale]) if is_new else self.scale
-        part = Part(rows, columns, self.way_of(sample, scale, is_new=is_new))
-        place_of = f"{name}, cell {{}}".format
-        return normalised([part], n_columns, place_of, advice=advice), scale
+        part = Part(rows, columns, self.conversion_of(sample, scale, is_new=is_new))
+        location_of = f"{name}, cell {{}}".format
+        return convert_cells([part], n_columns, location_of, advice=advice), scale
 
     def agreed(self, found: Sequence[Scale]) -> Scale:
         """Return the scale of a model whose training cells have the scales `found`."""
@@ -359,9 +335,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         is_counted = self.normalize == "log1p" and any(each.form == "counts" for each in found)
         return counted if is_counted else found[0]
 
-    def way_of(
+    def conversion_of(
         self, sample: Sample, own: Scale, *, is_new: bool, values: Values = "auto"
-    ) -> Way:  # fmt: skip
+    ) -> Conversion:  # fmt: skip
         """Return the conversion of the values of a sample to the scale `own` of a model.
 
         `is_new` says that the model is not yet trained. Values that can't be converted raise a
@@ -372,20 +348,20 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         found = sample.scale if is_new else scale_of(sample.rows, sample.columns, own)
         can_take_counts = not isnan(own.total) and self.normalize is not None
         if can_take_counts and (values == "counts" or self._is_estimate(sample, found, is_new)):
-            return Way(own.total, form=own.form)
+            return Conversion(own.total, form=own.form)
         if found.form == "negative" and not (self.normalize is None and own.form == "negative"):
             return CHECKED  # The check then raises the error that names the cell.
-        way = way_between(found, own) if values == "auto" else None
-        as_they_are = way in (CHECKED, UNCHECKED)
+        conversion = conversion_between(found, own) if values == "auto" else None
+        as_they_are = conversion in (CHECKED, UNCHECKED)
         if not as_they_are and self.normalize is None:
-            way = None
+            conversion = None
         is_unsure = isnan(found.total) or isnan(own.total)
-        if way is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
+        if conversion is CHECKED and is_unsure and hasattr(self, "means_") and not is_new:
             typical = is_typical(sample.rows, sample.columns, found.form, self.means_)
-            way = CHECKED if typical else None
-        if way is None and not np.isfinite(sample.rows.data).all():
+            conversion = CHECKED if typical else None
+        if conversion is None and not np.isfinite(sample.rows.data).all():
             return UNCHECKED  # Later checks then raise the error that names the cell.
-        if way is None:
+        if conversion is None:
             advice = sample.advice.layer if can_take_counts else ""
             if can_take_counts and found.form == "other":
                 advice += sample.advice.counts
@@ -395,9 +371,9 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             raise ValueError(f"{sample.name} has {unlike}.{advice}{sample.advice.none}")
         if not as_they_are and found.form != "counts":
             warn_user(f"{sample.name} has {found}. They are converted to {own}.")
-        elif way is CHECKED and isnan(found.total) and not isnan(own.total):
+        elif conversion is CHECKED and isnan(found.total) and not isnan(own.total):
             warn_user(f"{sample.name} has {found}. They are taken for {own}, as they are.")
-        return UNCHECKED if self.normalize is None else way
+        return UNCHECKED if self.normalize is None else conversion
 
     def _is_estimate(self, sample: Sample, found: Scale, is_new: bool) -> bool:
         """Return whether normalize="counts" applies. Logarithms raise a ValueError if `is_new`."""

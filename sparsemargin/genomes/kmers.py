@@ -69,17 +69,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         return min(4**self.k, self.n_features or _MOST)
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Check the parameters.
-
-        Parameters
-        ----------
-        X, y : object
-            Not used.
-
-        Returns
-        -------
-        self : object
-        """
+        """Check the parameters. `X` and `y` are not used."""
         self._validate_params()
         return self
 
@@ -99,8 +89,7 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         if isinstance(X, str | bytes):
             raise ValueError("X is one sequence: pass a list of them, or read_sequences(path).")
         check_texts("X", X)
-        if hasattr(X, "to_pylist"):
-            # Iterating over an Arrow column gives Arrow scalars, which are not str.
+        if hasattr(X, "to_pylist"):  # Arrow scalars are not str
             X = X.to_pylist()
         n_kmers = 0
 
@@ -116,9 +105,9 @@ class KmerVectorizer(TransformerMixin, BaseEstimator):
         n_left_out = n_kmers - int(counts.sum(dtype=np.float64))
         if n_left_out > _MOST_LEFT_OUT * n_kmers:
             warn_user(
-                f"{100 * n_left_out / n_kmers:.0f} % of the k-mers were left out, as they have "
-                "letters other than A, C, G, T and U. Are the sequences proteins? "
-                "CountVectorizer(analyzer='char', ngram_range=(k, k)) counts k-mers of any letters."
+                f"{100 * n_left_out / n_kmers:.0f} % of the k-mers were left out, because they "
+                "have letters other than A, C, G, T and U. For proteins, use "
+                "CountVectorizer(analyzer='char', ngram_range=(k, k))."
             )
         kind = np.int32 if len(columns) < 2**31 else np.int64
         arrays = counts, columns.astype(kind), ends.astype(kind)

@@ -1,7 +1,7 @@
 """Scales of the values of cells: counts, normalised counts and their logarithms.
 
-`scale_of` recognises the scale of some cells. `way_between` returns the exact conversion from one
-scale to another, if there is one.
+`scale_of` recognises the scale of some cells. `conversion_between` returns the exact conversion
+from one scale to another, if there is one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Scale(NamedTuple):
         return f"{logarithm}counts{of}"
 
 
-class Way(NamedTuple):
+class Conversion(NamedTuple):
     """Conversion of the values of cells to the scale of a model.
 
     `target` and `whole` are arguments of `find_scales`. `inverse` is the form whose logarithm is
@@ -85,7 +85,7 @@ class Way(NamedTuple):
 
 
 #: Conversions that do not change values: without a check, and with a check for valid logarithms.
-UNCHECKED, CHECKED = Way(0.0), Way(nan)
+UNCHECKED, CHECKED = Conversion(0.0), Conversion(nan)
 
 
 def linear_of(form: Form, data: np.ndarray) -> np.ndarray:
@@ -100,20 +100,10 @@ def from_log1p(form: Form, data: np.ndarray) -> np.ndarray:
 
 
 def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale:
-    """Recognise the scale of some cells.
+    """Recognise the scale of some cells. Values of columns with `NO_GENE` do not count.
 
-    Parameters
-    ----------
-    rows : Csr
-    columns : ndarray of int32
-        As for `find_scales`: values of columns with `NO_GENE` do not count.
-    near : Scale, default=None
-        The scale of the model. It is preferred if several scales are possible.
-
-    Returns
-    -------
-    Scale
-        The recognised scale. If there is no value: `near`, or "counts" if `near` is None.
+    `near`, the scale of the model, is preferred if several scales are possible. It is also the
+    result if there are no values; without it, the result is then "counts".
     """
     data, cells = _values_of(rows, columns)
     bad = np.unique(cells[~np.isfinite(data)])
@@ -169,9 +159,7 @@ def _by_totals(
     return Scale(scale.form, power if abs(scale.total / power - 1) < 1e-4 else scale.total)
 
 
-def _by_counts(
-    data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
-) -> Scale:  # fmt: skip
+def _by_counts(data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None) -> Scale:
     """Return the scale for which values are multiples of the smallest one of their cell.
 
     If there are too few values, return the form of `near` with an unknown total, or "other".
@@ -213,7 +201,7 @@ def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) ->
     return expected / _LARGEST_RATIO <= total <= expected * _LARGEST_RATIO
 
 
-def way_between(found: Scale, own: Scale) -> Way | None:
+def conversion_between(found: Scale, own: Scale) -> Conversion | None:
     """Return the exact conversion from the scale `found` to the scale `own` of a model.
 
     None if there is no exact conversion. If both have the same form and one of the totals is
@@ -227,7 +215,7 @@ def way_between(found: Scale, own: Scale) -> Way | None:
     if isnan(own.total):
         return None
     if found.form == "counts":
-        return Way(own.total, whole=True, form=own.form)
+        return Conversion(own.total, whole=True, form=own.form)
     if isnan(found.total) and not found.raw:
         return None
-    return Way(own.total, inverse=found.form, form=own.form)
+    return Conversion(own.total, inverse=found.form, form=own.form)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-from sparsemargin.readers.stored_arrays import Array, Group, Node
+from sparsemargin.readers.stored_arrays import DAMAGED, Array, Group, Node, readable
 
 #: The type that 10x and scanpy give to features that are genes, and the column that holds the
 #: types.
@@ -48,8 +49,9 @@ class Names:
         return names
 
 
-def names_of(frame: Group, name: str) -> Names:
-    """Return a column of names, such as the index, in any encoding."""
+def names_of(frame: Group, name: str | None = None) -> Names:
+    """Return a column of names, or the index, in any encoding."""
+    name = frame.text("_index") if name is None else name
     node = frame.get(name)
     if isinstance(node, Array):
         return Names(node.checked("Tiuf"))
@@ -59,11 +61,6 @@ def names_of(frame: Group, name: str) -> Names:
         categories = np.append(values.astype(object), _MISSING)[at]
         return Names(group.array("codes", "iu"), None, categories)
     return Names(*_masked(group))
-
-
-def index_of(frame: Group) -> Names:
-    """Return the index of a data frame."""
-    return names_of(frame, frame.text("_index"))
 
 
 def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +80,7 @@ def column_of(frame: Group, name: str, n_rows: int | None = None) -> tuple[np.nd
         codes, values = _plain_column(frame, name)
     if n_rows is not None and len(codes) != n_rows:
         raise frame.fault(
-            f"has {len(codes):,} values in the column {name!r}, for {n_rows:,} rows. It is damaged."
+            f"has {len(codes):,} values in the column {name!r}, but {n_rows:,} rows. {DAMAGED}"
         )
     return codes, values
 
@@ -92,7 +89,7 @@ def _masked(group: Group) -> tuple[Array, Array]:
     """Return the values of a nullable array, and the mask that is True where a value is missing."""
     values, mask = group.array("values", "Tbiuf"), group.array("mask", "b")
     if len(mask) != len(values):
-        raise group.fault("has a mask of another length than its values. It is damaged.")
+        raise group.fault(f"has a mask whose length differs from that of its values. {DAMAGED}")
     return values, mask
 
 
@@ -112,12 +109,43 @@ def _plain_column(frame: Group, name: str) -> tuple[np.ndarray, np.ndarray]:
 def _check_codes(node: Node, codes: np.ndarray, n_values: int) -> None:
     """Raise an error unless all codes are -1 (missing) or numbers of one of `n_values` values."""
     if len(codes) and not -1 <= int(codes.min()) <= int(codes.max()) < n_values:
-        raise node.fault(f"has codes beyond the {n_values:,} values there are. It is damaged.")
+        raise node.fault(f"has codes that exceed the number of its values, {n_values:,}. {DAMAGED}")
 
 
-def genes_among(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray | None:
-    """Return a mask of the features that are genes, computed from the column of feature types. None
-    means that all features are used, because all are genes or none is marked as one."""
+@dataclass(frozen=True)
+class Frame:
+    """A table of cells or of genes: the names of its columns, and a function that returns a column,
+    or the index for None, as codes and the values that they stand for."""
+
+    columns: list[str]
+    column: Callable[[str | None], tuple[np.ndarray, np.ndarray]]
+
+    def texts(self) -> dict[str | None, np.ndarray]:
+        """Return the index and all columns of text, without missing values."""
+        found = {name: self.column(name) for name in (None, *self.columns)}
+        return {
+            name: values[codes[codes >= 0]]
+            for name, (codes, values) in found.items() if values.dtype.kind in "OUS"
+        }  # fmt: skip
+
+
+def stored_frame(group: Group, n_rows: int) -> Frame:
+    """Return the data frame in a group of a file."""
+    index = group.text("_index")
+
+    def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
+        with readable(group.file):
+            return column_of(group, index if name is None else name, n_rows)
+
+    return Frame([name for name in group.names() if name not in (index, "__categories")], column)
+
+
+def genes_among(var: Frame, column: str) -> np.ndarray | None:
+    """Return a mask of the features that are genes, from the column of feature types. None means
+    that all features are used, because all are genes or none is marked as one."""
+    if column not in var.columns:
+        return None
+    codes, kinds = var.column(column)
     names = (str(each).replace("_", " ").casefold() for each in kinds.tolist())
     is_gene = np.array([*(name == GENE.casefold() for name in names), False])[codes]
     return is_gene if is_gene.any() and not is_gene.all() else None

@@ -13,18 +13,19 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
 from sparsemargin._engine.rows.parts import pointers_of
-from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source
+from sparsemargin._shown import first_three
+from sparsemargin.files.sources import MATRIX_ENDS, STORES, Source, open_sources
 from sparsemargin.readers.cell_columns import (
     FEATURE_TYPES,
     GENE,
+    Frame,
     Names,
-    column_of,
     genes_among,
-    index_of,
     names_of,
+    stored_frame,
 )
 from sparsemargin.readers.cell_matrices import read_matrix
-from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group, Node, readable
+from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group, Node, readable
 
 
 @dataclass
@@ -34,10 +35,8 @@ class Cells:
     `data`, `indices` and `indptr` are those of a CSR matrix; `data` and `indices` may still be in
     the file. For a dense matrix, `data` is the matrix, and `indices` and `indptr` are None.
     `is_gene` is True for each feature that is a gene; None means that all features are used.
-    `barcodes` are the names of the cells, which may still be in the file. `columns` are the names
-    of the columns of `obs`; `column` returns one of them as codes (-1 for a missing value) and the
-    values that they stand for. `namings` returns alternative names of the genes by column of `var`,
-    with None for the index. `source` is the file, or None for cells in memory.
+    `barcodes` are the names of the cells, which may still be in the file. `obs` and `var` are the
+    tables of cells and genes. `source` is the file, or None for cells in memory.
     """
 
     name: str
@@ -46,13 +45,12 @@ class Cells:
     data: Any
     indices: Any
     indptr: np.ndarray | None
-    columns: list[str]
-    column: Callable[[str], tuple[np.ndarray, np.ndarray]]
+    obs: Frame
+    var: Frame
     is_gene: np.ndarray | None = None
     source: Source | None = None
     layers: tuple[str, ...] = ()
     close: Callable[[], None] = lambda: None
-    namings: Callable[[], dict[str | None, Any]] = dict
 
     def __post_init__(self) -> None:
         self.genes = np.asarray(self.genes, dtype=object)
@@ -60,11 +58,11 @@ class Cells:
             self._check_pointers(self.data.shape[0])
         if self.n_genes != len(self.genes):
             raise self._damaged(
-                f"its matrix has {self.n_genes:,} columns, and it names {len(self.genes):,} genes"
+                f"its matrix has {self.n_genes:,} columns, but it names {len(self.genes):,} genes"
             )
         if hasattr(self.barcodes, "__len__") and self.n_cells != len(self.barcodes):
             raise self._damaged(
-                f"its matrix has {self.n_cells:,} rows, and it names {len(self.barcodes):,} cells"
+                f"its matrix has {self.n_cells:,} rows, but it names {len(self.barcodes):,} cells"
             )
         if not self.n_cells or not self.n_genes:
             raise ValueError(f"{self.name} has no {'genes' if self.n_cells else 'cells'}.")
@@ -84,9 +82,9 @@ class Cells:
         if len(lengths) and lengths.max() > len(self.genes):
             cell = int(lengths.argmax())
             raise self._damaged(
-                f"cell {cell + 1} has {lengths[cell]:,} values, and there are "
-                f"{len(self.genes):,} genes. A gene has two values: call sum_duplicates() of the "
-                "matrix, or get the file again"
+                f"cell {cell + 1} has {lengths[cell]:,} values, but there are only "
+                f"{len(self.genes):,} genes. If genes have several values, call sum_duplicates() "
+                "of the matrix; otherwise copy the file again"
             )
 
     @property
@@ -123,7 +121,8 @@ class Cells:
         elsewhere."""
         if hasattr(self.data, "__dask_graph__"):
             raise ValueError(
-                f"{self.name} has a Dask array. Call adata.to_memory(), or fit_distributed."
+                f"{self.name} has a Dask array. Call adata.to_memory() first, or use "
+                "fit_distributed."
             )
 
     def read(self, spans: list[tuple[int, int]], dtype: np.dtype) -> Csr:
@@ -131,7 +130,7 @@ class Cells:
         values have this dtype."""
         self._check_readable()
         if self.indptr is None:
-            from scipy.sparse import csr_matrix
+            from scipy.sparse import csr_matrix  # takes 0.3 s
 
             dense = np.concatenate([self.data[slice(*span)] for span in spans])
             X = csr_matrix(dense.astype(dtype, copy=False))
@@ -157,7 +156,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
     """Open a file of cells. `layer` selects a matrix other than X, `var` the column that names the
     genes."""
     if source.path is None:
-        raise ValueError(f"{source.name}: cells are read from files by name. Pass a path.")
+        raise ValueError(f"{source.name}: files of cells must be given by name. Pass a path.")
     with readable(source.name):
         if source.path.endswith(MATRIX_ENDS):
             features, barcodes, X = read_matrix(source.path)
@@ -176,7 +175,7 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
 def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
     """Open an HDF5 file or a zarr store. Return its root and a function that closes it."""
     is_zarr, n_bytes = path.endswith(STORES), source.size or 0
-    try:
+    try:  # zarr and h5py are optional dependencies
         if is_zarr:
             from sparsemargin.readers.zarr_stores import open_zarr
 
@@ -187,7 +186,7 @@ def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
     except ImportError:
         package, extra = ("zarr", "zarr") if is_zarr else ("h5py", "cells")
         raise ModuleNotFoundError(
-            f"{source.name}: such cells are read by {package}. Install it: "
+            f"{source.name} can only be read with {package}. Install it: "
             f"pip install 'sparsemargin[{extra}]'"
         ) from None
 
@@ -197,7 +196,10 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
         return _of_h5ad(source, root, layer, var)
     matrix = root.get("matrix")
     if not isinstance(matrix, Group) or matrix.get("features") is None:
-        raise ValueError(f"{source.name} is neither of AnnData nor of Cell Ranger 3 or later.")
+        raise ValueError(
+            f"{source.name} is neither a file of AnnData nor of Cell Ranger 3 or later. Write it "
+            "again with anndata."
+        )
     table = matrix.group("features")
     features = {name: table.array(name, "T").whole() for name in ("id", "name")}
     if table.get("feature_type") is not None:
@@ -210,11 +212,11 @@ def _of_group(source: Source, root: Group, layer: str | None, var: str | None) -
 
 def _check_shape(node: Node, shape: Any, named: tuple[int, int]) -> None:
     """Raise an error if the stated shape of a sparse matrix differs from the numbers of names."""
-    told = tuple(np.ravel(shape).tolist())
-    if told != named:
+    stated = tuple(np.ravel(shape).tolist())
+    if stated != named:
         raise node.fault(
-            f"has the shape {told}, and the file names {named[0]:,} and {named[1]:,}. It "
-            "is damaged: get it again."
+            f"has the shape {stated}, but the file has {named[0]:,} and {named[1]:,} names. "
+            f"{DAMAGED}"
         )
 
 
@@ -222,23 +224,19 @@ def _compressed(matrix: Group) -> tuple[Array, Array, np.ndarray]:
     """Return data, indices and pointers of a sparse matrix."""
     data, indices = matrix.array("data", "biuf"), matrix.array("indices", "iu")
     if len(data) != len(indices):
-        raise matrix.fault(
-            f"has {len(data):,} values and {len(indices):,} indices. It is damaged: get it again."
-        )
+        raise matrix.fault(f"has {len(data):,} values and {len(indices):,} indices. {DAMAGED}")
     return data, indices, matrix.array("indptr", "iu").whole()
 
 
 def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Cells:
     """Return the cells of an AnnData. If it is backed, its matrix is read from the file."""
     if adata.isbacked:
-        from sparsemargin.files.sources import open_sources
-
         if adata.is_view:
-            raise ValueError("A part of a backed AnnData can't be read. Pass adata.to_memory().")
+            raise ValueError("A view of a backed AnnData can't be read. Pass adata.to_memory().")
         [source] = open_sources(os.fspath(adata.filename))
         cells = open_cells(source, layer, var)
         # The columns in memory may differ from those in the file.
-        cells.columns, cells.column = list(adata.obs), lambda name: _of_pandas(adata.obs[name])
+        cells.obs = _pandas_frame(adata.obs)
         return cells
     X, frame = adata.X, adata.var
     if layer is not None and layer in adata.layers:
@@ -248,34 +246,25 @@ def cells_of(adata: Any, layer: str | None = None, var: str | None = None) -> Ce
     elif layer is not None:
         raise _no_layer("The AnnData", layer, list(adata.layers))
     if X is None:
-        raise ValueError("The AnnData has no X. Pass layer=.")
+        raise ValueError("The AnnData has no X. Name one of its layers: layer=NAME.")
     parts = X, None, None
     if hasattr(X, "tocsr"):
         X = X.tocsr()
         parts = X.data, X.indices, X.indptr
-    _check_column("The AnnData", "var", var, list(frame))
-    is_gene = None
-    if FEATURE_TYPES in frame:
-        is_gene = genes_among(*_of_pandas(frame[FEATURE_TYPES]))
+    genes = _pandas_frame(frame)
+    _check_column("The AnnData", "var", var, genes.columns)
     return Cells(
         "The AnnData", frame.index if var is None else frame[var], np.asarray(adata.obs_names),
-        *parts, list(adata.obs), lambda name: _of_pandas(adata.obs[name]), is_gene,
+        *parts, _pandas_frame(adata.obs), genes, genes_among(genes, FEATURE_TYPES),
         layers=(*adata.layers, *["raw"] * (adata.raw is not None)),
-        namings=lambda: _texts_in({
-            None: _of_pandas(frame.index.to_series()),
-            **{each: _of_pandas(frame[each]) for each in frame},
-        }),
     )  # fmt: skip
 
 
-def _texts_in(
-    columns: dict[str | None, tuple[np.ndarray, np.ndarray]],
-) -> dict[str | None, np.ndarray]:
-    """Select the columns whose values are texts, and expand their codes, without missing values."""
-    return {
-        name: values[codes[codes >= 0]]
-        for name, (codes, values) in columns.items() if values.dtype.kind in "OUS"
-    }  # fmt: skip
+def _pandas_frame(frame: Any) -> Frame:
+    def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
+        return _of_pandas(frame.index.to_series() if name is None else frame[name])
+
+    return Frame(list(frame), column)
 
 
 def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -283,7 +272,8 @@ def _of_pandas(column: Any) -> tuple[np.ndarray, np.ndarray]:
         values = column.astype("category").cat
     except TypeError:
         raise ValueError(
-            f"The AnnData has values in the column {column.name!r} that are not numbers or text."
+            f"The column {column.name!r} of the AnnData has values that are neither numbers nor "
+            "text. Convert them to text: .astype(str)."
         ) from None
     return np.asarray(values.codes), np.asarray(values.categories)
 
@@ -313,35 +303,16 @@ def _of_h5ad(source: Source, root: Group, layer: str | None, var: str | None) ->
         raise _no_layer(source.name, layer, layers)
     if holder.get(name) is None:
         raise ValueError(f"{source.name} has no X. Pass layer= one of {', '.join(layers)}.")
-    obs = root.group("obs")
-    names, index = [each for each in frame.names() if each != "__categories"], obs.text("_index")
-    _check_column(source.name, "var", var, names)
-    genes, barcodes = index_of(frame) if var is None else names_of(frame, var), index_of(obs)
-    n_genes, n_cells = len(genes), len(barcodes)
-    is_gene = None
-    if FEATURE_TYPES in names:
-        is_gene = genes_among(*column_of(frame, FEATURE_TYPES, n_genes))
-
-    def column(name: str) -> tuple[np.ndarray, np.ndarray]:
-        with readable(source.name):
-            return column_of(obs, name, n_cells)
-
-    def namings() -> dict[str | None, np.ndarray]:
-        index_name = frame.text("_index")
-        with readable(source.name):
-            return _texts_in(
-                {
-                    None if each == index_name else each: column_of(frame, each, n_genes)
-                    for each in names
-                }
-            )
-
+    barcodes = names_of(root.group("obs"))
+    obs = stored_frame(root.group("obs"), len(barcodes))
+    genes = stored_frame(frame, len(names_of(frame)))
+    _check_column(source.name, "var", var, genes.columns)
+    names = names_of(frame, var)
     return Cells(
-        source.name, genes.whole(), barcodes,
-        *_parts_of(source, holder, name, remedy, (n_cells, n_genes)),
-        [each for each in obs.names() if each not in (index, "__categories")],
-        column, is_gene, source, (*layers, *["raw"] * ("X" in _members(root, "raw"))),
-        namings=namings,
+        source.name, names.whole(), barcodes,
+        *_matrix_of(source, holder, name, remedy, (len(barcodes), len(names))),
+        obs, genes, genes_among(genes, FEATURE_TYPES), source,
+        (*layers, *["raw"] * ("X" in _members(root, "raw"))),
     )  # fmt: skip
 
 
@@ -351,7 +322,7 @@ def _members(root: Group, name: str) -> list[str]:
     return found.names() if isinstance(found, Group) else []
 
 
-def _parts_of(
+def _matrix_of(
     source: Source, holder: Group, name: str, remedy: str, shape: tuple[int, int]
 ) -> tuple[Any, Any, Any]:
     """Return data, indices and pointers. `remedy` is the code that stores the matrix cell by
@@ -363,8 +334,8 @@ def _parts_of(
     form = matrix.text("encoding-type") or matrix.text("h5sparse_format")
     if not form.startswith("csr"):
         raise ValueError(
-            f"{source.name} has its values gene by gene ({form}), and they are read cell by cell. "
-            f"Write it anew after {remedy}."
+            f"{source.name} stores its values gene by gene ({form}), but they are read cell by "
+            f"cell. Write it again with anndata after {remedy}."
         )
     found = matrix.attribute("shape")
     _check_shape(matrix, matrix.attribute("h5sparse_shape") if found is None else found, shape)
@@ -379,29 +350,33 @@ def _of_10x(
         raise _no_layer(source.name, layer, [])
     _check_column(source.name, "features", var, ["id", "name"])
     if len({*map(len, features.values())}) > 1:
-        raise ValueError(f"{source.name}: the columns of its features have different lengths.")
-    genes, is_gene = features[var or "name"], None
-    if "feature_type" in features:  # Cell Ranger 2 had genes only
-        kinds, codes = np.unique(features["feature_type"], return_inverse=True)
-        is_gene = genes_among(codes, kinds)
+        raise ValueError(
+            f"{source.name}: the columns of its features have different lengths. {DAMAGED}"
+        )
+
+    def column(name: str | None) -> tuple[np.ndarray, np.ndarray]:
+        values, codes = np.unique(features[name or "name"], return_inverse=True)
+        return codes, values
+
+    table = Frame(list(features), column)
+    genes, is_gene = features[var or "name"], genes_among(table, "feature_type")
     if var is None:  # genes that share a name are called by their ids
         among = slice(None) if is_gene is None else is_gene
         names, counts = np.unique(genes[among], return_counts=True)
         shared = np.isin(genes, names[counts > 1])
         genes = np.where(shared, features["id"], genes)
     return Cells(
-        source.name, genes, barcodes, *parts, [], dict[str, Any]().__getitem__, is_gene, source,
-        namings=lambda: {each: features[each] for each in ("id", "name")},
+        source.name, genes, barcodes, *parts, Frame([], dict[Any, Any]().__getitem__), table,
+        is_gene, source,
     )  # fmt: skip
 
 
 def warn_of_left_out(cells: list[Cells]) -> None:
     """Warn once if features that are not genes, such as antibodies, are left out."""
-    some = [(each.name, each.is_gene) for each in cells if each.is_gene is not None]
+    some = [each for each in cells if each.is_gene is not None]
     if some:
-        is_gene = np.concatenate([each for _, each in some])
+        is_gene = np.concatenate([each.is_gene for each in some])
         warn_user(
-            f"{', '.join(name for name, _ in some[:3])}{', ...' * (len(some) > 3)}: "
-            f"{np.count_nonzero(~is_gene):,} of {len(is_gene):,} features are left out, as their "
-            f"type is not {GENE!r}."
+            f"{first_three(each.name for each in some)}: {np.count_nonzero(~is_gene):,} of "
+            f"{len(is_gene):,} features are left out, because their type is not {GENE!r}."
         )

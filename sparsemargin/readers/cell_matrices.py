@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
+import csv
 import os
 from typing import Any
 
 import numpy as np
 
 from sparsemargin.files.sources import tables_beside
-from sparsemargin.readers.stored_arrays import room_for
+from sparsemargin.readers.label_tables import table_lines
 
 # Names of the columns of 10x's tables of features.
 _FEATURES = "id", "name", "feature_type"
@@ -18,7 +18,7 @@ _FEATURES = "id", "name", "feature_type"
 def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
     """Return the columns of the table of features, the names of cells, and the matrix, cell by
     gene."""
-    from scipy.io import mminfo, mmread
+    from scipy.io import mminfo, mmread  # takes 0.4 s
     from scipy.sparse import csr_matrix
 
     table = zip(*_table(path, 2, "features", "genes"), strict=True)
@@ -31,14 +31,14 @@ def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
     # The stated size is checked before memory is allocated for it.
     if shape != (len(features["id"]), len(barcodes)):
         raise ValueError(
-            f"its shape is {shape}, and the tables name {len(features['id']):,} features "
+            f"its shape is {shape}, but the tables name {len(features['id']):,} features "
             f"and {len(barcodes):,} barcodes"
         )
     if n_entries > shape[0] * shape[1]:
-        raise ValueError(f"it has {n_entries:,} values, and {shape[0]:,} times {shape[1]:,} places")
+        raise ValueError(f"it has {n_entries:,} values, more than {shape[0]:,} times {shape[1]:,}")
     X = csr_matrix(mmread(path).T)
     if X.dtype.kind not in "biuf":
-        raise ValueError(f"its values are of type {X.dtype}, and counts are needed")
+        raise ValueError(f"its values are of type {X.dtype} instead of numbers")
     return features, barcodes, X
 
 
@@ -48,23 +48,15 @@ def _table(matrix: str, n_columns: int, *names: str) -> list[list[str]]:
     paths = tables_beside(matrix, *names)
     path = next(filter(os.path.exists, paths), None)
     if path is None:
-        raise ValueError(f"there is no {os.path.basename(paths[1])}, nor .gz, beside it")
-    table, room = os.path.basename(path), room_for(os.path.getsize(path))
-    opened: Any = gzip.open if path.endswith(".gz") else open
-    with opened(path, "rb") as file:
-        raw = file.read(room + 1)
-    if len(raw) > room:
-        raise ValueError(f"{table} unpacks to far more bytes than it has")
-    text = raw.decode("utf-8-sig").removesuffix("\n")
-    lines = [line.rstrip("\r").split("\t") for line in text.split("\n") if raw]
+        raise ValueError(f"there is no {os.path.basename(paths[1])} or .gz in its folder")
+    table = os.path.basename(path)
+    lines = table_lines(path, "\t", quoting=csv.QUOTE_NONE)
     if not lines:
-        raise ValueError(f"{table} names no {names[0]}")
-    if len(lines[0]) < n_columns:
+        raise ValueError(f"{table} has no {names[0]}")
+    expected = len(lines[0][1])
+    if expected < n_columns:
         raise ValueError(f"{table} has fewer than {n_columns} columns")
-    for i, line in enumerate(lines, 1):
-        if len(line) != len(lines[0]):
-            raise ValueError(
-                f"line {i} of {table} has another number of columns, {len(line)}, than the first, "
-                f"{len(lines[0])}"
-            )
-    return lines
+    for i, line in lines:
+        if len(line) != expected:
+            raise ValueError(f"line {i} of {table} has {len(line)} columns, not {expected}")
+    return [line for _, line in lines]

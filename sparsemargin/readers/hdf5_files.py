@@ -7,17 +7,15 @@ traceback of an error exists, and block every later read in the process.
 from __future__ import annotations
 
 import zlib
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from itertools import product
 from math import prod
 from typing import Any
 
 import h5py
 import numpy as np
 
-from sparsemargin.readers.stored_arrays import UNPACKING, Array, Group
+from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group
 
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 
@@ -71,7 +69,7 @@ class Hdf5Group(Group):
     def _linked(self, path: str, n_links: int) -> Group | Array | None:
         """Return the object that a soft link leads to, after a check of each step."""
         if n_links > _LINKS:
-            raise self.fault("has links that lead in a circle. The file is damaged.")
+            raise self.fault(f"has links that lead in a circle. {DAMAGED}")
         root = Hdf5Group(self.file, "", self.n_bytes, self._group.file)
         found: Group | Array | None = root if path.startswith("/") else self
         for part in path.split("/"):
@@ -90,7 +88,7 @@ class Hdf5Array(Array):
     @classmethod
     def of(cls, file: str, path: str, n_bytes: int, dataset: h5py.Dataset) -> Hdf5Array:
         if dataset.shape is None:
-            raise Hdf5Group(file, path, n_bytes, dataset).fault("holds nothing. It is damaged.")
+            raise Hdf5Group(file, path, n_bytes, dataset).fault(f"is empty. {DAMAGED}")
         is_text = h5py.check_string_dtype(dataset.dtype) is not None
         array = cls(file, path, n_bytes, dataset.shape, dataset.dtype, is_text, dataset.chunks)
         plist = dataset.id.get_create_plist()
@@ -99,7 +97,7 @@ class Hdf5Array(Array):
         if plist.get_layout() == h5py.h5d.VIRTUAL:
             raise array.unsafe("is a virtual dataset, whose values may be in other files")
         if dataset.id.get_storage_size() > n_bytes:
-            raise array.fault("takes more bytes than the file has. It is damaged: get it again.")
+            raise array.fault(f"takes more bytes than the file has. {DAMAGED}")
         array._dataset, array._values = dataset, dataset.asstr() if is_text else dataset
         array._filters = [plist.get_filter(i)[0] for i in range(plist.get_nfilters())]
         array._check_filters()
@@ -109,45 +107,47 @@ class Hdf5Array(Array):
         packers = [each for each in self._filters if each not in (_SHUFFLE, _FLETCHER32)]
         if len(packers) > 1 or not _PACKERS.issuperset(packers):
             raise self.fault(
-                f"is packed by the HDF5 filters {', '.join(map(str, self._filters))}, and read are "
-                "gzip, lzf, and hdf5plugin's blosc, lz4, zstd and bitshuffle, as these tell the "
-                "size to which a chunk unpacks. Write it anew: h5repack -f GZIP=4 FILE NEW."
+                f"is packed by the HDF5 filters {', '.join(map(str, self._filters))}. Only gzip, "
+                "lzf, and hdf5plugin's blosc, lz4, zstd and bitshuffle can be read, because they "
+                "limit or state the unpacked size. Convert it: h5repack -f GZIP=4 FILE NEW."
             )
         if _PLUGINS.keys() & packers:
             try:
                 import hdf5plugin  # noqa: F401  (registers the filters)
             except ImportError:
                 raise self.fault(
-                    f"is packed by {_PLUGINS[packers[0]]}. Install what unpacks it: "
+                    f"is packed by {_PLUGINS[packers[0]]}. Install hdf5plugin to read it: "
                     "pip install hdf5plugin"
                 ) from None
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         if not self._filters:
             return self._values[start:stop]
-        rows = [(start, stop), *((0, length) for length in self.shape[1:])]
         assert self.chunks is not None
-        steps = [range(a // n * n, b, n) for (a, b), n in zip(rows, self.chunks, strict=True)]
-        dtype = object if self.is_text else self.dtype
-        values = np.empty((stop - start, *self.shape[1:]), dtype)
-        fill = partial(self._fill, values, rows)
-        if len(steps) == 1:  # callers already read 1-D arrays in several threads
-            list(map(fill, product(*steps)))
+        values = np.empty((stop - start, *self.shape[1:]), object if self.is_text else self.dtype)
+        fill, numbers = partial(self._fill, values, start), self.numbers_of_parts
+        if len(self.shape) == 1:  # callers already read 1-D arrays in several threads
+            list(map(fill, numbers(start, stop, self.chunks)))
         else:
             with ThreadPoolExecutor(UNPACKING) as pool:
-                list(pool.map(fill, product(*steps)))
+                list(pool.map(fill, numbers(start, stop, self.chunks)))
         return values
 
-    def _fill(
-        self, values: np.ndarray, rows: list[tuple[int, int]], corner: tuple[int, ...]
-    ) -> None:
-        """Copy the part of a chunk that belongs to the requested rows into `values`."""
+    def _fill(self, values: np.ndarray, start: int, numbers: tuple[int, ...]) -> None:
+        """Copy the rows of a chunk into `values`, which has the rows from `start` on."""
         assert self.chunks is not None
-        ends = zip(corner, self.chunks, rows, strict=True)
-        box = [(max(at, a), min(at + n, b)) for at, n, (a, b) in ends]
-        firsts = [first for first, _ in rows]
-        chunk, to = self._chunk(corner), _within(box, firsts)
-        values[to] = self._values[_within(box)] if chunk is None else chunk[_within(box, corner)]
+        corner = tuple(i * n for i, n in zip(numbers, self.chunks, strict=True))
+        first = max(corner[0], start)
+        last = min(corner[0] + self.chunks[0], start + len(values))
+        # Slices end with the array, and the last chunks reach beyond it.
+        others = [slice(at, at + n) for at, n in zip(corner[1:], self.chunks[1:], strict=True)]
+        target = values[(slice(first - start, last - start), *others)]
+        chunk = self._chunk(corner)
+        if chunk is None:
+            target[...] = self._values[(slice(first, last), *others)]
+        else:
+            rows = slice(first - corner[0], last - corner[0])
+            target[...] = chunk[(rows, *map(slice, target.shape[1:]))]
 
     def _chunk(self, corner: tuple[int, ...]) -> np.ndarray | None:
         """Return the values of a chunk, or None if h5py has to unpack it, after a check that this
@@ -182,7 +182,7 @@ class Hdf5Array(Array):
                 self._check_plugin(each, packed, size)
                 return None
         if len(packed) != size:
-            raise self.fault("has a chunk of another size than its shape. It is damaged.")
+            raise self.fault(f"has a chunk whose size differs from its shape. {DAMAGED}")
         if not only_here:
             return None
         return np.frombuffer(packed, self.dtype).reshape(self.chunks)
@@ -196,14 +196,7 @@ class Hdf5Array(Array):
         return values
 
     def _check_plugin(self, which: int, packed: bytes, size: int) -> None:
-        if which == _LZF:
-            if len(packed) > 2 * size + 1024:
-                raise self.fault("has a chunk that is larger than its values. It is damaged.")
-            return
-        self.check_unpacked(_PLUGINS[which], packed, size)
-
-
-def _within(box: list[tuple[int, int]], start: Sequence[int] | None = None) -> tuple[slice, ...]:
-    """Return the slices of a box relative to the start of an array."""
-    starts = start or [0] * len(box)
-    return tuple(slice(a - at, b - at) for (a, b), at in zip(box, starts, strict=True))
+        if which != _LZF:
+            self.check_unpacked(_PLUGINS[which], packed, size)
+        elif len(packed) > 2 * size + 1024:
+            raise self.fault(f"has a chunk that is larger than its values. {DAMAGED}")

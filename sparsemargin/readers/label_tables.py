@@ -8,13 +8,15 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sparsemargin.files.kinds import kind_of
 from sparsemargin.files.sources import open_sources
+from sparsemargin.models.inputs.label_values import is_missing
 from sparsemargin.readers.stored_arrays import room_for
 
 # Length of the longest field in characters, the default limit of `csv`. The limit of `csv` itself
 # is global, and other code may raise it. A longer field usually begins with an unclosed quote.
 _LONGEST_FIELD = 131_072
+
+_FORM = "Each line must have a name and a label, separated by commas (.csv) or tabs."
 
 # Separator between the path of a table and the name of a column.
 _COLUMN = ":"
@@ -34,19 +36,13 @@ def named_table(label: Any) -> tuple[str, str | None] | None:
 
 def table_of(label: Any) -> dict[str, Any] | None:
     """Return the label of each name from a file, a mapping or a pandas Series. Names without a
-    label are left out. Return None if `label` is none of these.
-
-    Raises
-    ------
-    ValueError
-        If a file is not a table of labels, or a name has two labels.
-    """
+    label are left out. Return None if `label` is none of these."""
     if hasattr(label, "columns"):
         raise ValueError("label must be one column of a table. Pass label=obs['cell_type'].")
     found = named_table(label)
     if found is not None:
         rows = _rows_of(*found)
-        return _one_each(((f"{found[0]}, line {line}", *row) for line, row in rows))
+        return _one_each((f"{found[0]}, line {line}", *row) for line, row in rows)
     if not isinstance(label, Mapping) and not hasattr(label, "to_dict"):
         return None
     return _one_each(("label", name, each) for name, each in label.items())
@@ -55,28 +51,21 @@ def table_of(label: Any) -> dict[str, Any] | None:
 def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
     table: dict[str, Any] = {}
     for where, name, label in rows:
-        if _is_missing(label):
+        if is_missing(label) or (isinstance(label, str) and not label):
             continue
         if table.setdefault(str(name), label) != label:
             raise ValueError(
-                f"{where}: {str(name)!r} has two labels, {table[str(name)]!r} and {label!r}. Leave "
-                "one of them out."
+                f"{where}: {str(name)!r} has two labels, {table[str(name)]!r} and {label!r}. "
+                "Remove one of them."
             )
     return table
 
 
-def _is_missing(label: Any) -> bool:
-    """Return whether a label is None, empty, NaN, or a missing value of pandas."""
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return (isinstance(label, float) and label != label) or (isinstance(label, str) and not label)
-
-
 def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
     """Return the line number of each row of a table, with its name and label."""
-    rows = _lines_of(path)
+    rows = table_lines(path, "," if form_of(path) == "csv" else "\t")
     if not rows:
-        raise ValueError(f"{path} has no labels: it is empty.")
+        raise ValueError(f"{path} is empty and has no labels.")
     header, n_columns = rows[0][1], len(rows[:2][-1][1])
     if len(rows) > 1 and len(header) == n_columns - 1:
         header = ["", *header]  # R writes no name for the column of names
@@ -84,14 +73,11 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
     for line, row in rows:
         if len(row) != n_columns:
             raise ValueError(
-                f"{path}, line {line}: there are {len(row)} columns, and {n_columns} in another "
-                "line. Each line has a name and a label, parted by commas (.csv) or tabs."
+                f"{path}, line {line}: there are {len(row)} columns, but {n_columns} in another "
+                f"line. {_FORM}"
             )
     if n_columns < 2:
-        raise ValueError(
-            f"{path} has one column, and a name and a label are needed in each line, parted by "
-            "commas (.csv) or tabs."
-        )
+        raise ValueError(f"{path} has only one column. {_FORM}")
     at = 1
     if column is not None or n_columns > 2:
         known = ", ".join(map(repr, header[1:]))
@@ -105,8 +91,9 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
     return [(line, (row[0], row[at])) for line, row in rows]
 
 
-def _lines_of(path: str) -> list[tuple[int, list[str]]]:
-    """Return the lines that are not empty, with their numbers, split into fields."""
+def table_lines(path: str, delimiter: str, **how: Any) -> list[tuple[int, list[str]]]:
+    """Return the lines of a table that are not empty, with their numbers, split into fields. `how`
+    are arguments of `csv.reader`."""
     [source] = open_sources(path)
     raw, room = bytearray(), room_for(source.size or 0)
     for block in source.blocks([]):
@@ -122,8 +109,7 @@ def _lines_of(path: str) -> list[tuple[int, list[str]]]:
             f"{path}, line {line} is not UTF-8 text. Make it UTF-8: iconv -f LATIN1 -t UTF-8 "
             f"{path} > FILE"
         ) from None
-    delimiter = "," if kind_of(path) == "csv" else "\t"
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, **how)
     try:
         return [(rows.line_num, _checked(row)) for row in rows if row]
     except csv.Error as error:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -14,6 +17,8 @@ from sparsemargin._engine.svmlight.scan import Scanner
 from sparsemargin.models.fitted.state import MOST_HASH_BITS
 
 LARGEST_INDEX = 2**63 - 1
+
+Key = TypeVar("Key")
 
 
 class SettingsError(ValueError):
@@ -32,6 +37,28 @@ def threads_for(n_jobs: int | None, *, beside: int = 0) -> int:
     if not isinstance(n_jobs, Integral) or n_jobs == 0:
         raise ValueError(f"n_jobs must be a whole number but 0, or None; got {n_jobs!r}.")
     return int(n_jobs) if n_jobs > 0 else max(1, n_cores + 1 + int(n_jobs))
+
+
+def run_ahead(
+    n_threads: int, calls: Iterable[tuple[Key, Callable[[], Any]]]
+) -> Generator[tuple[Key, Future[Any]]]:
+    """Run calls in threads while the consumer works. Yield their keys and futures in order.
+
+    An error of the iterable itself is raised after the results of all earlier calls.
+    """
+    pool, under_way = ThreadPoolExecutor(n_threads), deque[tuple[Key, Future[Any]]]()
+    try:
+        try:
+            for key, call in calls:
+                under_way.append((key, pool.submit(call)))
+                if len(under_way) > n_threads:
+                    yield under_way.popleft()
+        except Exception:
+            yield from under_way
+            raise
+        yield from under_way
+    finally:
+        pool.shutdown(cancel_futures=True)
 
 
 @dataclass
@@ -107,7 +134,7 @@ class Reading:
         count from 1."""
         return self.zero_based == "auto" and self.hash_bits is None and 0 < lowest < LARGEST_INDEX
 
-    def settled(self, lowest: int) -> dict[str, Any]:
+    def resolved(self, lowest: int) -> dict[str, Any]:
         """Return the settings with which later files have the same columns as this one."""
         from_one = self.zero_based is False or self.drops_column_0(lowest)
         return {"zero_based": not from_one, "hash_bits": self.hash_bits}

@@ -21,7 +21,8 @@ import stat
 import warnings
 import zlib
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from functools import partial
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -31,29 +32,15 @@ from urllib.parse import urlsplit
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.rows.csr import (
-    INDEX_TYPES,
-    NOT_CANONICAL,
-    NOT_FINITE,
-    OK,
-    OUT_OF_RANGE,
-    bad_pointer,
-    first_bad_row,
-    shuffle,
-)
-from sparsemargin.files.archive import (
-    CACHE_DOCUMENT,
-    HEAD_BYTES,
-    Archive,
-    ArchiveWriter,
-    begins_with,
-)
+from sparsemargin._engine.rows import csr
+from sparsemargin.files import archive as archives
+from sparsemargin.files.archive import CACHE_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.files.atomic import replacing, unnamed
 from sparsemargin.files.remote import cache_folder, is_url
 from sparsemargin.files.sources import CACHE_SUFFIX
 from sparsemargin.models.inputs.label_table import LabelTable
-from sparsemargin.readers.reading import LARGEST_INDEX
-from sparsemargin.readers.rows import LabelledRows, joined
+from sparsemargin.readers.reading import LARGEST_INDEX, run_ahead
+from sparsemargin.readers.rows import LabelledRows, join_blocks
 
 _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
@@ -68,22 +55,22 @@ class UnusableCacheError(ValueError):
 
     def __init__(self, path: str, trouble: str):
         self.what = f"The row cache {path} {trouble}."
-        super().__init__(f"{self.what} Delete it: it is written anew from its text.")
+        super().__init__(f"{self.what} Delete it. It is then written again from its text.")
 
 
 _ARRAYS = ("data", "indices", "indptr", "labels", "label_start")
 
 _FAULTS = {
-    NOT_FINITE: "holds a value that is NaN or infinite",
-    OUT_OF_RANGE: "holds a column out of range",
-    NOT_CANONICAL: "holds a column twice",
+    csr.NOT_FINITE: "holds a value that is NaN or infinite",
+    csr.OUT_OF_RANGE: "holds a column out of range",
+    csr.NOT_CANONICAL: "holds a column twice",
 }
 
 
 def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -> str | None:
     """Return why the engine can't use the rows without further checks, or None if it can."""
     index_type, start = rows.indices.dtype, rows.label_start
-    if index_type not in INDEX_TYPES:
+    if index_type not in csr.INDEX_TYPES:
         return f"indices is of type {index_type}, not int32 or int64"
     types = [dtype, index_type, index_type, np.dtype(np.int32), np.dtype(np.int64)]
     for name, array, wanted in zip(_ARRAYS, rows.arrays, types, strict=False):
@@ -95,17 +82,17 @@ def _fault(rows: LabelledRows, dtype: np.dtype, n_columns: int, n_labels: int) -
     per_row = n_given if start is None else len(start) - 1
     if n_entries != len(rows.indices) or per_row != rows.n_rows or per_row < 0:
         return "its arrays differ in the number of entries or of rows"
-    if bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
+    if csr.bad_pointer(rows.indptr, n_entries) >= 0 or rows.indptr[-1] != n_entries:
         return "its row pointers do not divide its entries"
-    status, row = first_bad_row(rows.with_columns(n_columns), False)
-    if status != OK:
+    status, row = csr.first_bad_row(rows.with_columns(n_columns), False)
+    if status != csr.OK:
         return f"its row {row} {_FAULTS[status]}"
     rises = rows.indices[1:] > rows.indices[:-1]
     inner = rows.indptr[1:-1]
     rises[inner[(inner > 0) & (inner < n_entries)] - 1] = True
     if not rises.all():
         return "it has a row whose columns are not in increasing order"
-    if start is not None and (bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
+    if start is not None and (csr.bad_pointer(start, n_given) >= 0 or start[-1] != n_given):
         return "its label pointers do not divide its labels"
     if n_given and not (rows.labels.min() >= 0 and rows.labels.max() < n_labels):
         return "it holds the id of a label that does not exist"
@@ -117,21 +104,21 @@ def _names(i: int, multilabel: bool) -> list[str]:
     return [f"{i}.{name}" for name in _ARRAYS[: 5 if multilabel else 4]]
 
 
-def _wrong_field(told: dict[str, Any], n_bytes: int) -> str | None:
+def _wrong_field(document: dict[str, Any], n_bytes: int) -> str | None:
     """Return the name of the first invalid field of the documents, or None if all are valid."""
-    texts, numbers, rows = told[_TEXTS], told[_NUMBERS], told["rows"]
+    texts, numbers, rows = document[_TEXTS], document[_NUMBERS], document["rows"]
     n_labels = len(texts) if type(texts) is list else -1
     lowest = {"lowest": 0, "highest": -1, "n_columns": 0, "n_entries": 0}
     sound = {
-        "identity": type(told["identity"]) is dict,
-        "dtype": told["dtype"] in ("float32", "float64"),
-        "multilabel": type(told["multilabel"]) is bool,
+        "identity": type(document["identity"]) is dict,
+        "dtype": document["dtype"] in ("float32", "float64"),
+        "multilabel": type(document["multilabel"]) is bool,
         _TEXTS: n_labels >= 0 and all(type(text) is str for text in texts),
         _NUMBERS: numbers.dtype == np.float64 and numbers.shape == (n_labels,)
         and not np.isinf(numbers).any(),
         "rows": type(rows) is list and all(type(n) is int and n >= 0 for n in rows)
         and sum(rows) <= n_bytes,
-        **{name: type(told[name]) is int and least <= told[name] < 2**63
+        **{name: type(document[name]) is int and least <= document[name] < 2**63
            for name, least in lowest.items()},
     }  # fmt: skip
     return next((name for name, holds in sound.items() if not holds), None)
@@ -191,16 +178,16 @@ class RowCache:
     `highest` are the range of the indices as written. `checksum` covers the rows and their labels.
     """
 
-    def __init__(self, path: str, archive: Archive, told: dict[str, Any]):
+    def __init__(self, path: str, archive: Archive, document: dict[str, Any]):
         self.path = path
         self._archive: Archive | None = archive
-        self.identity, self.multilabel = told["identity"], told["multilabel"]
-        self.dtype = np.dtype(told["dtype"])
-        self.n_columns, self.n_entries = told["n_columns"], told["n_entries"]
-        self.lowest, self.highest = told["lowest"], told["highest"]
-        self.label_texts: list[str] = told[_TEXTS]
-        self.label_numbers: list[float] = told[_NUMBERS].tolist()
-        self.block_rows = told["rows"]
+        self.identity, self.multilabel = document["identity"], document["multilabel"]
+        self.dtype = np.dtype(document["dtype"])
+        self.n_columns, self.n_entries = document["n_columns"], document["n_entries"]
+        self.lowest, self.highest = document["lowest"], document["highest"]
+        self.label_texts: list[str] = document[_TEXTS]
+        self.label_numbers: list[float] = document[_NUMBERS].tolist()
+        self.block_rows = document["rows"]
         self.n_rows, self.n_blocks = sum(self.block_rows), len(self.block_rows)
         self.first_rows = np.cumsum([0, *self.block_rows], dtype=np.int64)[:-1]
         self._blocks: list[LabelledRows | None] = [None] * self.n_blocks
@@ -223,37 +210,35 @@ class RowCache:
         """
         # Opening a pipe might wait forever.
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ValueError(f"{os.fsdecode(path)} is no regular file. Name another.")
+            raise ValueError(f"{os.fsdecode(path)} is not a regular file. Name another file.")
         with open(path, "rb") as file:
             return cls.read(os.fsdecode(path), file)
 
     @classmethod
     def read(cls, name: str, file: BinaryIO) -> RowCache:
         """Open a cache from an open file; `name` is used in errors. See `open`."""
-        if not begins_with(file.read(HEAD_BYTES), CACHE_DOCUMENT):
-            raise ValueError(
-                f"{name} is not a row cache: it does not begin as one. Name another file."
-            )
+        if not archives.begins_with(file.read(archives.HEAD_BYTES), CACHE_DOCUMENT):
+            raise ValueError(f"{name} is not a row cache. Name another file.")
         try:
             archive = Archive(file)
-            told = archive.document(CACHE_DOCUMENT)
-            if told["version"] == _VERSION:
-                told |= archive.document(_END)
+            document = archive.document(CACHE_DOCUMENT)
+            if document["version"] == _VERSION:
+                document |= archive.document(_END)
                 texts = archive.array(_TEXTS)
                 is_text = texts.dtype == np.uint8 and texts.ndim == 1
-                told[_TEXTS] = json.loads(bytes(texts)) if is_text else None
-                told[_NUMBERS] = archive.array(_NUMBERS)
-                wrong = _wrong_field(told, len(archive.map))
+                document[_TEXTS] = json.loads(bytes(texts)) if is_text else None
+                document[_NUMBERS] = archive.array(_NUMBERS)
+                wrong = _wrong_field(document, len(archive.map))
                 if wrong:
                     raise ValueError(f"it is wrong at {wrong!r}")
-                return cls(name, archive, told)
-            version = told["version"]
+                return cls(name, archive, document)
+            version = document["version"]
         except (OSError, MemoryError):
             raise
         except Exception as error:
             raise _damaged(name, str(error) or type(error).__name__) from None
         raise UnusableCacheError(
-            name, f"is of format {version}, and this sparsemargin reads format {_VERSION} only"
+            name, f"has format {version}, but this version reads only format {_VERSION}"
         )
 
     def close(self) -> None:
@@ -270,7 +255,7 @@ class RowCache:
     def block(self, i: int) -> LabelledRows:
         """Return block `i` as read-only views of the file. Raise a ValueError if it is damaged."""
         if not 0 <= i < self.n_blocks:
-            raise IndexError(f"{self.path} has {self.n_blocks} blocks, and no block {i}.")
+            raise IndexError(f"{self.path} has {self.n_blocks} blocks, but no block {i}.")
         archive, rows = self._opened(), self._blocks[i]
         if rows is None:
             try:
@@ -294,18 +279,16 @@ class RowCache:
         The memory map releases the pages of a block when the next one is requested, so that a pass
         over any number of blocks takes little memory. The arrays of a block stay valid.
         """
-        order = list(range(self.n_blocks) if order is None else map(int, order))
-        coming: Future[LabelledRows] | None = None
-        with ThreadPoolExecutor(1) as pool:
-            for i, following in zip(order, [*order[1:], None], strict=False):
-                rows = self.block(i) if coming is None else coming.result()
-                coming = None
-                if following is not None and self._blocks[following] is None:
-                    coming = pool.submit(self.block, following)
-                elif following is not None:
-                    self._advise(following, mmap.MADV_WILLNEED)
-                yield rows
+        order = range(self.n_blocks) if order is None else map(int, order)
+        with closing(run_ahead(1, ((i, partial(self._fetched, i)) for i in order))) as results:
+            for i, future in results:
+                yield future.result()
                 self._advise(i, mmap.MADV_DONTNEED)
+
+    def _fetched(self, i: int) -> LabelledRows:
+        if self._blocks[i] is not None:
+            self._advise(i, mmap.MADV_WILLNEED)
+        return self.block(i)
 
     def _opened(self) -> Archive:
         if self._archive is None:
@@ -333,7 +316,7 @@ def find_cache(path: str | os.PathLike[str], identity: dict[str, Any]) -> RowCac
     except FileNotFoundError:
         return None
     except UnusableCacheError as error:
-        warnings.warn(f"{error.what} It is written anew.", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"{error.what} It is written again.", RuntimeWarning, stacklevel=2)
         return None
     if cache.identity == json.loads(json.dumps(identity)):
         return cache
@@ -372,7 +355,7 @@ def default_cache_path(
 def block_order(n_blocks: int, seed: int) -> np.ndarray:
     """Return a random permutation of the blocks, for a seed from 0 to 2**64 - 1."""
     order = np.arange(n_blocks, dtype=np.int64)
-    shuffle(order, seed)
+    csr.shuffle(order, seed)
     return order
 
 
@@ -413,12 +396,12 @@ def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, Labelle
     sizes = [sum(cache.block_rows[i] for i in group) for group in groups]
     first_rows = np.cumsum([0, *sizes])
     for g in order:
-        rows = joined(list(islice(blocks, len(groups[g]))))
+        rows = join_blocks(list(islice(blocks, len(groups[g]))))
         dealt = np.array_split(block_order(rows.n_rows, _seed(seed, "dealt", g)), len(groups[g]))
         starts = np.cumsum([first_rows[g], *map(len, dealt)])
         for i in block_order(len(dealt), _seed(seed, epoch, g)):
             order_of_rows = block_order(len(dealt[i]), _seed(seed, epoch, g, i))
-            yield int(starts[i]), rows.taken(dealt[i]), order_of_rows
+            yield int(starts[i]), rows.take(dealt[i]), order_of_rows
 
 
 def _seed(*key: Any) -> int:

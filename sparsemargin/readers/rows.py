@@ -18,12 +18,12 @@ from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 class Origin(Protocol):
     """The location of the rows of a block, for error messages."""
 
-    def place_of(self, row: int) -> str:
-        """Return the file and the line of a row of the block, or another description of its
-        place."""
+    def location_of(self, row: int) -> str:
+        """Return the file and the line of a row of the block, or a similar description."""
 
-    def copied(self) -> Self:
+    def copy(self) -> Self:
         """Return a copy that stays valid after the next block has been requested."""
+        return self
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class LabelledRows:
             indptr=indptr - indptr[0], labels=self.labels[labels], label_start=start,
         )  # fmt: skip
 
-    def taken(self, rows: np.ndarray) -> LabelledRows:
+    def take(self, rows: np.ndarray) -> LabelledRows:
         """Return a copy of the rows with these numbers, in this order."""
         indptr, entries = gathered(self.indptr, rows)
         start, labels = self.label_start, rows
@@ -82,19 +82,18 @@ class LabelledRows:
             labels=self.labels[labels], label_start=start,
         )  # fmt: skip
 
-    def copied(self) -> LabelledRows:
+    def copy(self) -> LabelledRows:
         """Return a copy that stays valid after the next block has been requested."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        arrays = {name: value.copy() for name, value in values.items() if hasattr(value, "copy")}
-        return replace(self, **arrays, origin=self.origin and self.origin.copied())
+        copies = {name: value.copy() for name, value in values.items() if hasattr(value, "copy")}
+        return replace(self, **copies)
 
-    def place_of(self, row: int) -> str:
-        """Return the place of a row as the beginning of an error message, or "" if it is
-        unknown."""
-        return "" if self.origin is None else f"{self.origin.place_of(row)}: "
+    def location_of(self, row: int) -> str:
+        """Return the location of a row for the start of an error message; "" if it is unknown."""
+        return "" if self.origin is None else f"{self.origin.location_of(row)}: "
 
 
-def joined(blocks: Sequence[LabelledRows]) -> LabelledRows:
+def join_blocks(blocks: Sequence[LabelledRows]) -> LabelledRows:
     """Return a copy of the rows of several blocks as one block."""
     data, indices, labels = (
         np.concatenate([getattr(block, name) for block in blocks])

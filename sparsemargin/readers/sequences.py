@@ -42,7 +42,7 @@ def read_sequences(path: File) -> Iterator[tuple[str, bytes]]:
     """
     source, *others = open_sources(path)
     if others:
-        raise ValueError(f"path={path!r} names several files. Read one after the other.")
+        raise ValueError(f"path={path!r} names several files. Read them one after the other.")
     with source.content() as (_, content):
         file = io.BufferedReader(content, _READ_BYTES)
         lines = _lines(file) if b"\r" in file.peek() else map(bytes.strip, file)
@@ -78,8 +78,8 @@ def _fasta(file: str, lines: Iterator[bytes], first: bytes) -> Iterator[tuple[st
         sequence = b"".join(parts)
         if b"\r" in sequence or b"\r" in name:
             raise ValueError(
-                f"{file}: lines of the record {_name_of(name)!r} end in \\r, and those before do "
-                "not. Give all lines the same end."
+                f"{file}: lines of the record {_name_of(name)!r} end in \\r, unlike those before. "
+                "Give all lines the same end."
             )
         return _name_of(name), sequence
 
@@ -113,7 +113,9 @@ def _fastq(
             raise error(start, "the record of FASTQ has no line with +. It was cut off.")
         if len(line) > 1 and line[1:] != name[1:]:
             named = _name_of(name)
-            raise error(start + n_lines, f"the name after + is not that of the record, {named!r}.")
+            raise error(
+                start + n_lines, f"the name after + differs from that of the record, {named!r}."
+            )
         sequence, n_qualities = b"".join(parts), 0
         # Lines of qualities may begin with @ or +, so that only their length shows where they end.
         while n_qualities < len(sequence) and (line := next(lines, None)) is not None:

@@ -12,10 +12,13 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
+
+DAMAGED = "The file is damaged. Copy it again."
 
 #: Number of threads that unpack chunks.
 UNPACKING = 2
@@ -54,8 +57,8 @@ def readable(name: str) -> Iterator[None]:
             raise
         words = str(error).split("\n")[0] or type(error).__name__
         raise ValueError(
-            f"{name} can't be read: {words}. It was cut short or damaged, or is of another form: "
-            "copy it again, or write it anew by anndata."
+            f"{name} can't be read: {words}. The file is cut short, damaged, or in another format. "
+            "Copy it again, or write it again with anndata."
         ) from None
 
 
@@ -74,8 +77,8 @@ class Node:
     def unsafe(self, what: str) -> ValueError:
         """Return the error for an object that is safe to read only if the user trusts the file."""
         return self.fault(
-            f"{what}, which is not read from files of strangers. If you trust this one, open it by "
-            "anndata, and write it anew: adata.write_h5ad('new.h5ad')."
+            f"{what}. This is refused, because the file may come from a stranger. If you trust it, "
+            "open it with anndata and write it again: adata.write_h5ad('new.h5ad')."
         )
 
 
@@ -98,7 +101,7 @@ class Group(Node, ABC):
         """Return a member, which must be a group."""
         found = self.get(name)
         if not isinstance(found, Group):
-            raise self.fault(f"has no group {name!r}. The file is damaged, or of another form.")
+            raise self.fault(f"has no group {name!r}. The file is damaged or in another format.")
         return found
 
     def array(self, name: str, kinds: str, ndim: int = 1) -> Array:
@@ -106,7 +109,7 @@ class Group(Node, ABC):
         "T" for text."""
         found = self.get(name)
         if not isinstance(found, Array):
-            raise self.fault(f"has no array {name!r}. The file is damaged, or of another form.")
+            raise self.fault(f"has no array {name!r}. The file is damaged or in another format.")
         return found.checked(kinds, ndim)
 
     def text(self, name: str) -> str:
@@ -131,8 +134,8 @@ class Array(Node, ABC):
         most = prod(self.chunks or ()) * max(1, self.dtype.itemsize)
         if self.chunks is not None and not 0 < most <= LARGEST_CHUNK:
             raise self.fault(
-                f"has chunks of {most:,} bytes, and at most {LARGEST_CHUNK:,} are read at once. "
-                "Write it anew with smaller chunks: open it by anndata, and "
+                f"has chunks of {most:,} bytes. At most {LARGEST_CHUNK:,} bytes can be read at "
+                "once. Write the file with smaller chunks: open it with anndata, then call "
                 "adata.write_h5ad('new.h5ad')."
             )
 
@@ -148,15 +151,24 @@ class Array(Node, ABC):
     def _read(self, start: int, stop: int) -> np.ndarray:
         """Read some rows. Text is returned as an array of str objects."""
 
+    def numbers_of_parts(
+        self, start: int, stop: int, lengths: tuple[int, ...]
+    ) -> Iterator[tuple[int, ...]]:
+        """Yield the numbers, along each axis, of the parts of these lengths that have some of the
+        rows."""
+        ends = [(start, stop), *((0, length) for length in self.shape[1:])]
+        return product(
+            *(range(a // n, -(-b // n)) for (a, b), n in zip(ends, lengths, strict=True))
+        )
+
     def checked(self, kinds: str, ndim: int = 1) -> Array:
-        """Return the array itself. Raise an error unless it has one of the kinds and `ndim`
-        axes."""
+        """Return the array itself, after a check of its kind and its number of axes."""
         kind = "T" if self.is_text else self.dtype.kind
         if kind not in kinds or len(self.shape) != ndim:
             what = "text" if self.is_text else f"type {self.dtype}"
             raise self.fault(
-                f"has {what} and shape {self.shape}, and another is needed. The file is damaged, "
-                "or of another form."
+                f"has {what} and shape {self.shape}, where others are expected. The file is "
+                "damaged or in another format."
             )
         return self
 
@@ -167,8 +179,8 @@ class Array(Node, ABC):
         most = _VALUES + _VALUES_PER_BYTE * self.n_bytes
         if n_values > most or n_bytes > room_for(self.n_bytes):
             raise self.fault(
-                f"has the shape {self.shape}, and the file {self.n_bytes:,} bytes only. It is "
-                "damaged: get it again."
+                f"has the shape {self.shape}, but the file has only {self.n_bytes:,} bytes. "
+                f"{DAMAGED}"
             )
         return self._texts() if self.is_text else self[:]
 
@@ -178,7 +190,7 @@ class Array(Node, ABC):
             found.append(self[start : start + _TEXTS])
             n_bytes += sum(map(len, found[-1]))
             if n_bytes > room_for(self.n_bytes):
-                raise self.fault("has far longer texts than the file has bytes. It is damaged.")
+                raise self.fault(f"has texts that are much longer than the file. {DAMAGED}")
         return np.concatenate(found)
 
     def check_unpacked(self, codec: str, packed: bytes, most: int) -> None:
@@ -189,8 +201,7 @@ class Array(Node, ABC):
     def too_large(self, most: int) -> ValueError:
         """Return the error for a chunk that unpacks to more than `most` bytes."""
         return self.fault(
-            f"has a chunk that unpacks to more than the {most:,} bytes it should have. It is "
-            "damaged: get it again."
+            f"has a chunk that unpacks to more than the {most:,} bytes of its shape. {DAMAGED}"
         )
 
 
@@ -230,6 +241,6 @@ def _zstd_size(packed: bytes) -> int:
     flag = packed[4]
     width = (1 if flag & 32 else 0, 2, 4, 8)[flag >> 6]
     if not width:
-        raise ValueError("a chunk packed by zstd does not tell its size. Write it anew by anndata")
+        raise ValueError("a chunk packed by zstd does not state its size")
     at = 5 + (not flag & 32) + (0, 1, 2, 4)[flag & 3]
     return int.from_bytes(packed[at : at + width], "little") + (256 if width == 2 else 0)

@@ -5,32 +5,29 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections import deque
-from collections.abc import Generator, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.svmlight.scan import ScanError, Scanner
-from sparsemargin._shown import quoted
+from sparsemargin._shown import first_three, quoted
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import first_labels
-from sparsemargin.readers.reading import Reading
+from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
 FORM = "svmlight lines are 'label index:value index:value ...'"
 
-
 _PAIR = re.compile(rb"\d:")
-
 
 # A line of JSON. A bracket alone does not identify it, because a label may begin with one.
 _JSON = re.compile(rb'\s*(\{\s*("|$)|\[\s*([\[{"\d-]|$))')
-
 
 Purpose = Literal["loading", "learning", "predicting", "counting"]
 
@@ -49,8 +46,7 @@ class Corpus(RowSource):
 
     @property
     def names(self) -> str:
-        names = [source.name for source in self.sources]
-        return ", ".join(names[:3]) + ", ..." * (len(names) > 3)
+        return first_three(source.name for source in self.sources)
 
     @property
     def files(self) -> list[str]:
@@ -90,130 +86,97 @@ class Corpus(RowSource):
         `base` is that of `Reading.scanner`. A ValueError names the file, the line and the column of
         a fault, with a remedy, or a file that changes while it is read.
         """
-        reading, n_lines = self.reading, 0
-        free: list[bytearray] = []
-        scanners = range(self.n_threads + 1)
-        idle = [reading.scanner(base=base, max_index=max_index) for _ in scanners]
+        free, n_passed_over = list[bytearray](), 0
+        n_lines = dict.fromkeys(map(id, self.sources), 0)
+        idle = [
+            self.reading.scanner(base=base, max_index=max_index) for _ in range(self.n_threads + 1)
+        ]
         table.forget_scanners()
-        under_way: deque[tuple[Scanner, TextBlock, Future]] = deque()
-        pool = ThreadPoolExecutor(self.n_threads)
-        source: Source | None = None
-        n_passed_over = 0
 
-        def finish() -> Iterator[LabelledRows]:
-            nonlocal source, n_lines, n_passed_over
-            scanner, text, future = under_way.popleft()
-            if text.source is not source:
-                source, n_lines = text.source, 0
-            text.n_lines_before = n_lines
-            try:
-                rows = future.result()
-            except ScanError as error:
-                raise located(
-                    error, text, reading, max_index=max_index, purpose=self.purpose
-                ) from None
-            n_lines += rows.n_lines
-            n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
-            yield LabelledRows(
-                rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
-                rows.label_start, rows.lowest, rows.highest,
-                self._bytes_before(text.source) + text.consumed, text,
-            )  # fmt: skip
-            idle.append(scanner)
-            free.append(text.buffer)
+        def scans() -> Iterator[tuple[tuple[Scanner, TextBlock], Callable[[], Any]]]:
+            for source in self.sources:
+                for text in source.blocks(free):
+                    scanner = idle.pop()
+                    yield (scanner, text), partial(scanner.scan, text.buffer, text.stop)
 
-        try:
-            blocks = (block for each in self.sources for block in each.blocks(free))
-            while True:
+        with closing(run_ahead(self.n_threads, scans())) as results:
+            for (scanner, text), future in results:
+                text.n_lines_before = n_lines[id(text.source)]
                 try:
-                    text = next(blocks, None)
-                except Exception:
-                    # Errors in earlier blocks are raised first.
-                    while under_way:
-                        yield from finish()
-                    raise
-                if text is None:
-                    break
-                if not idle:
-                    yield from finish()
-                scanner = idle.pop()
-                under_way.append((scanner, text, pool.submit(scanner.scan, text.buffer, text.stop)))
-            while under_way:
-                yield from finish()
-        finally:
-            pool.shutdown(cancel_futures=True)
+                    rows = future.result()
+                except ScanError as error:
+                    raise located(
+                        error, text, self.reading, max_index=max_index, purpose=self.purpose
+                    ) from None
+                n_lines[id(text.source)] += rows.n_lines
+                n_passed_over += rows.n_lines - (len(rows.indptr) - 1)
+                yield LabelledRows(
+                    rows.data, rows.indices, rows.indptr, table.ids_of(scanner, rows.labels),
+                    rows.label_start, rows.lowest, rows.highest,
+                    self._bytes_before(text.source) + text.consumed, text,
+                )  # fmt: skip
+                idle.append(scanner)
+                free.append(text.buffer)
         if n_passed_over and self.purpose == "predicting" and not table.takes_labels:
             warn_user(
                 f"{self.names}: {n_passed_over:,} lines are blank or hold only a comment. They are "
-                "not rows and have no prediction: the lines of the output are those of the rows."
+                "not rows, and the output has no lines for them."
             )
         for each in self.sources:
             each.check_unchanged()
 
 
-class Flaw(NamedTuple):
-    """A description of a fault, in which {token} stands for the faulty text, and its remedy."""
-
-    what: str
-    remedy: str
-
-
-_FLAWS = {
-    "no_label": Flaw(
+# For each error code of the scanner: a description of the fault, in which {token} stands for the
+# faulty text, and its remedy.
+_FAULTS = {
+    "no_label": (
         "{token} is a feature, but the line has no label before it",
-        "Put one first, or pass multilabel=True, which lets rows have none.",
+        "Put a label first, or pass multilabel=True, which allows rows without labels.",
     ),
-    "several_labels": Flaw("{token} is more than one label", "Pass multilabel=True."),
-    "bad_label": Flaw("{token} has an empty label", "Separate labels by one comma each."),
-    "missing_colon": Flaw("{token} is not index:value", f"Correct the line: {FORM}."),
-    "bad_index": Flaw(
+    "several_labels": ("{token} is more than one label", "Pass multilabel=True."),
+    "bad_label": ("{token} has an empty label", "Separate labels by single commas."),
+    "missing_colon": ("{token} is not index:value", f"Correct the line: {FORM}."),
+    "bad_index": (
         "{token} has an index that is not a whole number",
-        "Pass hash_bits=20, which takes names, too, or give each name a number.",
+        "Pass hash_bits=20, which also allows names, or replace each name by a number.",
     ),
-    "negative_index": Flaw("{token} has a negative index", "Number the features from 0 or 1."),
-    "zero_index": Flaw(
+    "negative_index": ("{token} has a negative index", "Number the features from 0 or 1."),
+    "zero_index": (
         "{token} has index 0 in text that is read as one-based",
-        "Pass zero_based=True or zero_based='auto'. To go on with a model that has learned from "
-        "files whose indices count from 1, add 1 to the indices here.",
+        "Pass zero_based=True or zero_based='auto'. If the model was trained on files whose "
+        "indices count from 1, add 1 to the indices of this file.",
     ),
-    "index_too_large": Flaw(
-        "{token} has an index above 2**63 - 2", "Number the features from 0 or 1."
-    ),
-    "overlong": Flaw("{token} is too long for a number", "Is the file damaged?"),
-    "bad_value": Flaw(
-        "{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."
-    ),
-    "not_finite": Flaw(
-        "{token} is not finite", "Impute what is missing or infinite, or drop its row."
-    ),
-    "nul": Flaw(
+    "index_too_large": ("{token} has an index above 2**63 - 2", "Number the features from 0 or 1."),
+    "overlong": ("{token} is too long for a number", "Is the file damaged?"),
+    "bad_value": ("{token} has a value that is not a number", "Values are decimal: 0.5 or 1e-3."),
+    "not_finite": ("{token} is not finite", "Impute the value, or drop the row."),
+    "nul": (
         "a NUL byte",
-        "Is it a binary or compressed file? Text is read, plain or packed by gz, bz2, xz or zst.",
+        "Is the file binary? Only text can be read, plain or compressed by gz, bz2, xz or zst.",
     ),
-    "invisible": Flaw(
+    "invisible": (
         "label {token} has a byte-order mark or a no-break space",
-        "Delete it, or make the space a plain one. Files that begin with a mark are named one by "
-        "one, not joined.",
+        "Delete it, or replace it by a plain space. Pass files that begin with a mark one by one "
+        "instead of joining them.",
     ),
 }
 
-
 #: The remedy for training rows that have several labels.
 SEVERAL_LABELS = (
-    "Pass multilabel=True, to learn them all, or positive=LABEL, to tell that one from all others."
+    "Pass multilabel=True to learn all labels, or positive=LABEL to learn one label against all "
+    "others."
 )
 
-
-# Remedies that depend on the purpose for which a file is read. They replace those of `_FLAWS`.
+# Remedies that depend on the purpose for which a file is read. They replace those of `_FAULTS`.
 _REMEDIES = {
     ("several_labels", "learning"): SEVERAL_LABELS,
-    ("several_labels", "predicting"): "The model has learned one class a row: give each row one, "
-    "or pass positive=LABEL if the model tells that one from all others.",
-    ("no_label", "predicting"): "Put one first.",
-    ("bad_index", "predicting"): "The model has learned features by their numbers: give each name "
-    "its number.",
-    ("bad_index", "counting"): "Only features that are numbered are counted; sparsemargin train "
-    "takes names, too, with --hash-bits 20.",
+    ("several_labels", "predicting"): "The model predicts one class for each row. Give each row "
+    "one label, or pass positive=LABEL if the model was trained with it.",
+    ("no_label", "predicting"): "Put a label first.",
+    ("bad_index", "predicting"): "The features of the model are numbers. Replace each name by its "
+    "number.",
+    ("bad_index", "counting"): "Only numbered features can be counted. sparsemargin train also "
+    "reads names, with --hash-bits 20.",
 }
 
 
@@ -228,22 +191,22 @@ def located(
     end = block.buffer.find(b"\n", error.offset, block.stop)
     line = bytes(block.buffer[start : block.stop if end < 0 else end])
     token = bytes(block.buffer[error.offset : error.offset + error.length])
-    flaw = _flaw(error.code, token, line, reading, max_index)
-    if flaw.remedy == _FLAWS[error.code].remedy:
-        flaw = flaw._replace(remedy=_REMEDIES.get((error.code, purpose), flaw.remedy))
+    what, remedy = _fault(error.code, token, line, reading, max_index)
+    if remedy == _FAULTS[error.code][1]:
+        remedy = _REMEDIES.get((error.code, purpose), remedy)
     shown = quoted(token.decode(errors="backslashreplace"))
     return ValueError(
         f"{block.place_at(start)}, column {error.offset - start + 1}: "
-        f"{flaw.what.format(token=shown)}. {flaw.remedy}"
+        f"{what.format(token=shown)}. {remedy}"
     )
 
 
 def located_label(block: LabelledRows, row: int, label: object, classes: list) -> ValueError:
     """Return the error for a row of the block whose label is not among the classes."""
     return ValueError(
-        f"{block.place_of(row)}label {first_labels([label])} is none of the classes, "
-        f"{first_labels(classes)}. Pass classes=[...] with all there are; a model that has learned "
-        "its classes can't learn others."
+        f"{block.location_of(row)}label {first_labels([label])} is none of the classes, "
+        f"{first_labels(classes)}. Pass all classes of the data, classes=[...]. A trained model "
+        "can't learn new classes."
     )
 
 
@@ -251,55 +214,55 @@ def located_index(block: LabelledRows, most: int) -> ValueError:
     """Return the error for the largest index of the block. With it the weights would need more
     memory than those of `most` features, which is the limit."""
     row = np.searchsorted(block.indptr, block.indices.argmax(), side="right") - 1
-    flaw = _beyond_memory(most)
-    what = flaw.what.format(token=block.highest)
-    return ValueError(f"{block.place_of(int(row))}{what}. {flaw.remedy}")
+    what, remedy = _beyond_memory(most)
+    return ValueError(f"{block.location_of(int(row))}{what.format(token=block.highest)}. {remedy}")
 
 
-def _beyond_memory(most: int) -> Flaw:
-    return Flaw(
-        "index {token} asks for more weights than memory_limit has room for",
-        f"That is for {most:,} features at the most. Raise it, or pass hash_bits.",
+def _beyond_memory(most: int) -> tuple[str, str]:
+    return (
+        "index {token} needs more weights than memory_limit allows",
+        f"The limit allows {most:,} features. Raise it, or pass hash_bits.",
     )
 
 
-def _flaw(code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None) -> Flaw:
-    flaw = _FLAWS[code]
+def _fault(
+    code: str, token: bytes, line: bytes, reading: Reading, max_index: int | None
+) -> tuple[str, str]:
+    """Return the description of a fault and its remedy."""
+    what, _ = _FAULTS[code]
     if code == "bad_index" and reading.hash_bits is not None:
-        return Flaw(
-            "{token} has nothing before its colon", "Put the feature's number or name there."
-        )
+        return "{token} has nothing before its colon", "Put the feature's number or name there."
     if code == "missing_colon" and token.startswith(b"|"):
-        return flaw._replace(remedy=_looks_like("Vowpal Wabbit's format", "vw"))
+        return what, _looks_like("Vowpal Wabbit's format", "vw")
     if _JSON.match(line):
-        return flaw._replace(remedy=_looks_like("JSON", "jsonl"))
+        return what, _looks_like("JSON", "jsonl")
     if line.startswith(b"__label__"):
-        return flaw._replace(remedy=_looks_like("fastText's format", "fasttext"))
+        return what, _looks_like("fastText's format", "fasttext")
     if code in ("several_labels", "bad_label", "missing_colon") and not _PAIR.search(line):
         if b"\t" in line:
-            return flaw._replace(remedy=_looks_like("tab-separated values", "tsv"))
+            return what, _looks_like("tab-separated values", "tsv")
         if b"," in line:
-            return flaw._replace(remedy=_looks_like("comma-separated values", "csv"))
-        return flaw._replace(remedy=f"This looks like a table; {FORM}.")
+            return what, _looks_like("comma-separated values", "csv")
+        return what, f"This looks like a table. {FORM[0].upper()}{FORM[1:]}."
     if (
         code == "index_too_large" and reading.hash_bits is None
         and max_index is not None and max_index < reading.max_index
     ):  # fmt: skip
         return _beyond_memory(max_index)
     if code == "index_too_large" and reading.n_features is not None:
-        return Flaw(
+        return (
             f"{{token}} has an index beyond n_features={reading.n_features}",
-            f"The largest may be {reading.max_index} here. Raise n_features, or leave it out.",
+            f"The largest index allowed is {reading.max_index}. Raise n_features, or leave it out.",
         )
     if code == "not_finite" and reading.dtype == np.float32 and _fits_float64(token):
-        return Flaw("{token} is too large for float32", "Pass dtype=numpy.float64.")
-    return flaw
+        return "{token} is too large for float32", "Pass dtype=numpy.float64."
+    return _FAULTS[code]
 
 
 def _looks_like(what: str, form: str) -> str:
     return (
-        f"This looks like {what}; {FORM}. Texts are learned from by fit_text, or with --format "
-        f"{form}."
+        f"This looks like {what}, but {FORM}. To train on texts, use fit_text, or sparsemargin "
+        f"train with --format {form}."
     )
 
 

@@ -12,13 +12,7 @@ from typing import Any
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_layouts import Layout
-from sparsemargin.readers.text_lines import (
-    Cut,
-    LineError,
-    content_of,
-    cut_values,
-    not_utf8,
-)
+from sparsemargin.readers.text_lines import LineError, Parsed, content_of, not_utf8, parse_values
 
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
@@ -37,7 +31,7 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
 
         opened = source.seekable
         if opened is None:
-            raise ValueError(f"{source.name}: parquet is read from files by name. Pass a path.")
+            raise ValueError(f"{source.name}: parquet files must be given by name. Pass a path.")
         with ParquetFile(opened) as file:
             names = file.schema_arrow.names
             _check_columns(source.name, names, how)
@@ -80,8 +74,8 @@ def batches_of_csv(
             before, n_rows = batch, n_rows + len(batch)
         if before is None or not len(before) or before.column(0)[-1].as_py() != _END:
             raise ValueError(
-                f"{name}, row {n_rows}: a quote is opened and not closed before the end of the "
-                'file. Close it, or quote the text and write its quotes twice: "a ""text"""'
+                f"{name}, row {n_rows}: a quote is not closed before the end of the file. Close "
+                'it, or quote the text and double its quotes: "a ""text"""'
             )
         yield RecordBatch.from_arrays(before.slice(0, len(before) - 1).columns, names=how.columns)
 
@@ -99,7 +93,8 @@ def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
         import pyarrow
     except ImportError:
         raise ModuleNotFoundError(
-            f"{name}: {form} is read by pyarrow. Install it: pip install 'sparsemargin[text]'"
+            f"{name}: {form} can only be read with pyarrow. Install it: "
+            "pip install 'sparsemargin[text]'"
         ) from None
     try:
         yield
@@ -140,23 +135,23 @@ def _checked(block: TextBlock) -> bytes:
 def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
     if "straddling object" in error:
         return (
-            f"{name}: a row is longer than {_CSV_BYTES:,} bytes. Close its quotes if one is open, "
-            "shorten its text, or write the table to a .parquet file."
+            f"{name}: a row is longer than {_CSV_BYTES:,} bytes. Close its quotes, shorten its "
+            "text, or write the table to a .parquet file."
         )
     row = re.search(r"Row #(\d+): (.*)", error, re.DOTALL)
     if row is None:
         return f"{name} is not a valid {form} file: {error}"
     return (
         f"{name}, row {int(row[1]) - n_header_rows}: {row[2].split(_END)[0][:100]}. Quote texts "
-        'that hold a delimiter or quotes: "a text, ""quoted"""'
+        'that contain a delimiter or quotes: "a text, ""quoted"""'
     )
 
 
-def cut_batch(batch: Any, how: DocumentForm) -> Cut:
+def parse_batch(batch: Any, how: DocumentForm) -> Parsed:
     """Return the texts and labels of a record batch. A `LineError` names the row of a missing
     one."""
     texts, *labels = (_values(batch, name, how) for name in how.columns)
-    return cut_values(texts, labels[0] if labels else [], how)
+    return parse_values(texts, labels[0] if labels else [], how)
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
@@ -175,9 +170,7 @@ def _value(column: Any, name: str, row: int) -> Any:
     try:
         return column[row].as_py()
     except UnicodeDecodeError:
-        raise LineError(
-            row, f"{name!r} is not UTF-8. Write the file anew from its source."
-        ) from None
+        raise LineError(row, f"{name!r} is not UTF-8. Write the file again as UTF-8.") from None
     except (ValueError, OverflowError, NotImplementedError) as error:
         raise LineError(row, f"{name!r} is of type {column.type}, which can't be read: {error}. "
-                        "Make text or whole numbers of it.") from None  # fmt: skip
+                        "Convert it to text or whole numbers.") from None  # fmt: skip

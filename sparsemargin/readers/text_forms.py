@@ -66,14 +66,14 @@ class DocumentForm:
         """Return the form of one of the files. Raise a ValueError if it is not known."""
         if self.labelled and self.text == self.label:
             raise ValueError(
-                f"text and label both name the column {self.text!r}. Name a column for each."
+                f"text and label name the same column {self.text!r}. Name two different columns."
             )
         form = self.form or kind_of(source, texts=True)
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
             raise ValueError(
-                f"{source.name}: no form of texts is known by the end of its name ({ends}). Pass "
-                f"format='tsv', or another of {', '.join(FORMS)}."
+                f"{source.name}: the format can't be recognised, because the name does not end in "
+                f"one of {ends}. Pass format='tsv', or another of {', '.join(FORMS)}."
             )
         return form  # type: ignore[return-value]
 
@@ -89,8 +89,8 @@ class DocumentForm:
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)
         return (
-            f"no column {column!r}, but {found or 'none'}. Name the one by "
-            f"{argument}=COLUMN; the first line of a .csv names its columns."
+            f"no column {column!r}, but {found or 'none'}. Name the right column by "
+            f"{argument}=COLUMN. The first line of a .csv must name its columns."
         )
 
     def labels_of(self, value: Any) -> list[str]:

@@ -3,6 +3,8 @@ the fields, the names of the columns, and whether the first line holds these nam
 
 from __future__ import annotations
 
+import csv
+import io
 import re
 from collections import Counter
 from collections.abc import Sequence
@@ -46,7 +48,7 @@ _DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 _LONGEST_NAMES = 1 << 16
 
 _ADD_NAMES = (
-    "Write the names of the columns, such as label<tab>text, into the first line: the file is then "
+    "Write the names of the columns into the first line, such as label<tab>text. Then the file is "
     "read as a table."
 )
 
@@ -121,8 +123,8 @@ def notes_on_quotes(texts: Sequence[str]) -> list[str]:
     for text in texts:
         if text.startswith('"') and _DOUBLED.fullmatch(text):
             return [
-                f"the text {quoted(text)} is quoted as a csv writer does it, and its quotes are "
-                f"read as text. {_ADD_NAMES}"
+                f"the text {quoted(text)} is quoted as in a csv file, but its quotes are read as "
+                f"text. {_ADD_NAMES}"
             ]
     return []
 
@@ -135,11 +137,8 @@ def _first_record(text: bytes) -> bytes:
 
 def _names(record: bytes, delimiter: str) -> list[str]:
     """Return the fields of the first line."""
-    text, names, start = record.decode(errors="replace"), list[str](), 0
-    field = re.compile(rf'(?:"((?:[^"]|"")*+)"|([^{delimiter}]*+))(?:{re.escape(delimiter)}|\Z)')
-    while start <= len(text):
-        found = field.match(text, start)
-        assert found is not None
-        names.append(found[2] if found[1] is None else found[1].replace('""', '"'))
-        start = found.end() + (not found[0].endswith(delimiter))
-    return names
+    text = record.decode(errors="replace")
+    try:
+        return next(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter), [""])
+    except csv.Error:  # a field is too long for a name
+        return [text]

@@ -33,22 +33,23 @@ _MOST_TIMES = 1000
 
 # The form of a line, for error messages.
 _FORMS = {
-    "fasttext": "lines are '__label__LABEL text'",
-    "tsv": "lines are 'LABEL<tab>text'",
-    "vw": "lines are 'LABEL | word word:2'",
+    "fasttext": "__label__LABEL text",
+    "tsv": "LABEL<tab>text",
+    "vw": "LABEL | word word:2",
 }
 
 #: How users specify whether lines of a .tsv have labels.
 SAY_WHICH = (
-    "Pass labelled=True if what stands before the first tab of a line is its label, "
-    "labelled=False if each line is a text."
+    "Pass labelled=True if lines begin with a label and a tab, labelled=False if each line is a "
+    "text."
 )
 
 EMPTY = "{!r} is empty. Give it a value, or drop the row."
 
 _NO_LIST = (
-    "the label {} is a list written as text. Separate the labels by commas, in pandas by "
-    "df['label'].map(','.join), or write the table to a .jsonl or .parquet file, which hold lists."
+    "the label {} is a list written as text. Separate the labels by commas, with pandas by "
+    "df['label'].map(','.join). Or write the table to a .jsonl or .parquet file, which can hold "
+    "lists."
 )
 
 _NO_LABELS: tuple[list[str], Any] = [], None
@@ -62,7 +63,7 @@ class Verdict(NamedTuple):
     doubt: str = ""
 
 
-class Cut(NamedTuple):
+class Parsed(NamedTuple):
     """The texts of a block; the labels of all texts, end to end, and the number of labels of each;
     the line of each text, unless each line has one text; and the verdict on the labels, if one was
     needed."""
@@ -105,11 +106,11 @@ def content_of(block: TextBlock, *, as_lines: bool) -> bytes:
 def not_utf8(block: TextBlock, error: UnicodeDecodeError) -> ValueError:
     return ValueError(
         f"{block.place_at(error.start)}: byte {error.object[error.start]:#04x} is not UTF-8. Make "
-        "it UTF-8: iconv -f LATIN1 -t UTF-8, or whatever the file is."
+        "it UTF-8: iconv -f LATIN1 -t UTF-8 FILE > NEW, with the encoding of the file."
     )
 
 
-class Lines:
+class BlockLines:
     """The lines of a block with their positions and numbers, from 0. Empty lines are left out
     unless `keep_empty`. The block must end with a line end. Iteration over lines that are not UTF-8
     raises a UnicodeDecodeError."""
@@ -130,9 +131,9 @@ class Lines:
 
     def unlabelled(self, row: int) -> LineError:
         line = Parts(self.text, self.starts, self.ends)[row]
-        return LineError(row, f"{quoted(line[:60])} has no label; {_FORMS[self.form]}.")
+        return LineError(row, f"{quoted(line[:60])} has no label. Write '{_FORMS[self.form]}'.")
 
-    def made(
+    def labels(
         self, starts: np.ndarray, ends: np.ndarray, make: Callable[[str], Any], rows: Any
     ) -> list[Any]:
         """Apply `make` to the labels at these positions, once to each distinct label. `rows` are
@@ -148,42 +149,42 @@ class Lines:
         return list(map(known.__getitem__, found))
 
 
-def single(cut: Cut, how: DocumentForm, unlabelled: Callable[[int], LineError]) -> Cut:
-    """Return `cut` unchanged, after a check that each text has exactly one label, if required. A
+def check_labels(
+    parsed: Parsed, how: DocumentForm, unlabelled: Callable[[int], LineError]
+) -> Parsed:
+    """Return `parsed` unchanged, after a check that each text has exactly one label, if required. A
     label that is a list written as text is refused."""
-
-    def line_of(row: int) -> int:
-        return row if isinstance(cut.rows, slice) else int(cut.rows[row])
-
-    for label in filter(is_list, dict.fromkeys(cut.labels)):
-        row = int(np.searchsorted(np.cumsum(cut.counts), cut.labels.index(label), side="right"))
-        raise LineError(line_of(row), _NO_LIST.format(quoted(label)))
-    wrong = np.flatnonzero(cut.counts != 1) if how.labelled and not how.multilabel else ()
+    labels, ends = parsed.labels, np.cumsum(parsed.counts)
+    for label in filter(is_list, dict.fromkeys(labels)):
+        row = int(np.searchsorted(ends, labels.index(label), side="right"))
+        raise LineError(row, _NO_LIST.format(quoted(label)))
+    wrong = np.flatnonzero(parsed.counts != 1) if how.labelled and not how.multilabel else ()
     for row in map(int, wrong[:1]):
-        if not cut.counts[row]:
-            raise unlabelled(line_of(row))
-        start = int(cut.counts[:row].sum())
-        found = ", ".join(cut.labels[start : start + cut.counts[row]])
-        raise LineError(line_of(row), f"several labels, {found}. {SEVERAL_LABELS}")
-    return cut
+        if not parsed.counts[row]:
+            raise unlabelled(row)
+        found = ", ".join(labels[ends[row] - parsed.counts[row] : ends[row]])
+        raise LineError(row, f"several labels, {found}. {SEVERAL_LABELS}")
+    return parsed
 
 
-def flat(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
+def end_to_end(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
     """Join lists of labels end to end. Return the joined list and the length of each."""
     return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
 
 
-def cut_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Cut:
+def parse_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Parsed:
     """Return texts and labels from the values of two columns. A `LineError` names the row of a
     value that is missing or invalid."""
     if set(map(type, texts)) != {str}:
         texts = list(_converted(texts, how.text, file_text, EMPTY))
     if not how.labelled:
-        return Cut(texts, *_NO_LABELS)
+        return Parsed(texts, *_NO_LABELS)
     if is_indicator(labels):
         raise LineError(0, f"{how.label!r} {INDICATOR}.")
-    found = flat(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
-    return single(Cut(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label)))
+    found = end_to_end(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
+    return check_labels(
+        Parsed(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label))
+    )
 
 
 def _converted(
@@ -200,7 +201,7 @@ def _converted(
             raise LineError(row, f"{name!r} = {quoted_value(value)} {error}.") from None
 
 
-def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
+def parse_tsv(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``LABEL<tab>text`` at the first tab, or return lines without labels as texts."""
     tabs = np.append(np.flatnonzero(lines.characters == ord("\t")), len(lines.text))
     tabs = tabs[np.searchsorted(tabs, lines.starts)]
@@ -209,17 +210,17 @@ def cut_tsv(lines: Lines, how: DocumentForm) -> Cut:
         verdict = _verdict(lines, tabs, how)
         has_labels = verdict is not None and verdict.has_labels
     if not has_labels:
-        return Cut(Parts(lines.text, lines.starts, lines.ends), *_NO_LABELS, verdict=verdict)
+        return Parsed(Parts(lines.text, lines.starts, lines.ends), *_NO_LABELS, verdict=verdict)
     for row in np.flatnonzero((tabs >= lines.ends) & (lines.ends > lines.starts))[:1].tolist():
         raise lines.unlabelled(row)
     texts = Parts(lines.text, np.minimum(tabs + 1, lines.ends), lines.ends)
     if not how.labelled:
-        return Cut(texts, *_NO_LABELS, verdict=verdict)
-    labels = flat(lines.made(lines.starts, tabs, how.labels_of, range(len(lines))))
-    return single(Cut(texts, *labels), how, lines.unlabelled)
+        return Parsed(texts, *_NO_LABELS, verdict=verdict)
+    labels = end_to_end(lines.labels(lines.starts, tabs, how.labels_of, range(len(lines))))
+    return check_labels(Parsed(texts, *labels), how, lines.unlabelled)
 
 
-def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
+def _verdict(lines: BlockLines, tabs: np.ndarray, how: DocumentForm) -> Verdict | None:
     """Decide whether the lines begin with labels. They do if at least half of them begin with a
     class of the model and a tab, and the others have a tab, too. They do not if none begins so.
     Otherwise, or if the classes do not allow a decision, raise a `LineError`. Return None if all
@@ -236,7 +237,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
 
     known = np.zeros(len(lines), bool)
     rows = np.flatnonzero(has_tab)
-    known[rows] = lines.made(lines.starts[rows], tabs[rows], is_known, rows)
+    known[rows] = lines.labels(lines.starts[rows], tabs[rows], is_known, rows)
     n_lines, n_known = int(filled.sum()), int(known.sum())
     if not n_lines:
         return None
@@ -244,7 +245,7 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
     line = quoted(texts[odd])
     all_have_tabs = bool(has_tab[filled].all())
     if n_known == 0 and all_have_tabs and classes == {"1", "-1"}:
-        raise LineError(odd, f"it can't be seen whether {line} begins with a label. {SAY_WHICH}")
+        raise LineError(odd, f"it is unclear whether {line} begins with a label. {SAY_WHICH}")
     if n_known == 0:
         doubt = f"{line} has a tab, but no line begins with a class of the model: each line is "
         return Verdict(False, f"{doubt}read as a text. {SAY_WHICH}" if has_tab.any() else "")
@@ -257,12 +258,12 @@ def _verdict(lines: Lines, tabs: np.ndarray, how: DocumentForm) -> Verdict | Non
         )  # fmt: skip
     doubt = (
         f"{n_lines - n_known:,} of {n_lines:,} lines, such as {line}, begin with labels that the "
-        "model has not learned. They are passed over. "
+        "model has not learned. These labels are ignored. "
     )
     return Verdict(True, f"{doubt}{SAY_WHICH}")
 
 
-def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
+def parse_fasttext(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``__label__a __label__b text``, whose labels may be anywhere in the line."""
     characters = lines.characters
     spaces = np.flatnonzero(characters <= ord(" "))
@@ -291,15 +292,15 @@ def cut_fasttext(lines: Lines, how: DocumentForm) -> Cut:
         text = bytes(blanked)
     texts = Parts(text, np.minimum(begins, lines.ends), lines.ends)
     if not how.labelled:
-        return Cut(texts, *_NO_LABELS)
+        return Parsed(texts, *_NO_LABELS)
     for row in rows[names == stops][:1].tolist():
         raise lines.unlabelled(row)
-    return single(
-        Cut(texts, lines.made(names, stops, spaced_label, rows), counts), how, lines.unlabelled
+    return check_labels(
+        Parsed(texts, lines.labels(names, stops, spaced_label, rows), counts), how, lines.unlabelled
     )
 
 
-def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
+def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
     space are skipped, as usual for JSON lines."""
     texts, labels, rows = list[Any](), list[Any](), list[int]()
@@ -313,10 +314,13 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
                 # An escape may be half of a surrogate pair, which can't be encoded as UTF-8.
                 json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
-            raise LineError(row, f"this is no JSON ({error}). Each line is an object.") from None
+            raise LineError(
+                row, f"the line is not JSON ({error}). Each line must be a JSON object."
+            ) from None
         if not isinstance(record, dict):
             raise LineError(
-                row, "this is no JSON object. jq -c '.[]' puts those of a list into lines."
+                row,
+                "the line is not a JSON object. jq -c '.[]' writes the objects of a list as lines.",
             )
         for name in how.columns:
             if name not in record:
@@ -325,12 +329,12 @@ def cut_jsonl(lines: Lines, how: DocumentForm) -> Cut:
         if how.labelled:
             labels.append(record[how.label])
     try:
-        return cut_values(texts, labels, how)._replace(rows=np.array(rows, int))
+        return parse_values(texts, labels, how)._replace(rows=np.array(rows, int))
     except LineError as error:
         raise LineError(rows[error.row], str(error)) from None
 
 
-def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
+def parse_vw(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``LABEL IMPORTANCE 'TAG |NAMESPACE word word:2``. A line is repeated as often as
     its importance states. A word is repeated as often as its weight states, or, unless words are
     counted, is present or absent."""
@@ -354,8 +358,8 @@ def cut_vw(lines: Lines, how: DocumentForm) -> Cut:
         found = list(_converted(head[:1], "label", how.labels_of, NO_LABEL, row))
         labels += [found[0] if found else []] * times
         rows += [row] * times
-    ends = flat(labels) if how.labelled else _NO_LABELS
-    return Cut(texts, ends[0], ends[1], np.array(rows, int))
+    ends = end_to_end(labels) if how.labelled else _NO_LABELS
+    return Parsed(texts, ends[0], ends[1], np.array(rows, int))
 
 
 def _words(features: str, row: int, counted: bool) -> Iterator[str]:
@@ -375,7 +379,8 @@ def _weight(weight: str, row: int) -> float:
     number = number_of(weight)
     if not isfinite(number):
         raise LineError(
-            row, f"{quoted(weight)} is no weight. Write a colon within a word as something else."
+            row,
+            f"{quoted(weight)} is not a weight. Replace colons within words.",
         )
     return number
 
@@ -383,13 +388,13 @@ def _weight(weight: str, row: int) -> float:
 def _check_count(weight: float, row: int) -> int:
     if not (weight % 1 == 0 and 0 <= weight <= _MOST_TIMES):
         raise LineError(
-            row, f"the weight {weight:g} is no count up to {_MOST_TIMES:,}, as texts have. Weights "
-            "of features are read from svmlight text.",
+            row, f"the weight {weight:g} is not a count from 0 to {_MOST_TIMES:,}. For other "
+            "weights of features, use svmlight text.",
         )  # fmt: skip
     return int(weight)
 
 
 #: The function for each form that splits its lines.
-CUT: dict[str, Callable[[Lines, DocumentForm], Cut]] = {
-    "fasttext": cut_fasttext, "tsv": cut_tsv, "vw": cut_vw, "jsonl": cut_jsonl,
+PARSERS: dict[str, Callable[[BlockLines, DocumentForm], Parsed]] = {
+    "fasttext": parse_fasttext, "tsv": parse_tsv, "vw": parse_vw, "jsonl": parse_jsonl,
 }  # fmt: skip

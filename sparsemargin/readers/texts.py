@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -18,23 +16,18 @@ from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
-from sparsemargin.readers.reading import Reading
-from sparsemargin.readers.rows import LabelledRows
+from sparsemargin.readers import text_layouts
+from sparsemargin.readers.reading import Reading, run_ahead
+from sparsemargin.readers.rows import LabelledRows, Origin
 from sparsemargin.readers.svmlight import Corpus
-from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, cut_batch
+from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, parse_batch
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.readers.text_layouts import (
-    layout_of_csv,
-    layout_of_tsv,
-    notes_on_labels,
-    notes_on_quotes,
-)
 from sparsemargin.readers.text_lines import (
-    CUT,
+    PARSERS,
     SAY_WHICH,
-    Cut,
+    BlockLines,
     LineError,
-    Lines,
+    Parsed,
     content_of,
     not_utf8,
     numbered,
@@ -45,18 +38,15 @@ _ENOUGH_CHARACTERS = 1 << 22
 
 
 @dataclass(frozen=True)
-class Numbered:
+class Numbered(Origin):
     """The numbers of the lines of a file, or of the rows of a table."""
 
     name: str
     unit: Literal["line", "row"]
     numbers: Any
 
-    def place_of(self, row: int) -> str:
+    def location_of(self, row: int) -> str:
         return f"{self.name}, {self.unit} {self.numbers[row]}"
-
-    def copied(self) -> Numbered:
-        return self
 
 
 @dataclass(frozen=True)
@@ -68,7 +58,7 @@ class Documents:
     rows.
     """
 
-    cut: Cut
+    parsed: Parsed
     origin: Numbered
     consumed: int | None = None
     numeric: bool = False
@@ -94,7 +84,9 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         blocks = chain([first], blocks)
         begin = content_of(first, as_lines=False).lstrip(b" \r\n")
         try:
-            layout = (layout_of_csv if form == "csv" else layout_of_tsv)(begin, how)
+            layout = (text_layouts.layout_of_csv if form == "csv" else text_layouts.layout_of_tsv)(
+                begin, how
+            )
         except ValueError as error:
             raise ValueError(f"{source.name}, line 1: {error}") from None
     if layout is not None:
@@ -109,36 +101,38 @@ def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> It
     first = 1
     for batch in batches:
         origin = Numbered(name, "row", range(first, first := first + len(batch)))
-        yield partial(_documents, partial(cut_batch, batch, how), origin)
+        yield partial(_documents, partial(parse_batch, batch, how), origin)
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
     # Without labels, blank lines are kept and get predictions, so that output and input lines
     # match.
-    lines = Lines(
+    lines = BlockLines(
         content_of(block, as_lines=True), form, keep_empty=not how.labelled and form != "jsonl"
     )
     origin = Numbered(block.source.name, "line", lines.numbers + block.n_lines_before + 1)
     try:
-        made = _documents(partial(CUT[form], lines, how), origin)
+        made = _documents(partial(PARSERS[form], lines, how), origin)
     except UnicodeDecodeError as error:
         raise not_utf8(block, error) from None
     if form == "tsv" and block.n_lines_before == 0:
-        notes = [f"{origin.name}: {each}" for each in notes_on_quotes(made.cut.texts)]
+        notes = [
+            f"{origin.name}: {each}" for each in text_layouts.notes_on_quotes(made.parsed.texts)
+        ]
         made = replace(made, notes=(*made.notes, *notes))
     free.append(block.buffer)
     return replace(made, consumed=block.consumed, numeric=form == "vw")
 
 
-def _documents(cut: Callable[[], Cut], origin: Numbered) -> Documents:
+def _documents(parse: Callable[[], Parsed], origin: Numbered) -> Documents:
     try:
-        made = cut()
+        made = parse()
     except LineError as error:
-        raise ValueError(f"{origin.place_of(error.row)}: {error}") from None
+        raise ValueError(f"{origin.location_of(error.row)}: {error}") from None
     is_first = len(origin.numbers) > 0 and origin.numbers[0] == 1
     notes = list[str]()
     if is_first and made.counts is not None and (made.counts == 1).all():
-        notes = [f"{origin.name}: {each}" for each in notes_on_labels(made.labels)]
+        notes = [f"{origin.name}: {each}" for each in text_layouts.notes_on_labels(made.labels)]
     if is_first and made.verdict is not None and made.verdict.doubt:
         notes.append(f"{origin.name}: {made.verdict.doubt}")
     return Documents(made, replace(origin, numbers=origin.numbers[made.rows]), notes=tuple(notes))
@@ -190,19 +184,13 @@ class DocumentCorpus(Corpus):
         self, table: LabelTable, max_index: int | None = None, base: int | None = None
     ) -> Generator[LabelledRows]:
         ids: dict[Any, int] = {}
-        under_way: deque[tuple[Source, Future]] = deque()
-        blocks = ((source, piece) for source in self.sources for piece in pieces(source, self.how))
-        with ThreadPoolExecutor(self.n_threads) as pool:
-            try:
-                for source, piece in blocks:
-                    under_way.append((source, pool.submit(self._made, piece)))
-                    if len(under_way) > self.n_threads:
-                        yield self._rows(*under_way.popleft(), table, ids)
-                while under_way:
-                    yield self._rows(*under_way.popleft(), table, ids)
-            finally:
-                for _, future in under_way:
-                    future.cancel()
+        calls = (
+            (source, partial(self._made, piece))
+            for source in self.sources for piece in pieces(source, self.how)
+        )  # fmt: skip
+        with closing(run_ahead(self.n_threads, calls)) as results:
+            for source, made in results:
+                yield self._rows(source, made.result(), table, ids)
         for each in self.sources:
             each.check_unchanged()
 
@@ -219,12 +207,12 @@ class DocumentCorpus(Corpus):
     def _made(self, piece: Piece) -> tuple[Documents, Any]:
         """Return the texts of a piece, and their rows."""
         documents = piece()
-        if not len(documents.cut.texts):
+        if not len(documents.parsed.texts):
             # There are blank lines only. Some vectorizers can't transform an empty list.
             from scipy.sparse import csr_matrix
 
             return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
-        X = self.vectorizer.transform(documents.cut.texts).astype(self.reading.dtype, copy=False)
+        X = self.vectorizer.transform(documents.parsed.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X
 
@@ -234,14 +222,14 @@ class DocumentCorpus(Corpus):
             if note not in self._noted:
                 self._noted.add(note)
                 warn_user(note)
-        verdict, origin = documents.cut.verdict, documents.origin
+        verdict, origin = documents.parsed.verdict, documents.origin
         if verdict is not None and verdict.has_labels != self._has_labels.setdefault(
             origin.name, verdict.has_labels
         ):
             how = "begin" if verdict.has_labels else "do not begin"
             raise ValueError(
-                f"{origin.place_of(0)}: lines from here on {how} with classes of the model, unlike "
-                f"those before. {SAY_WHICH}"
+                f"{origin.location_of(0)}: lines from here on {how} with classes of the model, "
+                f"unlike those before. {SAY_WHICH}"
             )
 
     def _remember(self, texts: Sequence[str]) -> None:
@@ -258,12 +246,12 @@ class DocumentCorpus(Corpus):
         self.first_texts = None
 
     def _rows(
-        self, source: Source, made: Future, table: LabelTable, ids: dict[Any, int]
-    ) -> LabelledRows:  # fmt: skip
+        self, source: Source, made: tuple[Documents, Any], table: LabelTable, ids: dict[Any, int]
+    ) -> LabelledRows:
         """Return the rows of texts. New labels are added to the table; `ids` are those of known
         labels."""
-        documents, X = made.result()
-        (texts, labels, counts, *_), start = documents.cut, None
+        documents, X = made
+        (texts, labels, counts, *_), start = documents.parsed, None
         self._check(documents)
         if self.first_texts is not None:
             self._remember(texts)

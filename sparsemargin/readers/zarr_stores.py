@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import json
 import os
-from itertools import product
-from math import ceil, prod
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from sparsemargin.readers.stored_arrays import (
+    DAMAGED,
     LARGEST_CHUNK,
     SIZE_BYTES,
     Array,
@@ -31,20 +31,11 @@ _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzi
 # may have a copy of the metadata of all arrays.
 _LARGEST_METADATA = 1 << 26
 
-_NUMBERS = {"bool", *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),
-            "float16", "float32", "float64"}  # fmt: skip
-
 
 def open_zarr(name: str, folder: str, n_bytes: int) -> Group:
     """Open the root of a store. It is of version 3 if it has a zarr.json, else of version 2."""
     version = 3 if os.path.isfile(os.path.join(folder, "zarr.json")) else 2
-    root = ZarrGroup(name, "", n_bytes, folder, version)
-    root.read_attributes()
-    return root
-
-
-def _is_name(name: str) -> bool:
-    return bool(name) and name not in (".", "..") and "/" not in name and "\0" not in name
+    return ZarrGroup(name, "", n_bytes, folder, version)
 
 
 class ZarrGroup(Group):
@@ -53,15 +44,11 @@ class ZarrGroup(Group):
     def __init__(self, file: str, path: str, n_bytes: int, folder: str, version: int) -> None:
         super().__init__(file, path, n_bytes)
         self._folder, self._version = folder, version
-        self._attributes: dict[str, Any] = {}
-
-    def read_attributes(self) -> None:
-        """Read the attributes from the group's metadata."""
-        if self._version == 3:
+        if version == 3:
             found = self._json("", "zarr.json").get("attributes")
         else:
             found = self._json("", ".zattrs") if self._has("", ".zattrs") else {}
-        self._attributes = found if isinstance(found, dict) else {}
+        self._attributes: dict[str, Any] = found if isinstance(found, dict) else {}
 
     def names(self) -> list[str]:
         return sorted(name for name in os.listdir(self._folder) if self._kind(name))
@@ -70,28 +57,26 @@ class ZarrGroup(Group):
         return self._attributes.get(name)
 
     def get(self, name: str) -> Group | Array | None:
-        if not _is_name(name):
+        if name in ("", ".", "..") or "/" in name or "\0" in name:
             return None
         path, folder = f"{self.path}/{name}", os.path.join(self._folder, name)
         kind = self._kind(name)
         if kind == "group":
-            group = ZarrGroup(self.file, path, self.n_bytes, folder, self._version)
-            group.read_attributes()
-            return group
+            return ZarrGroup(self.file, path, self.n_bytes, folder, self._version)
         if kind != "array":
             return None
         metadata = self._json(name, ".zarray" if self._version == 2 else "zarr.json")
         node = Node(self.file, path, self.n_bytes)
         try:
-            layout = (_layout_2 if self._version == 2 else _layout_3)(node, metadata)
-        except (KeyError, TypeError, AttributeError, IndexError, OverflowError) as error:
+            packing = (_packing_2 if self._version == 2 else _packing_3)(node, metadata)
+        except (KeyError, TypeError, AttributeError, IndexError) as error:
             raise node.fault(f"has metadata that can't be read ({error!r}).") from None
-        return ZarrArray.of(node, folder, self._version, layout)
+        return ZarrArray.of(node, folder, self._version, packing)
 
     def _kind(self, name: str) -> str | None:
         if self._version == 2:
-            of = {"array": ".zarray", "group": ".zgroup"}
-            return next((kind for kind, file in of.items() if self._has(name, file)), None)
+            kinds = {"array": ".zarray", "group": ".zgroup"}
+            return next((kind for kind, file in kinds.items() if self._has(name, file)), None)
         found = self._json(name, "zarr.json") if self._has(name, "zarr.json") else {}
         return found.get("node_type")
 
@@ -100,159 +85,103 @@ class ZarrGroup(Group):
 
     def _json(self, name: str, file: str) -> dict[str, Any]:
         path = os.path.join(self._folder, name, file)
-        where = f"{self.path}/{name}".rstrip("/")
-        node = Node(self.file, where, self.n_bytes)
+        node = Node(self.file, f"{self.path}/{name}".rstrip("/"), self.n_bytes)
         if os.path.getsize(path) > _LARGEST_METADATA:
-            raise node.fault(f"has a {file} that is far too long. It is damaged.")
+            raise node.fault(f"has a {file} that is far too long. {DAMAGED}")
         try:
             with open(path, encoding="utf-8") as text:
                 found = json.load(text)
         except (ValueError, RecursionError) as error:
-            raise node.fault(f"has a {file} that is not JSON ({error}). It is damaged.") from None
+            raise node.fault(f"has a {file} that is not JSON ({error}). {DAMAGED}") from None
         if not isinstance(found, dict):
-            raise node.fault(f"has a {file} that is no object of JSON. It is damaged.")
+            raise node.fault(f"has a {file} that is not a JSON object. {DAMAGED}")
         return found
 
 
-class _Layout(NamedTuple):
-    """The layout of an array in a store.
+class _Packing(NamedTuple):
+    """The encoding of the chunks of an array.
 
-    `chunks` is the shape of the part in one file, `inner` that of the part that is unpacked at
-    once. `packer` is the compression of inner chunks, and `tail` the number of bytes after a packed
-    one. `index_at` is the position of the list of inner chunks in a file ("start" or "end"), and
-    the number of bytes after the list; None if a file has one chunk.
+    `packer` is the compression of a chunk, and `n_after` the number of bytes after a packed one.
+    `index_at` is the position of the list of chunks in a shard ("start" or "end"), and the number
+    of bytes after the list; None if there are no shards.
     """
 
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    is_text: bool
-    chunks: tuple[int, ...]
-    inner: tuple[int, ...]
     packer: str | None
-    tail: int
-    key: tuple[str, str]  # prefix of the name of a chunk's file, separator
+    n_after: int = 0
     index_at: tuple[str, int] | None = None
-
-
-def _lengths(node: Node, values: Any) -> tuple[int, ...]:
-    if not isinstance(values, list) or not all(type(n) is int and 0 <= n < 2**63 for n in values):
-        raise node.fault(f"has the shape or the chunks {values!r}. It is damaged.")
-    return tuple(values)
 
 
 def _refused(node: Node, what: Any) -> ValueError:
     return node.unsafe(f"is encoded by {what!r}")
 
 
-def _separator(node: Node, value: Any) -> str:
-    if value not in (".", "/"):
-        raise _refused(node, value)
-    return str(value)
-
-
-def _layout_2(node: Node, metadata: dict[str, Any]) -> _Layout:
-    """Return the layout from the metadata of version 2 (.zarray)."""
-    text, filters, packer = metadata["dtype"], metadata.get("filters"), metadata.get("compressor")
-    ids = [each.get("id") for each in filters or []]
-    is_text = text == "|O"
-    if ids != (["vlen-utf8"] if is_text else []):
-        raise _refused(node, ids or text)
-    dtype = np.dtype(text) if isinstance(text, str) else np.dtype("V1")
-    if packer is not None and packer.get("id") not in _PACKERS:
+def _packing_2(node: Node, metadata: dict[str, Any]) -> _Packing:
+    """Return the encoding from the metadata of version 2 (.zarray)."""
+    text, packer = metadata["dtype"], metadata.get("compressor")
+    filters = [each.get("id") for each in metadata.get("filters") or []]
+    if filters != (["vlen-utf8"] if text == "|O" else []):
+        raise _refused(node, filters or text)
+    if packer is None:
+        return _Packing(None)
+    if packer.get("id") not in _PACKERS:
         raise _refused(node, packer.get("id"))
-    shape, chunks = _lengths(node, metadata["shape"]), _lengths(node, metadata["chunks"])
-    key = "", _separator(node, metadata.get("dimension_separator", "."))
-    return _Layout(
-        shape, dtype, is_text or dtype.kind in "US", chunks, chunks,
-        None if packer is None else _PACKERS[packer["id"]], 0, key,
-    )  # fmt: skip
+    return _Packing(_PACKERS[packer["id"]])
 
 
-def _layout_3(node: Node, metadata: dict[str, Any]) -> _Layout:
-    """Return the layout from the metadata of version 3 (zarr.json)."""
-    kind, grid = metadata["data_type"], metadata["chunk_grid"]
-    naming = metadata["chunk_key_encoding"]
-    if not (kind == "string" or (isinstance(kind, str) and kind in _NUMBERS)):
-        raise _refused(node, kind)
-    if metadata.get("storage_transformers") or grid["name"] != "regular":
-        raise _refused(node, metadata.get("storage_transformers") or grid["name"])
-    if naming["name"] not in ("default", "v2"):
-        raise _refused(node, naming["name"])
-    is_default = naming["name"] == "default"
-    separator = naming.get("configuration", {}).get("separator", "/" if is_default else ".")
-    separator = _separator(node, separator)
-    chunks = inner = _lengths(node, grid["configuration"]["chunk_shape"])
+def _packing_3(node: Node, metadata: dict[str, Any]) -> _Packing:
+    """Return the encoding from the metadata of version 3 (zarr.json)."""
+    grid, transformers = metadata["chunk_grid"]["name"], metadata.get("storage_transformers")
+    if transformers or grid != "regular":
+        raise _refused(node, transformers or grid)
     codecs, index = metadata["codecs"], None
-    if [_codec(each)[0] for each in codecs] == ["sharding_indexed"]:
-        of = _codec(codecs[0])[1]
-        inner, codecs = _lengths(node, of["chunk_shape"]), of["codecs"]
-        names = [_codec(each)[0] for each in of.get("index_codecs", [])]
-        if names not in (["bytes"], ["bytes", "crc32c"]):
-            raise _refused(node, names)
-        index = of.get("index_location", "end"), 4 * (len(names) - 1)
-    is_text = kind == "string"
-    packer, tail = _packing(node, codecs, is_text)
-    key = f"c{separator}" if is_default else "", separator
-    dtype = np.dtype(object) if is_text else np.dtype(kind)
-    shape = _lengths(node, metadata["shape"])
-    return _Layout(shape, dtype, is_text, chunks, inner, packer, tail, key, index)
-
-
-def _codec(each: Any) -> tuple[str, dict[str, Any]]:
-    """Return the name and the settings of a codec of version 3."""
-    if isinstance(each, str):
-        return each, {}
-    return each["name"], each.get("configuration") or {}
-
-
-def _packing(node: Node, codecs: list[Any], is_text: bool) -> tuple[str | None, int]:
-    """Return the compression of the chunks, and the number of bytes of a checksum after them."""
-    names = [_codec(each)[0] for each in codecs]
+    if _names(codecs) == ["sharding_indexed"]:
+        shard = codecs[0]["configuration"]
+        codecs, of_index = shard["codecs"], _names(shard.get("index_codecs", []))
+        if of_index not in (["bytes"], ["bytes", "crc32c"]):
+            raise _refused(node, of_index)
+        index = shard.get("index_location", "end"), 4 * (len(of_index) - 1)
+    names = _names(codecs)
     while names and names[0] == "transpose":
         names.pop(0)
-    tail = 4 if names[-1:] == ["crc32c"] else 0
-    first, packers = names[:1], names[1 : len(names) - bool(tail)]
-    if (
-        first != ["vlen-utf8" if is_text else "bytes"]
-        or len(packers) > 1 or not _PACKERS.keys() >= set(packers)
-    ):  # fmt: skip
+    n_after = 4 if names[-1:] == ["crc32c"] else 0
+    first, packers = names[:1], names[1 : len(names) - bool(n_after)]
+    expected = "vlen-utf8" if metadata["data_type"] == "string" else "bytes"
+    if first != [expected] or len(packers) > 1 or not _PACKERS.keys() >= set(packers):
         raise _refused(node, names)
-    return (_PACKERS[packers[0]] if packers else None), tail
+    return _Packing(_PACKERS[packers[0]] if packers else None, n_after, index)
+
+
+def _names(codecs: list[Any]) -> list[str]:
+    """Return the names of codecs of version 3."""
+    return [each if isinstance(each, str) else each["name"] for each in codecs]
 
 
 class ZarrArray(Array):
     """An array of a store in a folder."""
 
-    _layout: _Layout
+    _packing: _Packing
     _folder: str
     _array: Any
+    _files: tuple[int, ...]  # shape of the part of the array that is in one file
 
     @classmethod
-    def of(cls, node: Node, folder: str, version: int, layout: _Layout) -> ZarrArray:
-        import zarr
+    def of(cls, node: Node, folder: str, version: Any, packing: _Packing) -> ZarrArray:
+        import zarr  # an optional dependency, whose import takes a second
 
-        array = cls(
-            node.file, node.path, node.n_bytes, layout.shape, layout.dtype, layout.is_text,
-            layout.inner,
-        )  # fmt: skip
-        n_axes = {len(layout.shape), len(layout.chunks), len(layout.inner)}
-        if len(n_axes) > 1 or 0 in (*layout.chunks, *layout.inner):
-            raise array.fault("has chunks that do not fit its shape. It is damaged.")
-        if any(a % b for a, b in zip(layout.chunks, layout.inner, strict=True)):
-            raise array.fault("has chunks that do not divide its shards. It is damaged.")
-        array._layout, array._folder = layout, folder
-        with readable(node.file):
-            array._array = zarr.open_array(
-                folder,
-                mode="r",
-                zarr_format=version,  # type: ignore[arg-type]
-            )
+        with readable(f"{node.file}: {node.path}"):
+            found = zarr.open_array(folder, mode="r", zarr_format=version)
+            dtype, chunks, files = found.dtype, found.chunks, found.shards or found.chunks
+        is_text = dtype.kind in "OTUS"
+        array = cls(node.file, node.path, node.n_bytes, found.shape, dtype, is_text, chunks)
+        if 0 in files or any(a % b for a, b in zip(files, chunks, strict=True)):
+            raise array.fault(f"has chunks that do not divide its shards. {DAMAGED}")
+        array._packing, array._folder, array._array, array._files = packing, folder, found, files
         return array
 
     def _read(self, start: int, stop: int) -> np.ndarray:
         if stop <= start:
-            return np.empty((0, *self.shape[1:]), self.dtype)
-        self._check_chunks(start, stop)
+            return np.empty((0, *self.shape[1:]), object if self.is_text else self.dtype)
+        self._check_files(start, stop)
         values = np.asarray(self._array[start:stop])
         if not self.is_text:
             return values
@@ -262,45 +191,41 @@ class ZarrArray(Array):
         ]
         return texts
 
-    def _check_chunks(self, start: int, stop: int) -> None:
+    def _check_files(self, start: int, stop: int) -> None:
         """Raise an error if chunks of these rows would unpack to more bytes than their shape
         allows."""
-        begin, separator = self._layout.key
-        rows = [(start, stop), *((0, length) for length in self.shape[1:])]
-        lengths = zip(rows, self._layout.chunks, strict=True)
-        for at in product(*(range(a // n, ceil(b / n)) for (a, b), n in lengths)):
-            path = os.path.join(self._folder, begin + separator.join(map(str, at)))
+        for numbers in self.numbers_of_parts(start, stop, self._files):
+            path = os.path.join(self._folder, self._array.metadata.encode_chunk_key(numbers))
             if os.path.isfile(path):
                 with open(path, "rb") as file:
-                    self._check_file(file, os.path.getsize(path))
+                    for place in self._places(file, os.path.getsize(path)):
+                        self._check_chunk(file, *place)
 
-    def _check_file(self, file: Any, size: int) -> None:
-        for start, n_bytes in self._places(file, size):
-            most = prod(self._layout.inner) * self.dtype.itemsize
-            if self.dtype.kind == "O" or self._layout.packer is None:
-                most = LARGEST_CHUNK
-            n_bytes -= self._layout.tail
-            if self._layout.packer is None:
-                if n_bytes > most:
-                    raise self.fault("has a chunk that is far too long. It is damaged.")
-                continue
-            file.seek(start)
-            head = file.read(n_bytes if self._layout.packer == "gzip" else SIZE_BYTES)
-            self.check_unpacked(self._layout.packer, head, most)
+    def _check_chunk(self, file: Any, start: int, n_bytes: int) -> None:
+        packer, n_bytes = self._packing.packer, n_bytes - self._packing.n_after
+        if packer is None:
+            if n_bytes > LARGEST_CHUNK:
+                raise self.fault(f"has a chunk that is far too long. {DAMAGED}")
+            return
+        assert self.chunks is not None
+        is_fixed = self.dtype.kind not in "OT"
+        most = prod(self.chunks) * self.dtype.itemsize if is_fixed else LARGEST_CHUNK
+        file.seek(start)
+        self.check_unpacked(packer, file.read(n_bytes if packer == "gzip" else SIZE_BYTES), most)
 
     def _places(self, file: Any, size: int) -> list[tuple[int, int]]:
-        """Return the position and the size of each part of a file that is unpacked at once."""
-        if self._layout.index_at is None:
+        """Return the position and the size of each chunk in a file."""
+        if self._packing.index_at is None:
             return [(0, size)]
-        where, tail = self._layout.index_at
-        parts = zip(self._layout.chunks, self._layout.inner, strict=True)
-        n = 16 * prod(a // b for a, b in parts)
-        if n + tail > size:
-            raise self.fault("has a shard that is cut short. It is damaged.")
-        file.seek(0 if where == "start" else size - n - tail)
+        assert self.chunks is not None
+        where, n_after = self._packing.index_at
+        n = 16 * prod(a // b for a, b in zip(self._files, self.chunks, strict=True))
+        if n + n_after > size:
+            raise self.fault(f"has a shard that is cut short. {DAMAGED}")
+        file.seek(0 if where == "start" else size - n - n_after)
         found = np.frombuffer(file.read(n), "<u8").reshape(-1, 2)
         found = found[(found != 2**64 - 1).any(axis=1)]
         ends = found[:, 0] + found[:, 1]
         if (found > size).any() or (ends > size).any():
-            raise self.fault("has a shard whose chunks end beyond it. It is damaged.")
+            raise self.fault(f"has a shard whose chunks end beyond it. {DAMAGED}")
         return [(int(a), int(b)) for a, b in found.tolist()]

@@ -1,12 +1,8 @@
 """Model files, which are written atomically and loaded without running code from the file.
 
-A model file holds the complete state of a model. A loaded model predicts, and continues with
-`partial_fit` or `warm_start`, bit-identically to the saved one. The file is an npz archive with a
-JSON document, ``model.json``, that any program can read. Two other formats were rejected. Pickles
-run code. skops looks up types by the names in the file, and imports scikit-learn, which takes a
-second and 112 MB: too much for a command that only predicts. A model consists of parameters, arrays
-and a few objects of the engine, which check the state that they are given. The other steps of a
-pipeline can be saved if their states are as simple.
+A model file is an npz archive with a JSON document, ``model.json``, that any program can read. Two
+other formats were rejected. Pickles run code. skops looks up types by the names in the file, and
+imports scikit-learn, which takes a second and 112 MB: too much for a command that only predicts.
 """
 
 from __future__ import annotations
@@ -20,14 +16,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.state import array_of, integer, optional, part, require
-from sparsemargin.files.archive import (
-    HEAD_BYTES,
-    MODEL_DOCUMENT,
-    Archive,
-    ArchiveWriter,
-    DamagedError,
-    begins_with,
-)
+from sparsemargin.files import archive as archives
+from sparsemargin.files.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.files.atomic import replacing
 from sparsemargin.files.remote import downloaded, is_url
 from sparsemargin.files.sources import whereabouts
@@ -56,17 +46,15 @@ def _is_ours(model: Any) -> bool:
 def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted classifier of this library, or a pipeline that ends in one, to a file.
 
-    `load_model` returns the same model, bit for bit. For an `AutoClassifier` or a search,
-    `best_estimator_` is saved.
+    `load_model` returns the same model, bit for bit, and training can be continued. For an
+    `AutoClassifier` or a search, `best_estimator_` is saved.
 
     The other steps of a pipeline may be this library's vectorizers and `CellNormalizer`, and
     scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
     `StandardScaler`, `MaxAbsScaler`, `Normalizer`, and a `FeatureUnion` of these. Their parameters
-    must not be functions. The commands ``info`` and ``inspect`` read any such file. The commands
-    that predict read a pipeline only if its first step takes texts or cells.
+    must not be functions. The commands that predict read a pipeline only if its first step takes
+    texts or cells.
 
-    The complete state of a classifier is saved: parameters, weights, averages, the pool of a
-    kernel, the logs from which `hypothesis="vote"` and ``"random"`` are replayed, and certificates.
     Zero weights take little space. The file is written atomically: after an error, the old file is
     still there. The same model always gives the same bytes.
 
@@ -97,13 +85,13 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     if not _is_ours(model):
         raise ValueError(
             f"A model file holds a classifier of sparsemargin, got {type(model).__module__}.{name}."
-            " Of CalibratedClassifierCV save the classifier within, fitted to all rows, and "
-            "calibrate what load_model gives, in a FrozenEstimator; or keep the whole of it by "
-            "joblib.dump or skops."
+            " For a CalibratedClassifierCV, save its classifier fitted to all rows, and calibrate "
+            "the loaded model in a FrozenEstimator. Or save the whole object with joblib.dump or "
+            "skops."
         )
     if not isinstance(model, Learner) or model.state is None:
-        raise ValueError(f"This {name} has learned nothing yet. Call fit or partial_fit first.")
-    _save(model, path, steps)
+        raise ValueError(f"This {name} is not fitted. Call fit or partial_fit first.")
+    write_model(model, path, steps)
 
 
 def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: OSError) -> None:
@@ -121,35 +109,36 @@ def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: 
         if aside is not None:
             with suppress(OSError):
                 os.unlink(aside)
-        error.add_note(f"Nor could what has been learned be saved elsewhere: {another}.")
+        error.add_note(f"The model could not be saved elsewhere either: {another}.")
     else:
-        error.add_note(f"What has been learned is in {aside}.")
+        error.add_note(f"The model was saved in {aside} instead.")
 
 
 @asks
-def _save(
+def write_model(
     model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None,
     made_from: Iterable[str | os.PathLike[str]] = (),
 ) -> None:  # fmt: skip
-    """Save a fitted model, the steps of the pipeline that ends in it, and the state of a run.
+    """Save a fitted model and the steps of the pipeline that ends in it (empty without a pipeline).
 
-    `steps` is empty if there is no pipeline, `run` is None unless the file is a checkpoint, and
-    `made_from` is as for `replacing`.
+    A checkpoint also has `run`, the plain values from which training is resumed. `made_from` is as
+    for `replacing`.
     """
     model.check_parameters()
     parameters = model.parameters()
     if callable(parameters.get("kernel")):
         raise ValueError(
-            f"This {type(model).__name__} has a function for its kernel, which a model file can't "
-            "hold: nothing in one is run. Pickle the model, or fit it with kernel='precomputed'."
+            f"The kernel of this {type(model).__name__} is a function. A model file can't hold "
+            "functions, because loading one never runs code from it. Pickle the model, or fit it "
+            "with kernel='precomputed'."
         )
     others = sorted(vars(model).keys() - parameters.keys() - _KNOWN)
     if others:
         raise ValueError(
-            f"{others[0]} is an attribute that a model file has no place for. Delete it, and keep "
-            "it elsewhere."
+            f"The model has an attribute {others[0]!r}, which a model file can't hold. Delete it "
+            "before saving."
         )
-    from sparsemargin._version import __version__
+    from sparsemargin._version import __version__  # takes 0.05 s
 
     state = {**model.fitted.saved(), "feature_names": getattr(model, "feature_names_in_", None)}
     _names_of(state, run)
@@ -165,21 +154,12 @@ def _save(
         "pipeline": None,
     }
     if steps:
-        told = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
-        document["pipeline"] = encoder.encode_named(told, "pipeline.")
+        pipeline = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
+        document["pipeline"] = encoder.encode_named(pipeline, "pipeline.")
     with replacing(path, made_from) as file, ArchiveWriter(file) as archive:
         archive.document(MODEL_DOCUMENT, document)
         for name, array in encoder.arrays.items():
             archive.array(name, array)
-
-
-def save_run(
-    learner: Learner, run: dict[str, Any], path: str | os.PathLike[str],
-    steps: list[tuple[str, Any]], made_from: Iterable[str | os.PathLike[str]] = (),
-) -> None:  # fmt: skip
-    """Save a checkpoint: the learner (the last of `steps`, if there are any), and the state `run`
-    of plain values from which training is resumed. `made_from` is as for `replacing`."""
-    _save(learner, path, steps, run, made_from)
 
 
 def is_run(path: str | os.PathLike[str]) -> bool:
@@ -191,14 +171,8 @@ def is_run(path: str | os.PathLike[str]) -> bool:
         return False
 
 
-def load_run(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
-    """Return the learner and the run that `save_run` saved. The run of a finished model is None."""
-    loaded = load_saved(path)
-    return loaded.learner, loaded.run
-
-
 def as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any, trusted: bool = False) -> Any:
-    from sparsemargin.text.pipeline import Pipeline
+    from sparsemargin.text.pipeline import Pipeline  # imports scikit-learn, which takes a second
 
     with _naming(path):
         before = pipelines.decoded(part(steps, "steps"), model.n_features_in_, trusted=trusted)
@@ -218,9 +192,9 @@ def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
     kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
     if not kinds[0].endswith(("Vectorizer", "CellNormalizer")):
         raise ValueError(
-            f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which "
-            "takes other rows than those of svmlight text. Ask it in Python: sparsemargin."
-            f"load_model({os.fspath(path)!r}).predict(X)."
+            f"{os.fspath(path)} holds a pipeline, {' > '.join(kinds)}, which does not take "
+            "svmlight text. Use it in Python: "
+            f"sparsemargin.load_model({os.fspath(path)!r}).predict(X)."
         )
     return loaded.learner, as_pipeline(path, loaded.learner, loaded.steps)[:-1]
 
@@ -249,8 +223,8 @@ def summarise(model: Any) -> dict[str, Any]:
 
     ``n_iter`` is the number of epochs of the last call of `fit` or `partial_fit`, ``n_trials`` the
     number of trials of all calls. ``n_corrections`` is an int for two classes and for a joint
-    classifier, otherwise a list with one number for each class. ``n_support``, the number of rows
-    in the pool, is there for models with a kernel only.
+    classifier, otherwise a list with one number for each class. Only models with a kernel have
+    ``n_support``, the number of rows in the pool.
     """
     fitted = model.fitted
     space = fitted.space
@@ -282,7 +256,7 @@ def _opened(path: str | os.PathLike[str]) -> Iterator[Archive]:
     if not (os.path.isfile(path) or os.path.isdir(path)):
         raise ValueError(f"{path}: {_NO_MODEL}")
     with open(path, "rb") as file, _naming(path):
-        if not begins_with(file.read(HEAD_BYTES), MODEL_DOCUMENT):
+        if not archives.begins_with(file.read(archives.HEAD_BYTES), MODEL_DOCUMENT):
             raise ValueError(_NO_MODEL)
         yield Archive(file)
 
@@ -296,10 +270,10 @@ def _naming(path: str | os.PathLike[str]) -> Iterator[None]:
         raise
     except Exception as error:
         what = str(error)
-        if isinstance(error, DamagedError):
+        if isinstance(error, archives.DamagedError):
             what = (
-                f"This model file was cut short or has been changed: {error}. Copy it again from "
-                "where it was saved, or save the model again."
+                f"This model file was cut short or has been changed: {error}. Copy it again, or "
+                "save the model again."
             )
         elif not isinstance(error, ValueError):
             what = f"This is not what save_model writes. {type(error).__name__}: {error}"
@@ -347,8 +321,8 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
         learner.check_parameters()
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"{os.fspath(path)} was written by sparsemargin {library}, whose {name} takes other "
-            f"parameters: {error}"
+            f"{os.fspath(path)} was written by sparsemargin {library}. Its parameters are not "
+            f"valid for this version's {name}: {error}"
         ) from None
     learner.restore(fitted).n_features_in_ = fitted.space.n_features
     if names is not None:

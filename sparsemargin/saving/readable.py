@@ -69,12 +69,12 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
-            from sklearn.utils.validation import check_is_fitted
+            from sklearn.utils.validation import check_is_fitted  # takes a second
 
             check_is_fitted(model)
         raise ValueError(
             "model must be a classifier of sparsemargin, or a pipeline that ends in one, got "
-            f"{type(model).__name__}. The file comes before it."
+            f"{type(model).__name__}. The file is the first argument, the model the second."
         )
     fitted = model.fitted
     has_pool = fitted.space.has_support
@@ -87,8 +87,7 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
         return _written(model, weights, intercepts, check_names(known, model.n_features_in_))
     if names is not None:
         raise ValueError(
-            "names are those of features; a model with a kernel has coefficients of rows. Pass "
-            "names=None."
+            "A model with a kernel has coefficients of rows, which have no names. Pass names=None."
         )
     return _written(model, weights, intercepts, [str(row) for row in model.support_.tolist()])
 
@@ -110,11 +109,11 @@ def _written(
 
 
 def _header(model: Any) -> Iterator[str]:
-    from sparsemargin._version import __version__
+    from sparsemargin._version import __version__  # takes 0.05 s
 
-    told = summarise(model)
-    yield f"# sparsemargin {__version__}, {told.pop('class')}\n"
-    for name, value in {**told.pop("settings"), **told}.items():
+    summary = summarise(model)
+    yield f"# sparsemargin {__version__}, {summary.pop('class')}\n"
+    for name, value in {**summary.pop("settings"), **summary}.items():
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"
 
 
@@ -146,7 +145,7 @@ def read_dictionary(path: str | os.PathLike[str], n_features: int | None = None)
             lines[name] = number
     if n_features not in (None, len(lines)):
         raise ValueError(
-            f"{os.fspath(path)} has {len(lines)} names for {n_features} features: one a line is "
-            "wanted, from feature 0 on."
+            f"{os.fspath(path)} has {len(lines)} names for {n_features} features. It must have one "
+            "name in each line, from feature 0 on."
         )
     return list(lines)

@@ -15,6 +15,7 @@ import numpy as np
 
 from sparsemargin._engine.state import require
 from sparsemargin._shown import quoted
+from sparsemargin.text.analysis import PATTERNS
 
 #: Longest n-grams, in words or characters, that a file may ask for unless the caller trusts it.
 #: Longer ones may take all memory on some texts.
@@ -44,8 +45,6 @@ def check_jobs(kind: str, step: Any) -> None:
 
 
 def _check_vectorizer(kind: str, step: Any, trusted: bool) -> None:
-    from sparsemargin.text.analysis import PATTERNS
-
     lengths = step.ngram_range
     require(
         len(lengths) == 2

@@ -14,24 +14,11 @@ from typing import Any, get_args
 
 import numpy as np
 
-from sparsemargin._engine.state import (
-    array_of,
-    flag,
-    instance,
-    integer,
-    optional,
-    part,
-    real,
-    require,
-)
-from sparsemargin.saving.step_checks import (
-    check_fixed_vocabulary,
-    check_jobs,
-    check_learned,
-    check_order,
-    check_parameters,
-    check_widths,
-)
+from sparsemargin._engine import state as states
+from sparsemargin._engine.state import array_of, integer, part, require
+from sparsemargin.genomes.scales import Form, Scale
+from sparsemargin.saving import step_checks as checks
+from sparsemargin.text.vocabulary import Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
 
@@ -60,7 +47,7 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def steps_of(model: Any) -> list[tuple[str, Any]]:
     """Return the steps of a pipeline (of scikit-learn or this library), otherwise an empty list."""
-    from sklearn.pipeline import Pipeline
+    from sklearn.pipeline import Pipeline  # takes a second
 
     from sparsemargin.text import pipeline
 
@@ -79,17 +66,16 @@ def _encoded(step: Any) -> dict[str, Any]:
     if kind not in _STEPS or type(step) is not _kind(kind):
         theirs = {each.removeprefix(_OURS) for each in _STEPS}
         raise ValueError(
-            f"Model files hold pipelines of {', '.join(sorted(theirs))} "
-            "and a classifier of sparsemargin; "
-            f"this one has a step {step!r}. Save the last step alone, pipeline[-1]; or keep the "
-            "whole of it by joblib.dump."
+            f"The pipeline has a step {step!r}. A model file can hold the steps "
+            f"{', '.join(sorted(theirs))} and a classifier of sparsemargin. Save only the "
+            "classifier, pipeline[-1], or save the whole pipeline with joblib.dump."
         )
     parameters = step.get_params(deep=False)
     for name, value in parameters.items():
         if callable(value) and name != "dtype":
             raise ValueError(
-                f"The {name} of {kind} is a function, which a model file can't hold: nothing in "
-                "one is run. Keep the pipeline by joblib.dump."
+                f"The {name} of {kind} is a function. A model file can't hold functions, because "
+                "loading one never runs code from it. Save the pipeline with joblib.dump."
             )
     if "dtype" in parameters:
         parameters["dtype"] = np.dtype(parameters["dtype"]).name
@@ -130,9 +116,9 @@ def decoded(steps: Any, n_features: int, *, trusted: bool) -> list[tuple[str, An
     Raises a ValueError if a state is invalid, or if a step could run forever and the file is not
     `trusted`.
     """
-    check_order(kinds_of(steps))
+    checks.check_order(kinds_of(steps))
     made = _all_decoded(steps, trusted)
-    check_widths([step for _, step in made], n_features)
+    checks.check_widths([step for _, step in made], n_features)
     return made
 
 
@@ -158,32 +144,43 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
         return _decoded_union(parameters, part(learned, "members"), trusted)
     try:
         step = _kind(kind)(**parameters)
-        check_parameters(kind, step, trusted)
+        checks.check_parameters(kind, step, trusted)
     except TypeError as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
-    width = None
     if kind.endswith(("CountVectorizer", "TfidfVectorizer")):
-        require("terms" in learned or "words" in learned, f"{kind} has no terms")
-    elif _STEPS[kind][1]:
-        part(learned, "n_features_in_")
+        width = _restore_vocabulary(kind, step, learned)
+    elif "n_features_in_" in learned or _STEPS[kind][1]:
+        step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
+    else:
+        width = None
+    _restore_attributes(kind, step, learned, width)
+    checks.check_learned(kind, step)
+    return step
+
+
+def _restore_vocabulary(kind: str, step: Any, learned: dict[str, Any]) -> int:
+    """Restore the terms of a vectorizer, and return their number."""
     if "terms" in learned:
-        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
-        step.vocabulary_ = _restored_terms(learned["terms"], step.analyzer == "word")
-        width = len(step.compiled_vocabulary)
-        check_fixed_vocabulary(kind, step, step.compiled_vocabulary)
-    elif "words" in learned:
-        words = array_of(learned, "words", object, (None,))
-        step.fixed_vocabulary_ = parameters.get("vocabulary") is not None
-        step.vocabulary_ = {word: i for i, word in enumerate(words.tolist())}
-        width = len(words)
-        require(len(step.vocabulary_) == width, "a word comes twice")
-        check_fixed_vocabulary(kind, step, step.vocabulary_)
-    elif "hashed" in learned:
+        arrays = {name: array_of(learned["terms"], name, dtype, (None,))
+                  for name, dtype in (("text", np.uint8), ("ends", np.int64))}  # fmt: skip
+        step.vocabulary_ = Vocabulary.restored(arrays, step.analyzer == "word")
+        vocabulary = step.compiled_vocabulary
+    else:
+        require("words" in learned, f"{kind} has no terms")
+        words = array_of(learned, "words", object, (None,)).tolist()
+        step.vocabulary_ = vocabulary = {word: i for i, word in enumerate(words)}
+        require(len(vocabulary) == len(words), "a word comes twice")
+    step.fixed_vocabulary_ = step.vocabulary is not None
+    checks.check_fixed_vocabulary(kind, step, vocabulary)
+    return len(vocabulary)
+
+
+def _restore_attributes(kind: str, step: Any, learned: dict[str, Any], width: int | None) -> None:
+    """Restore the other learned attributes of a step with `width` columns."""
+    if "hashed" in learned:
         columns = array_of(learned["hashed"], "columns", np.int64, (None,), 0, step.n_features - 1)
         terms = array_of(learned["hashed"], "terms", object, columns.shape)
         step.terms_ = dict(zip(columns.tolist(), terms.tolist(), strict=True))
-    elif "n_features_in_" in learned:
-        step.n_features_in_ = width = integer(learned, "n_features_in_", 1, np.iinfo(np.int64).max)
     if "feature_names_in_" in learned:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
     if "scale" in learned:
@@ -191,22 +188,18 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
     if "n_samples_seen_" in learned:
         step.n_samples_seen_ = _n_samples(learned, width)
     if kind.endswith("TfidfVectorizer"):
-        step._tfidf = _kind("TfidfTransformer")(
-            norm=step.norm, use_idf=step.use_idf, smooth_idf=step.smooth_idf,
-            sublinear_tf=step.sublinear_tf,
-        )  # fmt: skip
+        names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
+        step._tfidf = _kind("TfidfTransformer")(**{name: getattr(step, name) for name in names})
         step._tfidf.n_features_in_ = width
     for name in _STEPS[kind][1]:
         if learned.get(name) is not None:
-            values = learned[name]
-            dtype = np.float32 if getattr(values, "dtype", None) == np.float32 else np.float64
+            dtype = getattr(learned[name], "dtype", None)
+            dtype = np.float32 if dtype == np.float32 else np.float64
             # The vectorizer's own setter of `idf_` would build a dict of all terms.
             owner = getattr(step, "_tfidf", step)
             setattr(owner, name, array_of(learned, name, dtype, (width,)))
         elif name in learned:
             setattr(step, name, None)
-    check_learned(kind, step)
-    return step
 
 
 def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
@@ -221,22 +214,14 @@ def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
 
 
 def _restored_scale(state: Any) -> Any:
-    from sparsemargin.genomes.scales import Form, Scale
-
-    form = instance(state, "form", str)
+    form = states.instance(state, "form", str)
     require(form in get_args(Form), f"{form!r} is no form of values")
-    total = optional(state, "total", real, np.finfo(np.float64).tiny, np.finfo(np.float64).max)
+    total = states.optional(
+        state, "total", states.real, np.finfo(np.float64).tiny, np.finfo(np.float64).max
+    )
     has_total = form in ("linear", "log1p", "log2", "log10")
     require(total is None or has_total, f"values of the form {form!r} have no total")
-    return Scale(form, nan if total is None else total, flag(state, "raw"))
-
-
-def _restored_terms(terms: Any, as_words: bool) -> Any:
-    from sparsemargin.text.vocabulary import Vocabulary
-
-    text = array_of(terms, "text", np.uint8, (None,))
-    ends = array_of(terms, "ends", np.int64, (None,))
-    return Vocabulary.restored({"text": text, "ends": ends}, as_words)
+    return Scale(form, nan if total is None else total, states.flag(state, "raw"))
 
 
 def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> Any:
@@ -247,7 +232,7 @@ def _decoded_union(parameters: dict[str, Any], members: Any, trusted: bool) -> A
     )
     try:
         union = _kind("FeatureUnion")(_all_decoded(members, trusted), **parameters)
-        check_jobs("FeatureUnion", union)
+        checks.check_jobs("FeatureUnion", union)
         union._validate_transformers()
         union._validate_transformer_weights()
     except (TypeError, ValueError) as error:

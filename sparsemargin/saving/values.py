@@ -22,18 +22,10 @@ from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, FeatureSpaces
-from sparsemargin._engine.state import (
-    array_of,
-    fields,
-    integer,
-    real,
-    require,
-)
+from sparsemargin._engine.state import array_of, fields, integer, real, require
 from sparsemargin.files.archive import Archive, can_hold
 
 _LAST_CHARACTER = 0x10FFFF
-
-
 _GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
 
 
@@ -41,8 +33,8 @@ def _random_state(random: np.random.RandomState) -> dict[str, Any]:
     state = random.get_state(legacy=False)
     if state["bit_generator"] != _GENERATOR:
         raise ValueError(
-            f"A RandomState over {state['bit_generator']} has no place in a model file. Pass an "
-            "int as random_state, or RandomState(seed)."
+            f"A model file can't hold a RandomState with the generator {state['bit_generator']}. "
+            "Pass an int as random_state, or RandomState(seed)."
         )
     return {**state["state"], "has_gauss": state["has_gauss"], "gauss": state["gauss"]}
 
@@ -85,8 +77,8 @@ def _restored(kind: Any, state: dict[str, Any]) -> Any:
 
 def _refuse(what: str, path: str) -> NoReturn:
     raise ValueError(
-        f"{path} is {what}, which a model file has no place for. They hold numbers, text, None, "
-        "lists, tuples, dicts and arrays of numbers or text."
+        f"{path} is {what}, which a model file can't hold. It can hold numbers, text, None, lists, "
+        "tuples, dicts, and arrays of numbers or text."
     )
 
 

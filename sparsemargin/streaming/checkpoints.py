@@ -11,7 +11,7 @@ import numpy as np
 
 from sparsemargin.files.remote import RemoteFile, delete, exists, is_url
 from sparsemargin.models import Learner
-from sparsemargin.saving.model_files import is_run, load_run, save_run
+from sparsemargin.saving.model_files import is_run, load_saved, write_model
 
 # Parameters that do not affect the trained model and may differ when a run is resumed.
 _MAY_CHANGE = {"n_jobs", "verbose"}
@@ -39,7 +39,7 @@ class Checkpoint:
         # Number of features after an earlier `fit`. The current run sets it only when it ends.
         before = getattr(learner, "n_features_in_", None)
         run = {"position": position, "n_features": before, "made_by": self.made_by}
-        save_run(learner, run, path or self.path, self.steps, self.made_from)
+        write_model(learner, path or self.path, self.steps, run, self.made_from)
 
     def read(self, fresh: Learner) -> tuple[Learner, dict[str, Any]]:
         """Return the saved learner and position of the run.
@@ -51,7 +51,8 @@ class Checkpoint:
             raise FileNotFoundError(
                 f"{self.path}: there is no checkpoint to resume from. {_REMEDY}"
             )
-        learner, run = load_run(self.path)
+        loaded = load_saved(self.path)
+        learner, run = loaded.learner, loaded.run
         if run is None:
             raise ValueError(f"{self.path} is a model, not a checkpoint. {_REMEDY}")
         changed = [] if type(learner) is type(fresh) else ["algorithm"]

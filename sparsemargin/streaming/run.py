@@ -395,5 +395,5 @@ class Run:
             del learner.feature_names_in_
         fitted, learner.n_features_in_ = learner.fitted, n_features
         fitted.n_iter = float(self.epoch)
-        fitted.reading = reading.settled(passes.lowest)
+        fitted.reading = reading.resolved(passes.lowest)
         return learner

@@ -27,7 +27,7 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
-from sparsemargin.readers.rows import RowSource, joined
+from sparsemargin.readers.rows import RowSource, join_blocks
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.options import StreamOptions
@@ -213,7 +213,7 @@ def _selected(
         encoder = encoder_of(passes.table.values(), source.names, False)
     if encoder is None or not any(block.n_rows for block in blocks):
         return None  # training raises the error
-    first = joined(blocks)
+    first = join_blocks(blocks)
     try:
         codes = encoder.transform_ids(passes.table, first.labels, first.label_start)
     except UnknownLabelError:

@@ -111,7 +111,7 @@ class Preparation:
 
         `first` is the number of the first text, for error messages.
         """
-        documents, size, told = iter(raw_documents), 64, monotonic()
+        documents, size, last_report = iter(raw_documents), 64, monotonic()
         while block := list(islice(documents, size)):
             if self.as_they_come and not self.strips and set(map(type, block)) <= {str, np.str_}:
                 flags = bytes([self.lower]) * len(block)
@@ -120,8 +120,8 @@ class Preparation:
                 block, flags = [text for text, _ in pairs], bytes(flag for _, flag in pairs)
             yield block, flags
             first += len(block)
-            if monotonic() - told > self.seconds:
-                told = monotonic()
+            if monotonic() - last_report > self.seconds:
+                last_report = monotonic()
                 print(f"[{self.name}] texts read: {first:,}", flush=True)
             n_characters = sum(map(len, block))
             size = size * 2 if n_characters < FEWEST else size
@@ -162,15 +162,18 @@ def what_it_is(document: Any, i: int) -> str:
     return f"texts[{i}] is {type(document).__name__}: give it as a str"
 
 
+def without_arrow(texts: Any) -> Any:
+    """Return an Arrow column as a list. Iterating over it would give Arrow scalars, not str."""
+    return texts.to_pylist() if hasattr(texts, "to_pylist") else texts
+
+
 @contextmanager
 def naming_no_texts(raw_documents: Any) -> Iterator[Iterator[Any]]:
     """Give an iterator over the texts for scikit-learn's code.
 
     If that code raises an error for an element that is not a text, its position is added.
     """
-    if hasattr(raw_documents, "to_pylist"):
-        # Iterating over an Arrow column gives Arrow scalars, which are not str.
-        raw_documents = raw_documents.to_pylist()
+    raw_documents = without_arrow(raw_documents)
     i, document = 0, ""
 
     def texts() -> Iterator[Any]:
@@ -207,28 +210,17 @@ class Parts(Sequence[str]):
         return self.buffer[self.starts[i] : self.ends[i]].decode("utf-8")
 
 
-class Plan:
-    """How the texts of a vectorizer are scanned. It is valid until a parameter changes.
+class ScanPlan:
+    """How the texts of a vectorizer are scanned. It is valid until one of `parameters` changes.
 
-    Parameters
-    ----------
-    parameters : tuple
-        See `parameters_of`.
-    preparation : Preparation
-        Decodes the texts.
-    settings : dict
-        Arguments of `Scanner`.
-    known : Vocabulary, default=None
-        The terms to count. None: scanners collect new terms, unless columns are hashes.
+    `settings` are arguments of `Scanner`. `known` are the terms to count; None: scanners collect
+    new terms, unless columns are hashes.
     """
 
     def __init__(
-        self,
-        parameters: tuple[Any, ...],
-        preparation: Preparation,
-        settings: dict[str, Any],
+        self, parameters: tuple[Any, ...], preparation: Preparation, settings: dict[str, Any],
         known: Any = None,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.parameters = parameters
         self.preparation = preparation
         self.settings = settings
@@ -236,11 +228,11 @@ class Plan:
         self.learns = known is None and "n_hashed" not in settings
         self._idle: list[Scanner] = []
 
-    def of_terms(self, known: Any) -> "Plan":
+    def of_terms(self, known: Any) -> "ScanPlan":
         """Return a plan with the same settings for other terms."""
         if known is self.known:
             return self
-        return Plan(self.parameters, self.preparation, self.settings, known)
+        return ScanPlan(self.parameters, self.preparation, self.settings, known)
 
     def scanner(self, dtype: np.dtype) -> Scanner:
         if self.known is None:
@@ -264,7 +256,7 @@ class Plan:
         """
         try:
             scanner = self._idle.pop()
-        except IndexError:
+        except IndexError:  # another thread may have taken the last one
             scanner = self.scanner(dtype)
         if isinstance(texts, Parts) and self.preparation.takes(texts.buffer):
             scanner.scan_parts(texts.buffer, texts.starts, texts.ends, self.preparation.lower)
@@ -295,28 +287,20 @@ def names_of_parameters(kind: Any) -> list[str]:
 
 
 def scan(
-    plan: Plan, dtype: np.dtype, raw_documents: Iterable[Any], n_jobs: int
+    plan: ScanPlan, dtype: np.dtype, raw_documents: Iterable[Any], n_jobs: int
 ) -> tuple[Scanner, tuple[np.ndarray, ...]]:
-    """Count the features of all texts.
+    """Count the features of all texts. Return a scanner whose lexicon has all terms, and the
+    values, columns and row pointers of a CSR matrix.
 
     Each thread counts a contiguous part of the texts with a separate scanner. If the scanners
     collect terms, the terms of each further scanner are added to the lexicon of the first in the
     order of the texts. So terms get the same numbers as with one thread.
-
-    Returns
-    -------
-    scanner : Scanner
-        The scanner whose lexicon contains all terms.
-    rows : tuple of ndarray
-        Values of type `dtype`, columns, and row pointers as of a CSR matrix.
     """
-    if hasattr(raw_documents, "to_pylist"):
-        # Iterating over an Arrow column gives Arrow scalars, which are not str.
-        raw_documents = raw_documents.to_pylist()
+    raw_documents = without_arrow(raw_documents)
     if n_jobs == 1:
         return plan.rows(raw_documents, dtype)
     texts = list(raw_documents)
-    bounds = parts_of(texts, n_jobs)
+    bounds = split_bounds(texts, n_jobs)
     types = [dtype, *[np.dtype(np.int32)] * (n_jobs - 1)]
     scanners = [plan.scanner(each) for each in types]
     # The rows of the other scanners are appended to those of the first.
@@ -334,12 +318,12 @@ def scan(
     with ThreadPoolExecutor(n_jobs) as threads:
         try:
             list(threads.map(scan_part, range(n_jobs)))
-            return scanners[0], joined(scanners, dtype, plan.learns, threads)
+            return scanners[0], merge_rows(scanners, dtype, plan.learns, threads)
         finally:
             stop.set()
 
 
-def parts_of(texts: list[Any], n_parts: int) -> list[int]:
+def split_bounds(texts: list[Any], n_parts: int) -> list[int]:
     """Return bounds that split the texts into parts of about equal numbers of characters."""
     every, sizes = sizes_of(texts)
     ends = np.cumsum([0, *sizes])
@@ -358,7 +342,7 @@ def shares(n: int, size: int) -> list[slice]:
     return [slice(start, min(start + size, n)) for start in range(0, n, size)]
 
 
-def joined(
+def merge_rows(
     scanners: list[Scanner], dtype: np.dtype, learn: bool, threads: Executor
 ) -> tuple[np.ndarray, ...]:
     """Concatenate the rows of all scanners.

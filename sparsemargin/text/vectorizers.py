@@ -26,8 +26,8 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._checks import check_texts
 from sparsemargin._engine.text import counting
 from sparsemargin.text.analysis import (
-    Plan,
     Preparation,
+    ScanPlan,
     naming_no_texts,
     parameters_of,
     scan,
@@ -73,13 +73,7 @@ def for_shares(work: Callable[[slice], None], n: int, n_jobs: int | None) -> Non
 
 def normalized(X: Any, norm: str | None) -> Any:
     """Return the rows divided by their norms, in place if their type can hold the result.
-
-    Raises
-    ------
-    ValueError
-        scikit-learn's, if a value is infinite or NaN, such as the weight of a term with an infinite
-        ``idf_``.
-    """
+    scikit-learn raises a ValueError for infinite weights."""
     if norm is None:
         return X
     # The sum of finite values can overflow, so scikit-learn decides.
@@ -168,7 +162,9 @@ class _Scanning:
         check_texts(self._argument, raw_documents)
         return super().fit(raw_documents, y)  # type: ignore[misc,no-any-return]
 
-    def _plan_of(self, terms: Callable[[], Vocabulary] | None = None, **given: Any) -> Plan | None:
+    def _plan_of(
+        self, terms: Callable[[], Vocabulary] | None = None, **given: Any
+    ) -> ScanPlan | None:
         """Return the plan for the current parameters and `terms`, or None for scikit-learn's code.
 
         `given` are additional arguments of the scanners.
@@ -179,7 +175,7 @@ class _Scanning:
             settings = settings_of(self, self._base)
             if settings is None:
                 return None
-            plan = Plan(parameters, Preparation(self, self._base), settings | given)
+            plan = ScanPlan(parameters, Preparation(self, self._base), settings | given)
         plan = plan.of_terms(terms and terms())
         self.__dict__["_plan"] = plan
         return plan

@@ -11,14 +11,9 @@ from sparsemargin._engine.text.counting import Lexicon
 class Vocabulary:
     """The term that each column counts.
 
-    Parameters
-    ----------
-    lexicon : Lexicon
-        Terms, numbered in the order of their first occurrence.
-    numbers : ndarray of int32, shape (n_columns,)
-        The number of each column's term in the lexicon. -1 if no text can contain the term.
-    as_words : bool
-        Whether n-grams consist of words (True) or of characters (False).
+    `lexicon` numbers terms in the order of their first occurrence. `numbers` has the number of each
+    column's term, or -1 if no text can contain the term, as int32. `as_words` specifies whether
+    n-grams consist of words or of characters.
     """
 
     def __init__(self, lexicon: Lexicon, numbers: np.ndarray, as_words: bool) -> None:

@@ -104,7 +104,7 @@ def test_a_hundredth_of_the_genes_of_real_cells_is_refused(name):
     adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)
     types = fit_anndata(adata, "cell_type", max_iter=1, random_state=0)
     some = np.random.RandomState(0).permutation(adata.n_vars)[: adata.n_vars // 100]
-    with pytest.raises(ValueError, match="too little to tell types"):
+    with pytest.raises(ValueError, match="is needed to recognise types"):
         annotate(types, adata[:, some].copy())
 
 
@@ -159,7 +159,7 @@ def test_remedies_for_genes_of_one_name_work(model):
     other.var_names_make_unique()
     annotate(model, other)
     other.var_names = [f"ENSG{j}" for j in range(200)]
-    with pytest.raises(ValueError, match="several genes 'GENE0'") as error:
+    with pytest.raises(ValueError, match="several genes with the name 'GENE0'") as error:
         annotate(model, other, var="symbol")
     assert "adata.var_names = adata.var['symbol'].astype(str) and adata.var_names_make" in str(
         error.value

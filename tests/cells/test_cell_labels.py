@@ -82,8 +82,8 @@ def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
         (text.encode("utf-16"), "is UTF-16 text"),
         (f"{BARCODES[0]},{'x' * 200_000}\n{text}".encode(), "line 1: field larger"),
         (f"{text}x\n".encode(), "line 301: there are 1 columns"),
-        (text.replace(",", ";").encode(), "has one column"),
-        (b"", "it is empty"),
+        (text.replace(",", ";").encode(), "has only one column"),
+        (b"", "is empty"),
         (f"{text}{BARCODES[0]},other\n".encode(), "line 301: 'ACGTACGTAAAA-1' has two labels"),
         (gzip.compress(text.encode())[:-9], "damaged or cut off"),
     ):

@@ -107,7 +107,7 @@ def test_the_same_scale_stays_as_it_is_to_the_bit():
     "log1p of counts normalised to a total of 5,000",
 ])  # fmt: skip
 def test_counts_are_converted_to_the_scale_of_any_model(name, tmp_path):
-    with pytest.warns(UserWarning, match=re.escape(f"They are taken for {name}, and stay")):
+    with pytest.warns(UserWarning, match=re.escape(f"They are assumed to be {name}, and")):
         model = fit_anndata(cells(EXACT[name]), "cell_type", random_state=0, max_iter=3)
     save_model(model, tmp_path / "types.model")
     expected = annotate(model, cells(EXACT[name]))

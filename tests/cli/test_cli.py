@@ -138,8 +138,8 @@ def test_sizes():
     ("train train.svn -o m", "no such file. Did you mean train.svm?"),
     ("predict zzz test.svm", "zzz: no such model. It was looked for in /"),
     ("inspect b.model", "b.model: no such model. Did you mean a.model?"),
-    ("train train.svm -o m --n-features 1", "The largest may be 1 here. Raise --n-features, or "
-     "leave it out."),
+    ("train train.svm -o m --n-features 1", "The largest index allowed is 1. Raise --n-features, "
+     "or leave it out."),
     ("inspect folder", "Is a directory"),
     ("inspect empty.svm", "is not a model file"),
     ("predict table.csv test.svm", "not a model file. save_model and sparsemargin train write"),

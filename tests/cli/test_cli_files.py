@@ -91,7 +91,7 @@ def test_info_goes_on_after_a_file_that_is_wrong():
 def test_info_tells_what_takes_features_that_are_named():
     Path("a.svm").write_text("1 goal:1\n")
     told = run("info", "a.svm", code=1).stderr
-    assert "sparsemargin train takes names, too, with --hash-bits 20." in told
+    assert "sparsemargin train also reads names, with --hash-bits 20." in told
     assert "hash_bits" not in told
 
 

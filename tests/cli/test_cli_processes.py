@@ -384,5 +384,5 @@ def test_on_a_full_disk_what_has_been_learned_is_set_aside(folder, tmp_path):
     _, told = finish(started, code=1)
     assert "b.model: No space left on device. Free some space, or write elsewhere" in told
     (aside,) = spare.glob("*-b.model")
-    assert f"What has been learned is in {aside}." in told
+    assert f"The model was saved in {aside} instead." in told
     assert aside.read_bytes() == (folder / "a.model").read_bytes()

@@ -180,7 +180,7 @@ def test_a_full_disk_leaves_the_old_model(monkeypatch):
     monkeypatch.setattr(os, "fsync", full)
     error = train("train.svm -o a.model -q --algo alma --alpha 0.5", 1).stderr
     assert "a.model: No space left on device. Free some space, or write elsewhere" in error
-    assert "Nor could what has been learned be saved elsewhere: [Errno 28]" in error
+    assert "The model could not be saved elsewhere either: [Errno 28]" in error
     assert contents() == before
 
 

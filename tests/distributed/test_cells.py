@@ -126,7 +126,7 @@ def test_labels_are_read_from_their_column(adata, tmp_path):
 
 def test_options_that_do_not_apply_to_cells_raise_an_error(paths):
     for wrong in {"n_features": 3}, {"hash_bits": 3}, {"multilabel": True}, {"classes": ["A"]}:
-        with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* is not of cells"):
+        with pytest.raises(ValueError, match=f"{next(iter(wrong))}=.* does not apply to cells"):
             fit_distributed(paths, **HOW, **wrong)
     with pytest.raises(ValueError, match=r"Shard 0 of 3.*has no column 'kind' in obs"):
         fit_distributed(paths, label="kind")

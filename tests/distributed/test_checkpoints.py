@@ -189,7 +189,7 @@ def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, m
         with pytest.raises(OSError, match="No space left on device") as caught:
             fit_distributed(shards, **how)
     (aside,) = (tmp_path / "spare").iterdir()
-    assert caught.value.__notes__ == [f"What has been learned is in {aside}."]
+    assert caught.value.__notes__ == [f"The model was saved in {aside} instead."]
     aside.rename(path)
     assert_same(fit_distributed(shards, resume=True, **how), whole)
 

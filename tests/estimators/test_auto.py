@@ -233,7 +233,7 @@ def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
 def test_one_that_is_not_fitted_is_told_to_be(steps, tmp_path):
     model = make_pipeline(*steps, AutoClassifier())
     for unfitted in (model, model[-1]):
-        with pytest.raises(ValueError, match="AutoClassifier has learned nothing yet"):
+        with pytest.raises(ValueError, match="AutoClassifier is not fitted"):
             save_model(unfitted, tmp_path / "a.model")
         with pytest.raises(ValueError, match="AutoClassifier instance is not fitted yet"):
             write_readable(tmp_path / "a.txt", unfitted)

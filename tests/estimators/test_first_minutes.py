@@ -95,7 +95,7 @@ def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
     told = run("evaluate", model, several, code=1).stderr
     assert "or pass --positive LABEL if the model tells that one from all others." in told
     told = run("train", bare, "-o", model, code=1).stderr
-    assert "Put one first, or pass --multilabel" in told
+    assert "Put a label first, or pass --multilabel" in told
     told = run("train", several, "-o", model, "--multilabel").stderr
     assert "corrections" in told
     assert "one-step-ahead" not in told
@@ -140,7 +140,7 @@ def test_annotated_data_are_told_what_to_pass_of_them():
     (lambda: fit_csr(np.eye(2), None), "Give a label for each row of X"),
     (lambda: fit_csr(coo_array(np.ones(3)), [0]), "Give a matrix of rows and columns"),
     (lambda: sparsemargin.write_readable(fit_csr(np.eye(2), [0, 1]), "weights.txt"),
-     r"got str\. The file comes before it"),
+     r"got str\. The file is the first argument"),
     (lambda: sparsemargin.fit_svmlight(csr_matrix(np.eye(2))),
      r"got a csr_matrix\. Pass it to fit_csr\."),
 ])  # fmt: skip

@@ -10,8 +10,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from sparsemargin._engine.rows.counts import LEFT_OUT, NO_GENE
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin.genomes import CellNormalizer, KmerVectorizer
-from sparsemargin.genomes.cells import Part, normalised
-from sparsemargin.genomes.scales import CHECKED, Way
+from sparsemargin.genomes.cells import Part, convert_cells
+from sparsemargin.genomes.scales import CHECKED, Conversion
 
 
 @settings(max_examples=40, deadline=None)
@@ -75,8 +75,8 @@ def test_the_two_walks_come_to_what_a_dense_table_comes_to(data, dtype, index_ty
     order = np.array(data.draw(st.lists(st.integers(0, n_cells - 1), unique=True)), np.intp)
     X = csr_matrix(dense)
     rows = Csr(X.data, X.indices.astype(index_type), X.indptr.astype(index_type), n_genes)
-    part = Part(rows, columns, CHECKED if is_log else Way(100.0, whole=True))
-    made = normalised([part], n_genes, str, order)
+    part = Part(rows, columns, CHECKED if is_log else Conversion(100.0, whole=True))
+    made = convert_cells([part], n_genes, str, order)
     assert made.dtype == dtype
     genes = dense[:, columns != NO_GENE].astype(np.float64)
     totals = genes.sum(axis=1, keepdims=True)

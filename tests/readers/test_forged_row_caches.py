@@ -40,7 +40,7 @@ def test_a_cache_packed_by_hand_is_read(path, multilabel):
 
 def test_another_format_is_named(path):
     forge(path, changes={"version": 3})
-    with pytest.raises(ValueError, match=r"is of format 3, and .* reads format 1 only"):
+    with pytest.raises(ValueError, match=r"has format 3, but .* reads only format 1"):
         RowCache.open(path)
 
 

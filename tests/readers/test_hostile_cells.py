@@ -92,7 +92,7 @@ def test_values_in_other_files_are_refused(adata, path, tmp_path, make, name):
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = np.arange(3)
     replaced(path, name, make)
-    text = refused(path, WHAT[make], "If you trust this one, open it by anndata")
+    text = refused(path, WHAT[make], "If you trust it, open it with anndata")
     assert "SECRET" not in text
     if "cell_type" not in name:
         model = fit_anndata(adata, TYPES, max_iter=1)
@@ -166,7 +166,7 @@ def test_large_chunks_are_refused(path, tmp_path, name):
         made.attrs["later"] = True
 
     replaced(path, name, make)
-    refused(path, f"/{name} has chunks of", "Write it anew with smaller chunks")
+    refused(path, f"/{name} has chunks of", "Write the file with smaller chunks")
 
 
 def test_the_remedy_for_large_chunks(adata, path, tmp_path, monkeypatch):

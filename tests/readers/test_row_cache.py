@@ -191,7 +191,7 @@ def test_a_cache_is_found_for_its_own_source_unless_it_is_damaged(path):
         assert find_cache(path, identity) is None
     write_cache(path, some_blocks())
     path.write_bytes(path.read_bytes()[:-1])
-    with pytest.warns(RuntimeWarning, match=rf"{re.escape(str(path))} is damaged.*written anew"):
+    with pytest.warns(RuntimeWarning, match=rf"{re.escape(str(path))} is damaged.*written again"):
         assert find_cache(path, IDENTITY) is None
     for content in b"", b"1 3:0.5\n":
         path.write_bytes(content)

@@ -2,7 +2,6 @@
 Doubtful layouts give a warning or an error."""
 
 import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -11,7 +10,7 @@ import numpy as np
 import pytest
 
 from problems.command_line import run
-from problems.tables import any_of, check_table, make_table, spoil
+from problems.tables import check_table, make_table, spoil
 from sparsemargin import fit_text, load_model
 from sparsemargin.text import HashingVectorizer
 
@@ -176,7 +175,7 @@ def test_a_model_of_one_label_against_others_asks_which_it_is():
     lines("a.tsv", ROWS)
     run("train", "a.tsv", "-o", "one.model", "-q", "--positive", "sea", "--hash-bits", "12")
     told = run("predict", "one.model", "a.tsv", code=1).stderr
-    assert "it can't be seen whether 'sea\\twaves and salt' begins with a label" in told
+    assert "it is unclear whether 'sea\\twaves and salt' begins with a label" in told
     assert predicted("one.model", "a.tsv", "--labelled") == ["1", "-1"] * 20
 
 
@@ -231,7 +230,7 @@ def test_other_names_in_the_first_line_are_asked_for():
 
 def test_one_column_is_not_read_as_text_and_label():
     Path("a.csv").write_text("text,label\nwaves,sea\nhills,land\n")
-    with pytest.raises(ValueError, match="text and label both name the column 'text'"):
+    with pytest.raises(ValueError, match="text and label name the same column 'text'"):
         train("a.csv", label="text")
 
 
@@ -239,7 +238,10 @@ def test_names_without_one_of_labels_are_refused(model):
     lines("new.tsv", [("id", "text"), ("1", "waves"), ("2", "hills")])
     for arguments in ("train", "new.tsv", "-o", "x"), ("evaluate", model, "new.tsv"):
         told = run(*arguments, code=1).stderr
-        assert "new.tsv, line 1: no column 'label', but id, text. Name the one by --label" in told
+        assert (
+            "new.tsv, line 1: no column 'label', but id, text. Name the right column by --label"
+            in told
+        )
     assert predicted(model, "new.tsv") == ["sea", "land"]
 
 
@@ -282,7 +284,7 @@ def test_quoted_fields_are_read_as_csv_quotes_them(label, model):
 def test_quotes_that_a_csv_writer_has_made_are_warned_of():
     rows = [*ROWS, ("sea", '"salt ""and"" water"')]
     lines("quoted.tsv", rows)
-    with pytest.warns(UserWarning, match="is quoted as a csv writer does it"):
+    with pytest.warns(UserWarning, match="is quoted as in a csv file"):
         train("quoted.tsv")
     lines("quoted.tsv", [("label", "text"), *rows])
     train("quoted.tsv")
@@ -333,7 +335,7 @@ def test_lines_of_a_csv_may_end_by_both_characters():
 
 def test_a_quote_that_is_not_closed_is_told():
     Path("a.csv").write_text('label,text\nsea,waves\nland,"hills\nsea,salt\n')
-    with pytest.raises(ValueError, match=r"a\.csv, row 2: a quote is opened and not closed"):
+    with pytest.raises(ValueError, match=r"a\.csv, row 2: a quote is not closed"):
         train("a.csv")
     Path("a.csv").write_text('label,text\nsea,waves\nland,"hills"\nsea,salt\n')
     assert train("a.csv").classes_.tolist() == ["land", "sea"]
@@ -374,18 +376,3 @@ def test_files_of_several_schemas_and_without_rows_are_read_together():
     parquet.write_table(pa.table({"text": TEXTS}), "d.parquet")
     with pytest.raises(ValueError, match=r"d\.parquet: no column 'label', but text"):
         train(["a.parquet", "d.parquet"])
-
-
-def test_names_of_columns_are_read_as_python_reads_them():
-    from sparsemargin.readers.text_layouts import _names
-
-    random = np.random.RandomState(0)
-    for _ in range(300):
-        parts = ["a", "b c", '"', ",", ";", " "]
-        names = [
-            "".join(any_of(random, parts) for _ in range(3)) for _ in range(random.randint(1, 5))
-        ]
-        for delimiter in ",", ";", "\t", "|":
-            file = io.StringIO()
-            csv.writer(file, delimiter=delimiter, lineterminator="").writerow(names)
-            assert _names(file.getvalue().encode(), delimiter) == names

@@ -16,7 +16,7 @@ from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.readers.text_lines import LineError, Lines, cut_fasttext
+from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
 from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
 from sparsemargin.text import HashingVectorizer
 
@@ -175,23 +175,23 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("a.tsv", b"ham\tx\nspam y\n", "a.tsv, line 2: 'spam y' has no label; lines are 'LABEL<"),
-        ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label; lines are '"),
+        ("a.tsv", b"ham\tx\nspam y\n", "a.tsv, line 2: 'spam y' has no label. Write 'LABEL<"),
+        ("a.txt", b"__label__a x\n\nspam y\n", "a.txt, line 3: 'spam y' has no label. Write '"),
         ("a.txt", b"__label__a __label__b y\n", "a.txt, line 1: several labels, a, b. Pass multi"),
-        ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label; lines are 'LABEL | word"),
-        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
-        ("a.vw", b"1 | 12:x\n", "a.vw, line 1: 'x' is no weight. Write a colon within a word as"),
-        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: the weight 0.5 is no count up to 1,000, as texts"),
-        ("a.vw", b"1 | x\n1|x\n", "a.vw, line 2: '1|x' has no label; lines are 'LABEL | word"),
-        ("a.vw", b"1 1 2 | x\n", "a.vw, line 1: '1 1 2 | x' has no label; lines are 'LABEL |"),
-        ("a.jsonl", b"{}\n", "a.jsonl, line 1: no column 'text', but none. Name the one by text="),
-        ("a.jsonl", b'[{"a": 1},\n', "a.jsonl, line 1: this is no JSON (Expecting"),
-        ("a.jsonl", b'{"text": "\\ud800"}\n', "a.jsonl, line 1: this is no JSON ('utf-8' codec"),
-        ("a.jsonl", b"[" * 100_000, "a.jsonl, line 1: this is no JSON (maximum recursion"),
-        ("a.jsonl", b"[{}]\n", "a.jsonl, line 1: this is no JSON object. jq -c '.[]' puts"),
+        ("a.vw", b"1 | x\n1 y\n", "a.vw, line 2: '1 y' has no label. Write 'LABEL | word"),
+        ("a.vw", b"1 | x:0.5\n", "a.vw, line 1: the weight 0.5 is not a count from 0 to 1,000."),
+        ("a.vw", b"1 | 12:x\n", "a.vw, line 1: 'x' is not a weight. Replace colons within words."),
+        ("a.vw", b"1 0.5 | x\n", "a.vw, line 1: the weight 0.5 is not a count from 0 to 1,000."),
+        ("a.vw", b"1 | x\n1|x\n", "a.vw, line 2: '1|x' has no label. Write 'LABEL | word"),
+        ("a.vw", b"1 1 2 | x\n", "a.vw, line 1: '1 1 2 | x' has no label. Write 'LABEL |"),
+        ("a.jsonl", b"{}\n", "line 1: no column 'text', but none. Name the right column by text="),
+        ("a.jsonl", b'[{"a": 1},\n', "line 1: the line is not JSON (Expecting"),
+        ("a.jsonl", b'{"text": "\\ud800"}\n', "line 1: the line is not JSON ('utf-8' codec"),
+        ("a.jsonl", b"[" * 100_000, "line 1: the line is not JSON (maximum recursion"),
+        ("a.jsonl", b"[{}]\n", "line 1: the line is not a JSON object. jq -c '.[]' writes"),
         ("a.tsv", b"ham\tx\nspam\t\xff\n", "a.tsv, line 2: byte 0xff is not UTF-8. Make it"),
-        ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label; lines are"),
-        ("a.doc", b"", "a.doc: no form of texts is known by the end of its name .*format="),
+        ("a.tsv", b"ham\tx\n\ty\n", "a.tsv, line 2: '\\ty' has no label. Write"),
+        ("a.doc", b"", "a.doc: the format can't be recognised, .*format="),
         ("a.tsv", b"", "a.tsv has no rows"),
     ],
 )  # fmt: skip
@@ -470,7 +470,7 @@ def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
         (b"label,text\nspam,x\nham,y, z\n", "row 2: Expected 2 columns, got 3.*Quote texts that"),
         (
             b"spam,x\nham,y\n",
-            "line 1: no column 'text', but spam, x. Name the one by --text COLUMN",
+            "line 1: no column 'text', but spam, x. Name the right column by --text COLUMN",
         ),
         (b"", "has no rows"),
     ],
@@ -541,14 +541,14 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
             words_ = re.split("[ \t\r\v\f\0]+", text)
             labels = [each[9:] for each in words_ if each.startswith("__label__")]
             others = [each for each in words_ if each and not each.startswith("__label__")]
-            made = Lines(content, "fasttext")
+            made = BlockLines(content, "fasttext")
             if how["labelled"] and "" in labels:
                 with pytest.raises(LineError, match="has no label"):
-                    cut_fasttext(made, DocumentForm(**how))
+                    parse_fasttext(made, DocumentForm(**how))
                 continue
-            cut = cut_fasttext(made, DocumentForm(**how))
-            assert re.findall("[^ \t\r\v\f\0]+", cut.texts[0]) == others
-            assert cut.labels == (labels if how["labelled"] else [])
+            parsed = parse_fasttext(made, DocumentForm(**how))
+            assert re.findall("[^ \t\r\v\f\0]+", parsed.texts[0]) == others
+            assert parsed.labels == (labels if how["labelled"] else [])
 
 
 @pytest.mark.filterwarnings("ignore::sparsemargin.streaming.report.Interruption")

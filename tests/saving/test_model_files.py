@@ -212,13 +212,13 @@ class Sub(ALMAClassifier):
 
 
 UNSAVED = [
-    (ALMAClassifier(), "This ALMAClassifier has learned nothing yet"),
+    (ALMAClassifier(), "This ALMAClassifier is not fitted"),
     (Sub(), r"holds a classifier of sparsemargin, got .*test_model_files\.Sub"),
     (None, "holds a classifier of sparsemargin, got builtins.NoneType"),
-    ("note", "by me", "note is an attribute that a model file has no place for"),
+    ("note", "by me", "attribute .note., which a model file can.t hold"),
     ("class_weight", {0: 1.0, frozenset({1}): 2.0}, "is of type builtins.frozenset"),
     ("class_weight", {0: 1.0, (1, np.longdouble(1)): 2.0}, "is an array of type"),
-    ("random_state", np.random.RandomState(np.random.PCG64(0)), "over PCG64 has no place"),
+    ("random_state", np.random.RandomState(np.random.PCG64(0)), "with the generator PCG64"),
     ("alpha", 7.0, "The 'alpha' parameter of ALMAClassifier must be"),
 ]
 

@@ -134,7 +134,7 @@ def test_dictionaries_are_read(tmp_path):
 @pytest.mark.parametrize(
     ("contents", "message"),
     [
-        (b"", "has 0 names for 3 features: one a line is wanted, from feature 0"),
+        (b"", "has 0 names for 3 features. It must have one name in each line, from feature 0"),
         (b"a\nb\nc\nd\n", "has 4 names for 3 features"),
         (b"a\nb\na\n", "line 3 has the name 'a' of line 1"),
         (b"a\n\nc\n", "line 2 reads '': expected a name"),

@@ -79,7 +79,7 @@ def test_pipelines_come_back(path, X, steps):
         return
     for command in "predict", "evaluate":
         error = run(command, path, texts, code=1).stderr
-        assert error.endswith(f"Ask it in Python: sparsemargin.load_model('{path}').predict(X).\n")
+        assert error.endswith(f"Use it in Python: sparsemargin.load_model('{path}').predict(X).\n")
         assert f" {' > '.join([*kinds, 'ALMAClassifier'])}, " in error
 
 

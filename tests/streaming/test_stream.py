@@ -353,7 +353,7 @@ def test_rows_of_which_too_few_change_or_too_many_keep_their_order(lines):
         ("0.5 1:1\n1.25 2:1\n", {}, "few.svm has labels such as 0.5, which are not classes"),
         ("-1 1:1\n\n# nothing\n7 3:1\n", {"classes": [-1, 1]}, r"line 4: label 7 .*, -1, 1\. Pass"),
         ("a,b 1:1\nb 2:1\n", {"positive": "c"}, "no row has the label positive='c'.*: a, b"),
-        ("a,b 1:1\nb 2:1\n", {}, "Pass multilabel=True, to learn them all, or positive=LABEL"),
+        ("a,b 1:1\nb 2:1\n", {}, "Pass multilabel=True to learn all labels, or positive=LABEL"),
         ("1\n-1\n", {}, "labels but no features"),
         ("1 1:1 3:1\n-1 2:1\n1 0:1\n", {"n_features": 3}, "index 3 is beyond.* as index 0 occurs"),
         (LINES, {"n_features": 10**11}, "100,000,000,000 features .* memory_limit"),
