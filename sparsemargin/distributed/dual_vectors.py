@@ -309,7 +309,7 @@ class VectorMixer(SingleMixer):
         self.changes = self._mixed(learned)
         self.number += 1
 
-    def settle(self) -> None:
+    def store(self) -> None:
         space = self.mixture.space
         space.set_dual(self.theta)
         space.take_sums(0.0 if self.sums is None else self.sums, self.trials)

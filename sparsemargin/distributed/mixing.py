@@ -152,7 +152,7 @@ class SingleEpoch:
         """The result for the mixer."""
         return self.space
 
-    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
+    def sent_progress(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
         """The kept outputs in the form that is sent."""
         return progress
 
@@ -184,10 +184,12 @@ class SingleMixer:
         """Mix the results of the shards, in their order."""
         self.mixture.space = updates[0].learned
 
-    def settle(self) -> None:
+    def store(self) -> None:
         """Copy the mixture to the space, after an epoch."""
 
-    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
+    def merged_progress(
+        self, progress: Sequence[ProgressiveOutputs], n_places: int
+    ) -> ProgressiveOutputs:
         """Merge the outputs kept in the first epoch: ordered by part, and by shard within a
         part."""
         return ProgressiveOutputs.merged(progress, n_places, self.n_parts)
@@ -221,7 +223,7 @@ class RingEpoch(SingleEpoch):
     def learned(self) -> LinearSpace:
         return self.space
 
-    def kept(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
+    def sent_progress(self, progress: ProgressiveOutputs) -> ProgressiveOutputs:
         return progress.of_vectors(self.start.first, self.start.last)
 
 
@@ -261,12 +263,14 @@ class RingMixer(SingleMixer):
             if (labels := self.spaces[i]) is not None:
                 self.spaces[i] = *labels[:2], update.learned
 
-    def settle(self) -> None:
+    def store(self) -> None:
         space = self.mixture.space
         for first, last, own in filter(None, self.spaces):
             space.take_vectors(own, slice(0, last - first), slice(first, last))
 
-    def kept(self, progress: Sequence[ProgressiveOutputs], n_places: int) -> ProgressiveOutputs:
+    def merged_progress(
+        self, progress: Sequence[ProgressiveOutputs], n_places: int
+    ) -> ProgressiveOutputs:
         # All vectors that visit a shard keep the outputs of the same rows.
         n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
         which = iter(progress)

@@ -128,7 +128,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
     trials = space.trials - trials
     return Update(
         epoch.learned(), trials, made, mistakes, learner.fitted.rows_by_class, label_order,
-        None if kept is None else epoch.kept(kept),
+        None if kept is None else epoch.sent_progress(kept),
     )  # fmt: skip
 
 
@@ -214,7 +214,7 @@ class Rounds:
             if self.patience is not None:
                 self.patience = Patience(**position["patience"])
         self.mixer.take(space)
-        self.mixer.settle()
+        self.mixer.store()
         self.plan = backend.share(Plan(
             mixture.blank(), mixture.fitted.slice_seed, self.mixer.epoch_type, mixture.schema,
             mixture.seed, __version__, bool(mixture.space.bias), mixture.columns, len(surveys),
@@ -375,13 +375,13 @@ class Rounds:
 
     def _conclude(self, epoch: int, updates: list[Update]) -> None:
         """Copy the mixture to the learner and to the checkpoint."""
-        self.mixer.settle()
+        self.mixer.store()
         fitted = self.mixture.fitted
         for update in updates:
             fitted.rows_by_class = fitted.rows_by_class + update.rows_by_class
         kept = [update.progress for update in updates if update.progress is not None]
         if fitted.progress is not None and kept:
-            fitted.progress = self.mixer.kept(kept, len(fitted.progress.steps))
+            fitted.progress = self.mixer.merged_progress(kept, len(fitted.progress.steps))
         if fitted.progress is not None:
             fitted.progress.spoiled |= epoch > 1
         self.done, self.trials = epoch, sum(update.trials for update in updates)

@@ -63,7 +63,7 @@ def _one_each(rows: Iterable[Any]) -> dict[str, Any]:
 
 def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]:
     """Return the line number of each row of a table, with its name and label."""
-    rows = table_lines(path, "," if form_of(path) == "csv" else "\t")
+    rows = table_lines(path, "," if kind_of(path) == "csv" else "\t")
     if not rows:
         raise ValueError(f"{path} is empty and has no labels.")
     header, n_columns = rows[0][1], len(rows[:2][-1][1])
