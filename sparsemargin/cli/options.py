@@ -309,28 +309,9 @@ ZERO_BASED_UNLESS_KNOWN = _zero_based(
     "as in the training files; no for a model that was trained on a matrix."
 )
 
-N_FEATURES = option(
-    READING,
-    "--n-features",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Number of features. Larger indices are errors.",
-)
-HASH_BITS = option(
-    READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
-    help="Hash the indices or names of features to 2^N features.",
-)  # fmt: skip
-SINGLE = option(
-    READING, "--float32/--float64", "single", default=False,
-    help="Type of the values and of the weights.  [default: float64]",
-)  # fmt: skip
 POSITIVE = option(
     READING, "--positive", metavar="LABEL",
     help="Train for two classes: this label, and all others.",
-)  # fmt: skip
-MULTILABEL = option(
-    READING, "--multilabel", is_flag=True,
-    help="Rows have any number of labels, separated by commas.",
 )  # fmt: skip
 N_JOBS = option(
     READING, "--n-jobs", "--threads", "n_jobs", type=click.IntRange(min=1), metavar="N",

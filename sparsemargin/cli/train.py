@@ -19,15 +19,11 @@ from sparsemargin.cli.display import learning_progress, listed, percent, print_f
 from sparsemargin.cli.files import feature_names
 from sparsemargin.cli.options import (
     FILES,
-    HASH_BITS,
     INPUT,
     JSON,
-    MULTILABEL,
-    N_FEATURES,
     N_JOBS,
     POSITIVE,
     READING,
-    SINGLE,
     TABLE,
     WRITTEN,
     ZERO_BASED,
@@ -94,13 +90,17 @@ _LEARNING, _MODEL, _DASK = "Learning", "Model", "Several machines"
 )
 @algorithm_options
 @ZERO_BASED
-@N_FEATURES
-@HASH_BITS
+@option(READING, "--n-features", type=click.IntRange(min=1), metavar="N",
+        help="Number of features. Larger indices are errors.")  # fmt: skip
+@option(READING, "--hash-bits", type=click.IntRange(1, 31), metavar="N",
+        help="Hash the indices or names of features to 2^N features.")  # fmt: skip
 @POSITIVE
-@MULTILABEL
+@option(READING, "--multilabel", is_flag=True,
+        help="Rows have any number of labels, separated by commas.")  # fmt: skip
 @option(READING, "--classes", metavar="A,B,...",
         help="All labels. Required if a label first occurs late on standard input.")  # fmt: skip
-@SINGLE
+@option(READING, "--float32/--float64", "single", default=False,
+        help="Type of the values and of the weights.  [default: float64]")  # fmt: skip
 @document_options
 @cell_options
 @option(READING, "--target-sum", type=click.FloatRange(min=0, min_open=True), metavar="X",

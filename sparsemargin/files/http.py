@@ -9,7 +9,7 @@ GET are used.
 from __future__ import annotations
 
 import re
-from types import TracebackType
+from contextlib import closing
 from typing import Any, NamedTuple
 
 #: Bytes at the beginning of a file that are requested when it is looked up.
@@ -34,7 +34,7 @@ def is_http(store: Any) -> bool:
 
 
 class Answer:
-    """The answer to a GET, whose body is read piece by piece. It is a context manager."""
+    """The answer to a GET, whose body is read piece by piece."""
 
     def __init__(self, store: Any, url: str, start: int | None = None, stop: int | None = None):
         from aiohttp import ClientTimeout
@@ -56,15 +56,6 @@ class Answer:
         connection = self._response.connection
         self._protocol = None if connection is None else connection.protocol
         self.status, self.headers = self._response.status, self._response.headers
-
-    def __enter__(self) -> Answer:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:  # fmt: skip
-        self.close()
 
     def check(self) -> None:
         """Raise an error of aiohttp for a status of 400 or more."""
@@ -143,7 +134,7 @@ class Found(NamedTuple):
 def find(store: Any, url: str) -> Found:
     """Request the beginning of a file, and return its properties. An error of aiohttp says what
     failed."""
-    with Answer(store, url, 0, HEAD_BYTES) as answer:
+    with closing(Answer(store, url, 0, HEAD_BYTES)) as answer:
         first, size = answer.span
         if answer.status == _NOT_SATISFIABLE and size == 0:
             return Found(0, answer.version, True, "", b"")
@@ -151,7 +142,7 @@ def find(store: Any, url: str) -> Found:
         if answer.status != _PARTIAL or (first == 0 and size is not None):
             return _found(url, answer)
     # The server sent a part without its position, or without the length of the file.
-    with Answer(store, url) as answer:
+    with closing(Answer(store, url)) as answer:
         answer.check()
         return _found(url, answer)
 
@@ -180,7 +171,7 @@ def _found(url: str, answer: Answer) -> Found:
 def read_part(store: Any, url: str, start: int, stop: int) -> tuple[bytes, str | None]:
     """Return the bytes of a file from `start` to before `stop`, fewer if it ends before, and its
     version."""
-    with Answer(store, url, start, stop) as answer:
+    with closing(Answer(store, url, start, stop)) as answer:
         if answer.status == _NOT_SATISFIABLE:
             return b"", answer.version
         answer.check()

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from sparsemargin.files.kinds import kind_of
 from sparsemargin.files.sources import open_sources
 from sparsemargin.models.inputs.label_values import is_missing
 from sparsemargin.readers.stored_arrays import room_for

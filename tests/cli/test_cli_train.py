@@ -62,6 +62,12 @@ def test_the_model_is_that_of_fit_svmlight(options, algo, params):
     assert_same(trained(f"train.svm {options}"), expected)
 
 
+def test_the_format_may_be_svmlight_whatever_the_name():
+    os.rename("train.svm", "train.csv")
+    expected = fit_svmlight("train.csv", random_state=0)
+    assert_same(trained("train.csv --format svmlight"), expected)
+
+
 def test_a_cache_is_kept_where_it_is_asked_for():
     cache = Path("train.svm.smcache")
     assert "row cache" not in train("train.svm -o a.model --epochs 2").stderr

@@ -272,12 +272,12 @@ def test_training_from_the_shell(command, paths, tmp_path):
         expected = fit_distributed(paths, max_iter=max_iter, **HOW)
         assert_same(sparsemargin.load_model(tmp_path / "a.model"), expected)
     told = run(*command, "--algo", "alma", "--resume").stderr
-    assert "has made its 5 epochs" in told
+    assert "is trained for all 5 epochs" in told
     assert "Pass more --epochs" in told
     command += ["--algo", "pnorm", "--epochs", "99"]
     run(*command)
     told = run(*command, "--resume").stderr
-    assert "The last made no correction" in told
+    assert "The last epoch made no correction" in told
     assert "--epochs" not in told
 
 
@@ -294,7 +294,7 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 
 @pytest.mark.parametrize(("options", "code", "words"), [
-    (["--mixing", "ring"], 2, "pass --dask"),
+    (["--mixing", "ring"], 2, "Pass --dask"),
     ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
     ([*DASK, "--batch", "x"], 2, "--batch can't be had with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),

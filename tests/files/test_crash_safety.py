@@ -89,7 +89,7 @@ def prepare_training(folder):
 def learn_and_save(folder):
     """Train with a cache, which is first written and then read. The identity of the source is
     reduced to its size, because copies of a file have other times."""
-    with mock.patch.object(Source, "identity", lambda source: {"size": source.size}):
+    with mock.patch.object(Source, "identity", property(lambda source: {"size": source.size})):
         model = fit_svmlight(folder / "text.svm", "pnorm", max_iter=2, random_state=0, cache=True)
     save_model(model, folder / "text.model")
 

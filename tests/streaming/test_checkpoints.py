@@ -126,7 +126,7 @@ def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, se
 @pytest.mark.parametrize(("change", "told"), [
     ({"alpha": 0.5}, "other alpha"), ({"algo": "pnorm"}, "other algorithm"),
     ({"max_iter": 3}, "other max_iter"), ({"dtype": np.float32}, "other files"),
-    ({"positive": "1"}, "other files, positive"), ({"classes": [-1, 1, 2]}, "learned the classes"),
+    ({"positive": "1"}, "other files, positive"), ({"classes": [-1, 1, 2]}, "classes of the model"),
     ("text", "other files"), ("model", "is a model, not a checkpoint"), ("none", "there is no ch"),
     ("svmlight", "not a model file"),
 ])  # fmt: skip
@@ -163,11 +163,11 @@ def test_what_ctrl_c_leaves_is_a_model_whether_the_run_was_resumed_or_not(files)
 
 def test_a_checkpoint_that_cannot_be_written_ends_nothing(files):
     def cut(**settings):
-        with pytest.warns(UserWarning, match="^There is no|^Interrupted") as warned:
+        with pytest.warns(UserWarning, match="^The checkpoint|^Interrupted") as warned:
             learner, _ = learn(files["text"], 9, KeyboardInterrupt, algo="alma", **settings)
         return bits(learner), [str(warning.message) for warning in warned]
 
     model, told = cut(random_state=0, checkpoint="none/run")
-    missing = "There is no checkpoint to resume from: none/run: there is no folder"
+    missing = "The checkpoint could not be written: none/run: there is no folder"
     assert [missing in each for each in told] == [True, True, False]
     assert model == cut(random_state=0)[0]

@@ -151,7 +151,7 @@ def test_what_does_not_go_together_is_refused(text, model):
     ]:
         with pytest.raises(ValueError, match=words):
             fit_svmlight(text, **settings)
-    assert "has learned many" in run("evaluate", model, text, "--positive", 1, code=1).stderr
+    assert "is a multilabel model" in run("evaluate", model, text, "--positive", 1, code=1).stderr
     save_model(one, model)
     told = run("predict", model, text, "--threshold", 2).stdout.splitlines()
     X, _ = load_svmlight(text, multilabel=True)

@@ -100,7 +100,7 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
         if word in refused:
             for more in scores, [*scores, "-o", target]:
                 result = run(*how, *more, code=1)
-                assert f"class {word!r} can't be told in lines" in result.stderr
+                assert f"class {word!r} can't be printed" in result.stderr
                 assert result.stdout == ""
             assert not target.exists()
             continue

@@ -279,7 +279,9 @@ def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo
         fit_svmlight("-", algo, **balanced)
 
 
-SORTED = r"the rows are sorted by their labels, which change 2 times in 400 rows, not some 266 ti"
+SORTED = (
+    r"the rows are sorted by their labels, which change 2 times in 400 rows, instead of about 266"
+)
 
 
 @pytest.fixture
@@ -307,7 +309,9 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
     told = SORTED.replace("2 times", r"\d times").replace("266", r"\d+") if positive else SORTED
     models = []
     for cache in False, "made", "made":
-        with pytest.warns(UserWarning, match=rf"sorted.svm: {told}.*in random order.*; shuffle=Fa"):
+        with pytest.warns(
+            UserWarning, match=rf"sorted.svm: {told}.*in random order.*Pass shuffle=Fa"
+        ):
             models.append(fit_svmlight(sorted_text, cache=cache and tmp_path / cache, **settings))
     same(*models[:2])
     same(*models[1:])
@@ -324,7 +328,7 @@ def test_sorted_rows_that_are_not_to_be_mixed_or_cannot_be_are_told_of(sorted_te
     known = {"classes": [0, 1, 2]}
     with standard_input(sorted_text.read_bytes()):
         for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
-            with pytest.warns(UserWarning, match=f"{SORTED}.*random order first.* shuf FILE"):
+            with pytest.warns(UserWarning, match=f"{SORTED}.*Shuffle the rows first.* shuf FILE"):
                 same(fit_svmlight(path, "alma", **settings), of_loaded(sorted_text))
     # A source that can be read only once is mixed if there is a cache for further epochs.
     twice = {"algo": "alma", "max_iter": 2, "random_state": 0, **known}
@@ -486,8 +490,8 @@ def test_going_on_equals_one_file(text, tmp_path):
         hypothesis="average"
     )
     for settings, told in [
-        ({"algo": "alma", "init_model": earlier}, "pass none with it"),
-        ({"init_model": sparsemargin.ALMAClassifier()}, "not learned anything"),
+        ({"algo": "alma", "init_model": earlier}, "Leave these out"),
+        ({"init_model": sparsemargin.ALMAClassifier()}, "init_model is not fitted"),
         ({"init_model": other}, "init_model can't go on with another hypothesis"),
     ]:
         with pytest.raises(ValueError, match=told):
@@ -641,7 +645,7 @@ def test_pipes_are_read_once(text, tmp_path):
     with standard_input(text.read_bytes()):
         same(fit_svmlight("-", "alma"), of_loaded(text))
     one_class = standard_input(b"1 1:1\n" * 100)
-    with one_class, pytest.raises(ValueError, match="Pass all labels there will be as classes"):
+    with one_class, pytest.raises(ValueError, match="Pass all labels as classes"):
         fit_svmlight("-", "alma")
     os.mkfifo(tmp_path / "pipe")
     told = re.escape(f"{tmp_path / 'pipe'} can be read only once, ") + ".*Pass cache=PATH"
