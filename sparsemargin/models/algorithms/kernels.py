@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,9 +15,7 @@ from sparsemargin._engine.kernel.functions import (
     keeps_zeros,
 )
 from sparsemargin.models.inputs.training_set import Beginning
-
-if TYPE_CHECKING:
-    from sparsemargin.models.learner import Learner
+from sparsemargin.models.learner import Learner
 
 
 def kernel_for(learner: Learner, first: Beginning) -> Kernel:
