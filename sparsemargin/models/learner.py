@@ -28,12 +28,6 @@ from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.fitted.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.fitted.state import Fitted
-from sparsemargin.models.inputs.class_weights import (
-    counted_rows,
-    refuse_no_rows,
-    rows_by_class,
-    steps_by_class,
-)
 from sparsemargin.models.inputs.rows import (
     ROWS_MEASURED,
     Rows,
@@ -41,7 +35,15 @@ from sparsemargin.models.inputs.rows import (
     intercept_scale,
     refusing,
 )
-from sparsemargin.models.inputs.training_set import Beginning, Targets, TrainingSet
+from sparsemargin.models.inputs.training_set import (
+    Beginning,
+    Targets,
+    TrainingSet,
+    counted_rows,
+    refuse_no_rows,
+    rows_by_class,
+    steps_by_class,
+)
 from sparsemargin.models.parameters import declarations
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 

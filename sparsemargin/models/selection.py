@@ -15,9 +15,14 @@ from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.inputs.class_weights import counted_rows, named_weights, rows_by_class
 from sparsemargin.models.inputs.rows import Rows, check_rows
-from sparsemargin.models.inputs.training_set import Beginning, Targets
+from sparsemargin.models.inputs.training_set import (
+    Beginning,
+    Targets,
+    counted_rows,
+    named_weights,
+    rows_by_class,
+)
 
 #: With fewer rows, errors are too noisy for a selection; with more, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
