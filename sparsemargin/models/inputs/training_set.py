@@ -148,20 +148,8 @@ def _checked(weight: np.ndarray) -> np.ndarray:
 
 
 def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
-    """Raise an error if the weights of rows and classes leave no row to train on (single-label).
-
-    Parameters
-    ----------
-    targets : ndarray of shape (n_rows,) or Positives
-    steps : ndarray of shape (2, n_labels)
-        The result of `steps_by_class`.
-    weights : ndarray of shape (n_rows,), or None
-
-    Raises
-    ------
-    ValueError
-        If each row has weight 0 or a class of weight 0.
-    """
+    """Raise a ValueError if each row, of one class, has weight 0 or a class of weight 0. `steps` is
+    the result of `steps_by_class`."""
     if isinstance(targets, Positives) or steps.all():
         return
     counted = (steps[:, 0] if steps.shape[1] == 1 else steps[1])[targets] > 0
