@@ -23,12 +23,11 @@ from sparsemargin.distributed.row_makers import RowMaker, Texts
 from sparsemargin.distributed.schema import Schema, Survey, packed
 from sparsemargin.files.remote import is_url
 from sparsemargin.files.sources import CACHE_SUFFIX, Source, files_beside, open_sources
-from sparsemargin.models.inputs.class_weights import rows_by_class
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, MultilabelEncoder, UnknownLabelError
 from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 from sparsemargin.models.inputs.rows import check_rows, first_rows, open_rows
-from sparsemargin.models.inputs.training_set import Targets
+from sparsemargin.models.inputs.training_set import Targets, rows_by_class
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading
 from sparsemargin.readers.row_cache import RowCache, default_cache_path
 from sparsemargin.readers.svmlight import Corpus

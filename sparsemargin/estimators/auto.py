@@ -15,9 +15,8 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
 from sparsemargin.models.fitted.outputs import codes_of, predicted
-from sparsemargin.models.inputs.class_weights import counted_rows
 from sparsemargin.models.inputs.rows import check_rows
-from sparsemargin.models.inputs.training_set import TrainingSet
+from sparsemargin.models.inputs.training_set import TrainingSet, counted_rows
 from sparsemargin.models.selection import UNLEARNED, DefaultAlgorithm
 
 

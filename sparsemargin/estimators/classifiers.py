@@ -209,19 +209,28 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             return self.finish(self.train(data, resume=earlier is not None))
 
     def training_set(
-        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None
-    ) -> TrainingSet:
-        """Return the rows, the encoded targets and the weights for a fit, after checking them.
+        self, X: Any, y: Any, sample_weight: Any, before: Fitted | None,
+        n_columns: int | None = None, classes_of: Callable[[Any], np.ndarray] | None = None,
+    ) -> TrainingSet:  # fmt: skip
+        """Return checked rows, encoded targets and weights for training.
 
-        `before` is the state of the model from which training resumes, or None.
+        `before` is the state of the model from which training resumes, or None. `n_columns` is the
+        number of columns of an indicator that may be given as lists. `classes_of` returns the
+        classes for the labels of y; None: those of `before`, or those that occur in y.
         """
-        sparse = issparse(X)
-        X, y = self._check_input(X, y, before)
+        sparse, form = issparse(X), None
+        X = self._check_X(X, reset=before is None)
+        if not given.is_plain_labels(y):
+            y = check_sparse(y, "y")
+            many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
+            y, form = (given.check_labels(y), None) if many is None else (many, many.form)
+        if y.shape[0] != X.shape[0]:
+            check_consistent_length(X, y)
+        if form is not None and not self.supports_multilabel:
+            self.refuse_multilabel()
+        known = None if before is None else before.classes
+        targets, classes = _encoded(y, before, known if classes_of is None else classes_of(y))
         weights = given.check_weights(sample_weight, X.shape[0])
-        if weights is not None and not weights.any():
-            raise ValueError("sample_weight is zero for every row: nothing to learn from.")
-        targets, classes = _encoded(y, before, None if before is None else before.classes)
-        form = y.form if isinstance(y, MultilabelTargets) else None
         return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     def check_probabilities(self) -> bool:
@@ -341,35 +350,13 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
 
     def next_training_set(self, X: Any, y: Any, classes: Any, sample_weight: Any) -> TrainingSet:
         """Return the rows, targets and weights for `partial_fit`, after checking them."""
-        before, sparse = self.state, issparse(X)
+        before = self.state
         wanted = None if classes is None else np.unique(given.check_labels(classes))
         n_columns = None
         if before is None and wanted is not None:
             n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
-        X, y = self._check_input(X, y, before, n_columns)
-        targets, known = _encoded(y, before, _check_classes(before, wanted, y))
-        weights = given.check_weights(sample_weight, X.shape[0])
-        form = y.form if isinstance(y, MultilabelTargets) else None
-        return TrainingSet(open_rows(X), targets, known, form, weights, sparse)
-
-    def _check_input(
-        self, X: Any, y: Any, before: Fitted | None, n_columns: int | None = None
-    ) -> tuple[Any, np.ndarray | MultilabelTargets]:
-        """Return X as CSR, and the labels in y.
-
-        `before` is the state of the model, None before the first fit. `n_columns` is the number of
-        columns of an indicator that may be given as lists.
-        """
-        X = self._check_X(X, reset=before is None)
-        if not given.is_plain_labels(y):
-            y = check_sparse(y, "y")
-            many = multilabel_targets(y, 0 if before and before.form == "lists" else n_columns)
-            y = given.check_labels(y) if many is None else many
-        if y.shape[0] != X.shape[0]:
-            check_consistent_length(X, y)
-        if isinstance(y, MultilabelTargets) and not self.supports_multilabel:
-            self.refuse_multilabel()
-        return X, y
+        classes_of = partial(_check_classes, before, wanted)
+        return self.training_set(X, y, sample_weight, before, n_columns, classes_of)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
         """Return X as CSR with dtypes that the engine takes. The entries are checked later."""

@@ -32,12 +32,6 @@ from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.fitted.outputs import sample_of, warn_of_one_class
 from sparsemargin.models.fitted.state import Fitted
-from sparsemargin.models.inputs.class_weights import (
-    counted_rows,
-    refuse_no_rows,
-    rows_by_class,
-    steps_by_class,
-)
 from sparsemargin.models.inputs.rows import (
     ROWS_MEASURED,
     Rows,
@@ -45,7 +39,15 @@ from sparsemargin.models.inputs.rows import (
     intercept_scale,
     refusing,
 )
-from sparsemargin.models.inputs.training_set import Beginning, Targets, TrainingSet
+from sparsemargin.models.inputs.training_set import (
+    Beginning,
+    Targets,
+    TrainingSet,
+    counted_rows,
+    refuse_no_rows,
+    rows_by_class,
+    steps_by_class,
+)
 from sparsemargin.models.parameters import declarations
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
@@ -257,6 +259,8 @@ class Learner(StreamChecks):
         random = self.random_generator()
         seed = random.randint(LARGEST_SEED) if self.shuffle else None
         rows, targets, weights = data.rows, data.targets, data.weights
+        if weights is not None and not weights.any():
+            raise ValueError("sample_weight is zero for every row: nothing to learn from.")
         check = not resume and self._checks_on_the_way
         # Rows of weight 0 are not used in training, so they would not be checked.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
@@ -340,11 +344,8 @@ class Learner(StreamChecks):
     def _fit_part(
         self, task: Task, first: Beginning, seed: int | None, part: Task
     ) -> Fitted | None:
-        """Return the state of a model with the same settings, fitted to a part of the task with
-        fewer columns.
-
-        The fit emits no warnings. The result is None if the fit fails or is interrupted.
-        """
+        """Return the state of a model with the same settings, fitted to a part of the task without
+        warnings; None if the fit fails or is interrupted. The part may have fewer columns."""
         similar, fitted = copy(self), self.fitted
         similar.restore(None).warm_start = False
         similar.p = self.p_for(task.rows.n_features)  # 'log' depends on the number of features
@@ -388,9 +389,7 @@ class Learner(StreamChecks):
         if self.warm_start:
             import joblib
 
-            rows = task.rows
-            what = rows.data, rows.indices, rows.indptr, *others
-            hashed = joblib.hash(what)
+            hashed = joblib.hash((task.rows.data, task.rows.indices, task.rows.indptr, *others))
         fitted.last_rows = None if hashed is None else (hashed, None)
         same = earlier is not None and earlier[0] == hashed
         if earlier is not None and same:

@@ -15,9 +15,14 @@ from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.inputs.class_weights import counted_rows, named_weights, rows_by_class
 from sparsemargin.models.inputs.rows import Rows, check_rows
-from sparsemargin.models.inputs.training_set import Beginning, Targets
+from sparsemargin.models.inputs.training_set import (
+    Beginning,
+    Targets,
+    counted_rows,
+    named_weights,
+    rows_by_class,
+)
 
 #: With fewer rows, errors are too noisy for a selection; with more, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
@@ -129,8 +134,36 @@ class DefaultAlgorithm:
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None
     ) -> Candidate:
-        """Return the candidate for training rows; see `select`."""
-        return self.settled or select(rows, targets, classes, self.params, weights)
+        """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
+
+        Another candidate needs a lower error by progressive validation, with a lead of two standard
+        errors (Blum, Kalai and Langford, COLT 1999). Each candidate predicts a row before it is
+        trained on the row. On sparse rows, the Second-order Perceptron is not a candidate, and AROW
+        is selected if its error on the first 1,000 rows is at most 10 % and lower than that of the
+        most frequent class. With fewer than 500 rows, the Second-order Perceptron is selected if
+        rows are dense and have few features or are nearly parallel.
+
+        Rows need not be checked, and those of weight 0 are ignored. The weight of an error is the
+        weight of the row, times that of its class, times the number of rows before it, because
+        later errors are closer to those of the final model.
+        """
+        if self.settled is not None or isinstance(targets, Positives):
+            return AROW
+        params = self.params
+        # `class_weight` may name a class that does not occur in the first rows of a stream.
+        if isinstance(weight := params.get("class_weight"), Mapping):
+            known = set(classes.tolist())
+            of_known = {name: weight[name] for name in weight if name in known}
+            params = {**params, "class_weight": of_known}
+        counted = counted_rows(params.get("class_weight"), classes, targets, weights)
+        numbers = np.arange(rows.n_rows)
+        if counted is not None:
+            numbers = np.flatnonzero(counted)
+            rows, targets = rows_at(rows, numbers), targets[numbers]
+            weights = None if weights is None else weights[numbers]
+        if rows.n_rows < LEAST_ROWS:
+            return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
+        return _best(rows, targets, classes, params, weights, numbers)
 
     def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
         """Return the learner for a number of rows and the rows of each class (None: multilabel)."""
@@ -139,52 +172,13 @@ class DefaultAlgorithm:
         return candidate.learner({**self.params, "max_iter": candidate.epochs_of(n_rows, counts)})
 
 
-def select(
-    rows: Rows, targets: Targets, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None = None,
+def _best(
+    rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
+    weights: np.ndarray | None, numbers: np.ndarray,
 ) -> Candidate:  # fmt: skip
-    """Return the best candidate for training data.
-
-    AROW is selected unless another candidate has a lower error by progressive validation, with a
-    lead of two standard errors (Blum, Kalai and Langford, COLT 1999). Each candidate predicts a row
-    before it is trained on the row. On sparse rows, the Second-order Perceptron is not a candidate,
-    and there are no other candidates if AROW's error on the first 1,000 rows is at most 10 % and
-    lower than that of the most frequent class. With fewer than 500 rows, the Second-order
-    Perceptron is selected if rows are dense and have few features or are nearly parallel, else
-    AROW. In multilabel problems, AROW is selected.
-
-    Parameters
-    ----------
-    rows : Rows
-        They need not be checked. At most 10,000 are used, in random order.
-    targets : Targets
-    classes : ndarray of shape (n_classes,)
-    params : Mapping
-        Parameters of all candidates, from `OPEN_PARAMETERS`.
-    weights : ndarray of shape (n_rows,), default=None
-        Sample weights; rows of weight 0 are ignored. The weight of an error is the weight of the
-        row, times that of its class, times the number of rows before it, because later errors are
-        closer to those of the final model.
-    """
-    if isinstance(targets, Positives):
-        return AROW
-    # `class_weight` may name a class that does not occur in the first rows of a stream.
-    if isinstance(weight := params.get("class_weight"), Mapping):
-        known = set(classes.tolist())
-        params = {
-            **params,
-            "class_weight": {name: weight[name] for name in weight if name in known},
-        }
-    counted = counted_rows(params.get("class_weight"), classes, targets, weights)
-    numbers = np.arange(rows.n_rows)
-    if counted is not None:
-        numbers = np.flatnonzero(counted)
-        rows, targets = rows_at(rows, numbers), targets[numbers]
-        weights = None if weights is None else weights[numbers]
+    """Return the best candidate for rows with weights above 0; `numbers` are their positions."""
     # The seed is fixed, so that the selection depends only on the data.
     order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
-    if len(order) < LEAST_ROWS:
-        return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]

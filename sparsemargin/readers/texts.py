@@ -200,7 +200,7 @@ class DocumentCorpus(Corpus):
         for source in self.sources:
             for piece in pieces(source, self.how):
                 documents = piece()
-                take_labels(table, list(dict.fromkeys(documents.cut.labels)), documents.numeric)
+                take_labels(table, list(dict.fromkeys(documents.parsed.labels)), documents.numeric)
             source.check_unchanged()
         return table.values()
 

@@ -72,7 +72,7 @@ class Passes:
                 block = next(self._begun, None)
                 if block is None:
                     break
-                self._peeked.append(block.copied())
+                self._peeked.append(block.copy())
             n_rows -= self._peeked[n_blocks].n_rows
             n_blocks += 1
         return self._peeked[:n_blocks]

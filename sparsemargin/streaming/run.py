@@ -22,10 +22,9 @@ from sparsemargin.models.fitted.outputs import (
     sample_of,
     warn_of_one_class,
 )
-from sparsemargin.models.inputs.class_weights import counted_rows
 from sparsemargin.models.inputs.labels import warn_of_many_classes
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, refusing
-from sparsemargin.models.inputs.training_set import Beginning, Targets, count_vectors
+from sparsemargin.models.inputs.training_set import Beginning, Targets, count_vectors, counted_rows
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import located_index

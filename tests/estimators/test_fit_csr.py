@@ -17,6 +17,7 @@ from problems.models import make_problem
 from sparsemargin import (
     ALMAClassifier,
     AROWClassifier,
+    AutoClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
     SecondOrderPerceptron,
@@ -25,8 +26,9 @@ from sparsemargin import (
 )
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.estimators import classifiers, validation
 from sparsemargin.files.sources import BLOCK_BYTES
-from sparsemargin.models import ALGORITHMS, selection
+from sparsemargin.models import ALGORITHMS, Learner, selection
 
 
 @pytest.fixture
@@ -345,3 +347,37 @@ def test_a_fit_of_crammas_that_stopped_early_as_asked_says_nothing():
         fit_csr(X, y, "cramma", max_iter=3, random_state=0)
     with pytest.warns(ConvergenceWarning, match="Stopped after .* and 100 corrections"):
         fit_csr(X, y, "cramma", max_corrections=100, random_state=0)
+
+
+def first_call(X, y):
+    return AutoClassifier().partial_fit(X, y, [0, 1])
+
+
+@pytest.mark.parametrize("n_rows", [300, 2000])
+@pytest.mark.parametrize("learn", [fit_csr, first_call])
+def test_rows_are_converted_and_labels_encoded_once(n_rows, learn, monkeypatch):
+    random = np.random.RandomState(0)
+    X, y = random.standard_normal((n_rows, 50)), random.randint(0, 2, n_rows)
+    calls = []
+    for owner, name in (
+        (classifiers.Classifier, "_check_X"), (validation, "_csr_of"), (classifiers, "_encoded"),
+    ):  # fmt: skip
+        original = getattr(owner, name)
+
+        def counted(*args, name=name, original=original, **kwargs):
+            calls.append(name)
+            return original(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, counted)
+    learn(X, y)
+    assert calls == ["_check_X", "_csr_of", "_encoded"]
+
+
+def test_few_rows_that_are_learned_again_are_held_out_once(monkeypatch):
+    n_parts, original = [], Learner._fit_part
+    monkeypatch.setattr(
+        Learner, "_fit_part", lambda *args: n_parts.append(args) or original(*args)
+    )  # fmt: skip
+    random = np.random.RandomState(0)
+    model = fit_csr(random.standard_normal((300, 20)), random.randint(0, 2, 300), r=1.0)
+    assert (model.max_iter, len(n_parts)) == (10, 3)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from sparsemargin._engine.kernel.functions import Kernel, PolyKernel, RBFKernel, keeps_zeros
 from sparsemargin._engine.kernel.user_kernels import CallableKernel, PrecomputedKernel
 from sparsemargin.models.inputs.training_set import Beginning
-
-if TYPE_CHECKING:
-    from sparsemargin.models.learner import Learner
+from sparsemargin.models.learner import Learner
 
 
 def kernel_for(learner: Learner, first: Beginning) -> Kernel:

@@ -109,10 +109,6 @@ def probabilities_of(fitted: Fitted, outputs: np.ndarray) -> np.ndarray:
 
     If rows have one class each, no class is more likely than the predicted one. Larger
     probabilities are reduced to slightly less than that of the predicted class.
-
-    Parameters
-    ----------
-    outputs : ndarray of shape (n_rows, n_vectors)
     """
     result = fitted.probabilities(outputs)
     if fitted.many:

@@ -185,20 +185,13 @@ def _softmax(logits: np.ndarray) -> np.ndarray:
 class Calibration:
     """Probabilities of the classes, fitted to outputs for rows before training on them.
 
-    With two classes and in multilabel problems, the probabilities are those of `Sigmoids`. With
-    more classes, they are the softmax of a weighted sum of two terms: the logarithm of the sigmoids
-    normalized over the classes, and the outputs. The weights minimize the log loss. The sigmoids
-    are better if classes are rare or lie between others, the outputs if there are many classes.
+    With two classes, and if rows have several labels (not `exclusive`), the probabilities are those
+    of `Sigmoids`. With more classes, they are the softmax of a weighted sum of two terms: the
+    logarithm of the sigmoids normalized over the classes, and the outputs. The weights minimize the
+    log loss. The sigmoids are better if classes are rare or lie between others, the outputs if
+    there are many classes.
     With ``multi_class="joint"``, only differences of outputs have a meaning, so only the outputs
     are used.
-
-    Parameters
-    ----------
-    window : Window
-    exclusive : bool
-        Whether rows have one class each.
-    joint : bool, default=False
-        Whether the model was trained with ``multi_class="joint"``.
     """
 
     def __init__(self, window: Window, exclusive: bool, joint: bool = False) -> None:

@@ -82,19 +82,11 @@ def is_missing(value: Any) -> bool:
 
 
 def plain_label(value: Any) -> str | bool | int | float:
-    """Return a label as Python's own str, bool, int or float.
+    """Return a label as Python's own str, bool, int or float, or raise a NotALabelError.
 
-    Parameters
-    ----------
-    value : object
-        A str, UTF-8 bytes, a bool, an integer, a finite float, or a whole Decimal or Fraction, of
-        Python or NumPy, including subclasses such as members of ``(str, Enum)``; or a pyarrow
-        scalar with such a value.
-
-    Raises
-    ------
-    NotALabelError
-        If the value is anything else, or is missing.
+    A label is a str, UTF-8 bytes, a bool, an integer, a finite float, or a whole Decimal or
+    Fraction, of Python or NumPy, including subclasses such as members of ``(str, Enum)``; or a
+    pyarrow scalar with such a value.
     """
     if hasattr(value, "as_py"):
         value = value.as_py()
@@ -181,24 +173,11 @@ def unwrapped(y: Any) -> Any:
 
 
 def label_array(values: Any, place: Any = "y[{}]".format) -> np.ndarray:
-    """Return labels as a one-dimensional array of bool, integer, float or str.
+    """Return labels as an array of bool, integer, float or str, shape (n_labels,).
 
-    Parameters
-    ----------
-    values : list, tuple, or ndarray of shape (n_labels,)
-    place : callable
-        Returns the name of the position of the i-th label for error messages.
-
-    Returns
-    -------
-    ndarray of shape (n_labels,)
-        Numeric and str arrays keep their type, in native byte order.
-
-    Raises
-    ------
-    ValueError
-        If a value is missing or not a label, if types are mixed, or if no dtype represents all
-        numbers exactly.
+    Numeric and str arrays keep their type, in native byte order. A ValueError names the `place` of
+    a value that is missing or not a label, of types that are mixed, and of numbers that no dtype
+    represents exactly.
     """
     if isinstance(values, np.ndarray) and values.dtype.kind in "biufU":
         return _checked_array(values, place)
@@ -282,12 +261,7 @@ def file_label(value: Any) -> str:
     """Return a label as text, for a value from a table or JSON file.
 
     Booleans become True and False, whole numbers are written without a decimal point, and white
-    space around text is removed.
-
-    Raises
-    ------
-    NotALabelError
-        If the value is no label.
+    space around text is removed. A NotALabelError is raised for values that are no labels.
 
     Examples
     --------
@@ -331,12 +305,8 @@ def file_labels(value: Any, commas: bool) -> list[str]:
     """Return the labels in a field of a file.
 
     A list contains any number of labels. A string contains one label, or, with `commas`, labels
-    separated by commas; an empty string contains none. Other values are one label.
-
-    Raises
-    ------
-    NotALabelError
-        If a value is not a label.
+    separated by commas; an empty string contains none. Other values are one label. A NotALabelError
+    is raised for values that are no labels.
     """
     if isinstance(value, str):
         return list(filter(None, map(_word, value.split(",") if commas else [value])))
@@ -375,13 +345,8 @@ def is_indicator(values: Iterable[Any]) -> bool:
 
 
 def file_text(value: Any) -> str:
-    """Return a value from a table or JSON file as text.
-
-    Raises
-    ------
-    NotALabelError
-        If the value is missing, a list, an object, or bytes that are not UTF-8.
-    """
+    """Return a value from a table or JSON file as text. A NotALabelError is raised if it is
+    missing, a list, an object, or bytes that are not UTF-8."""
     if isinstance(value, str):
         return value
     if isinstance(value, bytes):

@@ -358,18 +358,9 @@ def warn_of_many_classes(n_classes: int, n_rows: int, name: str) -> None:
 
 
 class Choice:
-    """Selects the predicted labels by thresholds of the outputs.
-
-    Parameters
-    ----------
-    n_labels : int
-    threshold : float or array-like of shape (n_labels,), default=None
-        Labels with an output of at least the threshold are predicted. None: 0, or no threshold if
-        `top_k` is given.
-    top_k : int, default=None
-        Maximum number of labels per row. Those with the largest outputs are selected; the lower
-        label wins ties. None: no limit.
-    """
+    """Selects the predicted labels: those with an output of at least the threshold, a number or one
+    for each label (None: 0, or no threshold if `top_k` is given), and of these the `top_k` with the
+    largest outputs, where the lower label wins ties (None: all)."""
 
     def __init__(self, n_labels: int, threshold: Any = None, top_k: Any = None) -> None:
         if top_k is not None:

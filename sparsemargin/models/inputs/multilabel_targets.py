@@ -44,18 +44,9 @@ class MultilabelTargets:
 def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTargets | None:
     """Return y as multilabel targets, or None if y has one class per row.
 
-    Parameters
-    ----------
-    y : array-like, sparse matrix or sequence of collections
-    n_columns : int or None
-        Lists of 0 and 1 are an indicator matrix if they have this length; None: for any length; 0:
-        never, lists contain labels.
-
-    Raises
-    ------
-    ValueError
-        If an entry of an indicator is not 0 or 1, if a label is missing or invalid, or if only some
-        rows are collections. The message names the row.
+    Lists of 0 and 1 are an indicator matrix if they have the length `n_columns`; None: for any
+    length; 0: never, lists contain labels. A ValueError names the row of an entry of an indicator
+    that is not 0 or 1, of a label that is missing or invalid, or of a row that is no collection.
     """
     from scipy.sparse import issparse
 

@@ -1,10 +1,12 @@
-"""Training rows with their targets, and the data that a new model is initialized with."""
+"""Training rows with their targets, the data that a new model is initialized with, and the weights
+of the steps of each vector, computed from `class_weight`."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from math import inf
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,3 +50,124 @@ class Beginning:
     @property
     def n_vectors(self) -> int:
         return count_vectors(self.classes, self.form is not None)
+
+
+def rows_by_class(
+    targets: Targets, n_classes: int, counted: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the numbers of rows without and with each class, shape (2, n_classes). `counted`
+    selects the rows; None: all rows."""
+    if isinstance(targets, Positives):
+        n_rows, labels = len(targets.starts) - 1, targets.labels
+        of_vectors = None if counted is None else np.repeat(counted, np.diff(targets.starts))
+    else:
+        n_rows, labels, of_vectors = len(targets), targets, counted
+    if counted is not None:
+        n_rows, labels = int(np.count_nonzero(counted)), labels[of_vectors]
+    counts = np.bincount(labels, minlength=n_classes)
+    return np.vstack([n_rows - counts, counts])
+
+
+def counted_rows(
+    class_weight: Any, classes: np.ndarray, targets: Targets, weights: np.ndarray | None
+) -> np.ndarray | None:
+    """Return whether each row and its class both have a weight above 0, shape (n_rows,). None: all
+    rows do. The other rows are ignored in training."""
+    counted = None if weights is None else weights > 0
+    if isinstance(class_weight, Mapping) and not isinstance(targets, Positives):
+        of_rows = named_weights(class_weight, classes)[targets] > 0
+        counted = of_rows if counted is None else counted & of_rows
+    return None if counted is None or counted.all() else counted
+
+
+def steps_by_class(
+    class_weight: Any, first: Beginning, influence: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Return the weights of the steps of each vector's negative and positive rows, shape (2,
+    n_vectors). `influence` converts class weights to weights of steps.
+
+    With more than two classes, negative rows have weight 1, as in scikit-learn's one-vs-rest. In
+    multilabel problems, "balanced" gives the negative and positive rows of each vector the same
+    total weight.
+    """
+    classes, many = first.classes, first.form is not None
+    if class_weight != "balanced":
+        weight = _checked(named_weights(class_weight, classes))
+        weight = np.vstack([np.ones_like(weight), _to_scale(weight)]) if many else weight
+    elif first.counts is not None:
+        counts = first.counts
+        weight = _balanced_sides(counts) if many else _balanced(counts[1], classes)
+    else:
+        raise ValueError(
+            "class_weight='balanced' needs all labels at once and can't be used with "
+            "partial_fit. Pass the weights as a dict."
+        )
+    weight = influence(_to_scale(weight))
+    if many:
+        return weight
+    return weight[:, np.newaxis] if len(classes) == 2 else np.vstack([weight**0, weight])
+
+
+def _balanced(counts: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """Return weights that give all classes the same total weight; `counts` are rows per class."""
+    if not counts.all():
+        missing = classes[counts == 0].tolist()
+        raise ValueError(
+            f"class_weight='balanced' needs rows of every class; there are none of {missing}."
+        )
+    return counts.sum() / (len(classes) * counts)
+
+
+def _balanced_sides(counts: np.ndarray) -> np.ndarray:
+    """Return weights that give the positive and negative rows of each label the same total weight,
+    shape (2, n_vectors); 1 for labels that have only one of the two."""
+    weights = np.ones(counts.shape)
+    return np.divide(counts.sum(axis=0), 2 * counts, out=weights, where=counts.all(axis=0))
+
+
+def _to_scale(weight: np.ndarray) -> np.ndarray:
+    """Scale weights so that the harmonic mean of those above 0 is 1, as with "balanced". Equal
+    weights become exactly 1."""
+    counts = weight > 0
+    with np.errstate(over="ignore"):
+        weight = weight / np.where(counts, weight, inf).min(axis=0)
+    weight = np.minimum(weight, np.finfo(np.float64).max)
+    inverse = np.divide(1.0, weight, out=np.zeros_like(weight), where=counts)
+    return weight * (inverse.sum(axis=0) / np.maximum(counts.sum(axis=0), 1))
+
+
+def _checked(weight: np.ndarray) -> np.ndarray:
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        raise ValueError(f"class_weight must be finite and not negative, got {weight}.")
+    if not weight.any():
+        raise ValueError(
+            "class_weight is 0 for every class: there is nothing to learn from. Give two classes "
+            "or more a weight above 0."
+        )
+    return weight
+
+
+def refuse_no_rows(targets: Targets, steps: np.ndarray, weights: np.ndarray | None) -> None:
+    """Raise a ValueError if each row, of one class, has weight 0 or a class of weight 0. `steps` is
+    the result of `steps_by_class`."""
+    if isinstance(targets, Positives) or steps.all():
+        return
+    counted = (steps[:, 0] if steps.shape[1] == 1 else steps[1])[targets] > 0
+    if not (counted if weights is None else counted & (weights > 0)).any():
+        beside = "" if weights is None else "sample_weight and "
+        raise ValueError(
+            f"{beside}class_weight leave no row to learn from: every row has weight 0, or a class "
+            "of weight 0. Give rows of two classes or more a weight above 0."
+        )
+
+
+def named_weights(weights: Mapping[Any, float], classes: np.ndarray) -> np.ndarray:
+    """Return the weight of each class, shape (n_classes,); 1 for classes that are not named."""
+    known = dict.fromkeys(classes.tolist())
+    unknown = [label for label in weights if label not in known]
+    if unknown and any(label not in weights for label in known):
+        raise ValueError(
+            f"class_weight names {unknown}, which is not among the classes {list(known)}. Leave it "
+            "out."
+        )
+    return np.array([weights.get(label, 1.0) for label in known], dtype=np.float64)
