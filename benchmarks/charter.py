@@ -52,7 +52,7 @@ PARTS = {
         ("--only", "race", "growth"), ("--rounds", "9"),
     ),
     "shapes": Part("Perceptrons with a matrix at scale", "higher_order.py", ("--only", "shapes")),
-    # Nine RCV1 topics with soft margins take longer than five minutes: see `make bench-margin`.
+    # Nine RCV1 topics with soft margins take longer than five minutes: see margin.py.
     "margin": Part(
         "Margins with their proofs", "margin.py",
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),

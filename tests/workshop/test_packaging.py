@@ -60,19 +60,6 @@ def test_the_conda_recipe_requires_the_same():
     ]
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
-)
-def test_workflows_use_existing_make_targets(path):
-    lines = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M)
-    known = {name for line in lines for name in line.split()}
-    for job in yaml.safe_load(path.read_text())["jobs"].values():
-        matrix = job.get("strategy", {}).get("matrix", {})
-        for step in job["steps"]:
-            for name in re.findall(r"^make (.+)$", step.get("run", ""), flags=re.M):
-                assert known.issuperset(matrix["target"] if "matrix.target" in name else [name])
-
-
 def test_every_requirement_of_the_tests_has_a_lowest_version(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "release")
     lowest_versions = importlib.import_module("lowest_versions").lowest_versions
