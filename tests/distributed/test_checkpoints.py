@@ -32,7 +32,7 @@ def how(path):
     *((name, n_shards) for name in MIXED for n_shards in (1, 3)),
     ("pnorm 6", "files"), ("so", "files"),
 ])  # fmt: skip
-def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
+def test_resumed_fit_is_bitwise_equal(name, n_shards, path, tmp_path):
     data, how = make_data(n_classes=3 if name == "joint" else 2), parameters(name)
     shards = cut(*data, 2 if n_shards == "files" else n_shards)
     shards = write_each(tmp_path, shards) if n_shards == "files" else shards
@@ -42,7 +42,7 @@ def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
     assert_same(sparsemargin.load_model(path), whole)
 
 
-def test_resuming_a_finished_fit_and_a_fit_with_a_generator(path):
+def test_finished_fits_and_fits_with_a_generator_are_resumed(path):
     shards = cut(*make_data(), 2)
     how, rounds = {"algo": "alma", "checkpoint": path}, []
     whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
@@ -74,7 +74,7 @@ def test_no_epochs_are_added_if_the_checkpoint_has_enough(how):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
-def test_labels_are_the_same_numbers_in_any_type(kind, how):
+def test_labels_of_any_number_type_are_equal(kind, how):
     """The numbers may have another dtype in another shard, and when the fit is resumed."""
     X, y = make_data(n_classes=3)
     expected = fit_distributed(cut(X, y, 2), **how)

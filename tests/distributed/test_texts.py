@@ -36,7 +36,7 @@ def paths(tmp_path):
 
 @pytest.mark.parametrize("weights", [None, "balanced"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_default_learner_is_that_of_one_machine(n_classes, weights):
+def test_default_classifier_is_that_of_one_machine(n_classes, weights):
     X, y = make_zipf_text(4000, 3000, n_classes=n_classes, random_state=0)
     how = {"random_state": 0, "class_weight": weights}
     alone = sparsemargin.fit_csr(X, y, **how)
@@ -82,7 +82,7 @@ def test_an_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
         assert_same(model[-1], whole[-1])
 
 
-def test_a_vectorizer_that_cannot_be_saved_is_rejected_before_training(paths, tmp_path):
+def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
     rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
     how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
     with pytest.raises(ValueError, match="is a function, which a model file can't hold"):
@@ -117,7 +117,7 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
         fit_distributed(pairs, vectorizer=TfidfVectorizer())
 
 
-def test_collections_of_dask_are_cut_at_their_partitions(tmp_path):
+def test_dask_collections_are_split_at_their_partitions(tmp_path):
     bag = pytest.importorskip("dask.bag")
     tables = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")
