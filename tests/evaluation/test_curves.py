@@ -23,7 +23,7 @@ def make_problem(n_classes=2, m=90, n=12, seed=0):
 
 
 @pytest.mark.parametrize(("n_classes", "container"), [(2, sp.csr_matrix), (3, np.asarray)])
-def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
+def test_learning_curve_equals_separate_fits(n_classes, container):
     X, y = make_problem(n_classes)
     train, test = container(X[:60]), container(X[60:])
     model = PNormPerceptron(p=4, **IN_ORDER)
@@ -37,7 +37,7 @@ def test_the_curve_is_that_of_fits_of_so_many_epochs(n_classes, container):
     assert len(set(curve.test_errors)) > 1
 
 
-def test_every_epoch_may_have_an_order_of_its_own():
+def test_epochs_may_have_different_orders():
     X, y = make_problem()
     model = PNormPerceptron(p=4, **IN_ORDER)
     orders = {"shuffle_rows": True, "random_state": 7}
@@ -54,13 +54,13 @@ def test_every_epoch_may_have_an_order_of_its_own():
 
 
 @pytest.mark.parametrize("epochs", [[], [0, 1], [2, 1], [1, 1], [1.5], 3, [[1, 2]]])
-def test_epochs_that_do_not_rise_are_refused(epochs):
+def test_epochs_that_do_not_increase_are_rejected(epochs):
     X, y = make_problem()
     with pytest.raises(ValueError, match="epochs must"):
         learning_curve_over_epochs(PNormPerceptron(), X, y, X, y, epochs=epochs)
 
 
-def test_what_can_not_learn_by_epochs_is_refused():
+def test_models_without_epochs_are_rejected():
     X, y = make_problem()
     with pytest.raises(ValueError, match="SVC has no partial_fit"):
         learning_curve_over_epochs(SVC(), X, y, X, y)

@@ -15,7 +15,7 @@ from sparsemargin.evaluation import selection_stability, top_features
 from sparsemargin.evaluation.weights import strongest_features
 
 
-def test_the_strongest_are_those_of_a_full_sort():
+def test_top_features_agree_with_a_full_sort():
     random = np.random.RandomState(0)
     for top in (0, 1, 7, 50, 80):
         weights = random.randint(-5, 6, size=60).astype(float)  # many weights are equal
@@ -29,7 +29,7 @@ LABELS = ["spam", "spam", "ham", "ham"]
 
 
 @pytest.mark.parametrize("model", [AROWClassifier(random_state=0), LinearSVC()], ids=repr)
-def test_words_that_speak_for_each_class_are_told_by_name(model):
+def test_top_features_names_the_words_of_each_class(model):
     pipeline = make_pipeline(TfidfVectorizer(), model).fit(TEXTS, LABELS)
     words = pipeline[0].get_feature_names_out()
     spam = top_features(pipeline, 3)["spam"]
@@ -46,7 +46,7 @@ def test_words_that_speak_for_each_class_are_told_by_name(model):
     assert [words[int(j)] for j in numbers] == [name for name, _ in spam]
 
 
-def test_so_they_are_for_many_classes_and_labels():
+def test_top_features_covers_many_classes_and_labels():
     X, y = np.eye(3), ["a", "b", "c"]
     model = PNormPerceptron(random_state=0).fit(X, y).sparsify()
     firsts = {label: pairs[0][0] for label, pairs in top_features(model).items()}
@@ -61,7 +61,7 @@ def test_so_they_are_for_many_classes_and_labels():
     (LinearSVC().fit(np.eye(2), [0, 1]), {"feature_names": ["a"]}, "1 names, but there are 2"),
     (LinearSVC().fit(np.eye(2), [0, 1]), {"top": -1}, "top must be 0 or more, got -1"),
 ])  # fmt: skip
-def test_what_has_no_top_features_is_refused(model, settings, told):
+def test_top_features_rejects_models_without_weights(model, settings, told):
     with pytest.raises(ValueError, match=told):
         top_features(model, **settings)
 
@@ -80,7 +80,7 @@ def stability_of(*weights, top=2):
     return selection_stability(FirstRow(), np.array(weights), y, splits, top=top)
 
 
-def test_agreement_of_the_strongest_features_and_their_effective_number():
+def test_agreement_and_effective_number_of_features_are_reported():
     first, second = np.array([5.0, -4, 0.1, 0]), np.array([0.1, 4, -5, 0])
     assert stability_of(first, -first).agreement == 1
     assert_allclose(stability_of(first, first, second).agreement, (1 + 1 / 3 + 1 / 3) / 3)
@@ -92,7 +92,7 @@ def test_agreement_of_the_strongest_features_and_their_effective_number():
     assert np.isnan(none)
 
 
-def test_frequencies_are_counts_over_the_splits():
+def test_selection_frequencies_count_splits():
     X, y, *_ = make_alma_target(200, 1, random_state=0)
     splits = list(ShuffleSplit(4, train_size=0.5, random_state=0).split(X))
     model = PNormPerceptron(p=6, shuffle=False)
@@ -104,7 +104,7 @@ def test_frequencies_are_counts_over_the_splits():
     assert found.agreement == stability_of(*weights, top=5).agreement
 
 
-def test_weights_are_those_of_the_label():
+def test_selection_stability_uses_weights_of_the_label():
     random = np.random.RandomState(0)
     X, y = random.standard_normal((60, 5)), np.repeat(["a", "b", "c"], 20)
     model, splits = LinearSVC(), [(np.arange(i, 60, 2), [0]) for i in range(2)]
@@ -125,6 +125,6 @@ def test_weights_are_those_of_the_label():
     (make_pipeline(VarianceThreshold(), LinearSVC()), {}, "make other columns on each split"),
     (LinearSVC(), {"y": [0, 1, 2] * 2}, r"Pass label=, the one of \[0, 1, 2\].*got None"),
 ])  # fmt: skip
-def test_what_has_no_agreement_is_refused(model, settings, told):
+def test_selection_stability_rejects_unsuitable_models(model, settings, told):
     with pytest.raises(ValueError, match=told):
         selection_stability(model, **{"X": np.eye(6), "y": [0, 1] * 3, "splits": 2} | settings)
