@@ -18,7 +18,7 @@ MOST_UPDATES = some(50_000, 3_000_000)
 
 
 @pytest.mark.parametrize("number", some([0, 3], range(4)))
-def test_a_table_of_cramma(number):
+def test_cramma_table_has_its_measures(number):
     """The numbers of updates and the largest margin equal those of Tsampouka & Shawe-Taylor
     (2006)."""
     data_folder(*(SONAR if number < 2 else WBC))
