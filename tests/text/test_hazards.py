@@ -36,7 +36,7 @@ def assert_same(X, Y):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_word_of_a_million_letters(name):
+def test_word_of_a_million_letters(name):
     texts = ["x" * 10**6, "ß" * 10**6 + " x", "a b " * 5, "x" * (10**6 - 1) + "y"]
     for options in {}, {"ngram_range": (1, 2)}:
         X = getattr(ours, name)(**options).fit_transform(texts)
@@ -56,7 +56,7 @@ def test_millions_of_words(n_jobs):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_indices_of_64_bits_stay_so(name, n_jobs, monkeypatch):
+def test_int64_indices_are_kept(name, n_jobs, monkeypatch):
     plain = vectorizers.matrix_of
 
     def wide(*arguments):
@@ -73,7 +73,7 @@ def test_indices_of_64_bits_stay_so(name, n_jobs, monkeypatch):
     assert_same(X, getattr(theirs, name)().fit_transform(TEXTS))
 
 
-def test_a_line_tells_how_far_it_has_come(monkeypatch, capsys):
+def test_verbose_prints_progress(monkeypatch, capsys):
     monkeypatch.setattr(analysis, "SECONDS", -1.0)
     ours.HashingVectorizer().transform(TEXTS)
     assert capsys.readouterr().out == ""
@@ -82,7 +82,7 @@ def test_a_line_tells_how_far_it_has_come(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_list_that_another_thread_changes(n_jobs):
+def test_list_changed_by_another_thread(n_jobs):
     kept = [f"word{i} again" for i in range(20_000)]
     texts, done = list(kept), Event()
 
@@ -117,7 +117,7 @@ def test_ctrl_c_stops_a_scan(n_jobs):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others set no such limit")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
-def test_too_little_memory_is_told():
+def test_memory_error_is_raised():
     code = """
 import resource
 from pathlib import Path
@@ -137,7 +137,7 @@ for n_jobs in 1, 2:
     assert done.stdout == "5000\n" * 2, done.stderr
 
 
-def test_threads_ask_one_loaded_pipeline(tmp_path):
+def test_threads_share_one_loaded_pipeline(tmp_path):
     texts = [f"{text} {i % 7}x" for i, text in enumerate(TEXTS * 50)]
     save_model(fit_text(texts, Y * 50, random_state=0), tmp_path / "a.model")
     model = load_model(tmp_path / "a.model")
@@ -152,7 +152,7 @@ def test_threads_ask_one_loaded_pipeline(tmp_path):
     assert model.predict(texts).tolist() == Y * 50
 
 
-def test_the_pipeline_is_one_of_the_other_library():
+def test_pipeline_is_of_scikit_learn():
     model = fit_text(TEXTS, Y, random_state=0)
     assert isinstance(model, Pipeline)
     plain = Pipeline(model.steps)
@@ -172,7 +172,7 @@ def test_the_pipeline_is_one_of_the_other_library():
     assert grid.predict(TEXTS).tolist() == grid.best_estimator_[1:].predict(TEXTS).tolist()
 
 
-def test_terms_of_empty_words_have_no_number():
+def test_terms_of_empty_words_are_not_found():
     lexicon = Lexicon()
     assert [lexicon.add(term, True) for term in ("a  b", " a", "")] == [None] * 3
     with pytest.raises(ValueError, match="term 1 has an empty word"):
