@@ -45,14 +45,14 @@ def test_a_quick_run_does_not_overwrite_full_results(given, out):
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
-def test_measured_memory_is_that_of_the_call():
+def test_memory_of_a_call_is_measured():
     held = timing.added_by(lambda: None, lambda: np.ones(25_000_000))
     # The system counts resident pages in batches of some dozens.
     assert 199e6 < held["added_bytes"] < 230e6
     assert timing.added_by(lambda: None, lambda: None)["added_bytes"] < 10e6
 
 
-def test_the_pages_have_the_tables_of_the_figures(tmp_path):
+def test_pages_have_the_tables_of_the_stored_figures(tmp_path):
     figures = json.loads(tables.EXTRACT.read_text())
     pages = tables.pages(tables.render(figures["tables"]))
     pages[scale.PAGE] = scale.render(scale.figures_of(scale.FIGURES))
@@ -74,7 +74,7 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     assert kept.partition("\n")[2] == written.partition("\n")[2]
 
 
-def test_the_short_page_has_six_figures_of_the_full_page():
+def test_short_performance_page_quotes_the_full_page():
     of_users = tables.PERFORMANCE.parents[1] / "performance.md"
     told = re.findall(r"\| \*\*([\d.]+(?: x| us)?)\*\*", of_users.read_text())
     found = re.findall(r"[\d.]+(?: x| us)?", tables.PERFORMANCE.read_text())
@@ -82,7 +82,7 @@ def test_the_short_page_has_six_figures_of_the_full_page():
     assert set(told) <= set(found)
 
 
-def test_the_headline_claims_what_its_figures_say():
+def test_headline_agrees_with_the_stored_figures():
     headline = " ".join(tables.README.read_text().partition("```")[0].split())
     sets = json.loads(texts.FIGURES.read_text())["sets"]
     pairs = {"LinearSVC()": "fit_text, words alone",

@@ -58,7 +58,7 @@ def test_named_files_and_targets_exist(path):
     assert {*re.findall(made, text, flags=re.M)} <= {*TARGETS, ".venv/equipped"}
 
 
-def test_planted_faults_stand_in_existing_code(monkeypatch):
+def test_planted_faults_refer_to_existing_code(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "fuzz")
     known = importlib.import_module("known_faults")
     planted = [*known.FAULTS, *known.SCANNER_BUGS]
