@@ -43,7 +43,7 @@ def refused(path, label):
     return str(error.value)
 
 
-def test_a_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
+def test_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
     obs.to_csv(table := tmp_path / "obs.csv")
     text = refused(path, str(table))
     assert "has several columns: 'n_genes', 'cell_type', 'note'" in text

@@ -96,7 +96,7 @@ def test_labels_of_any_number_type_are_equal(kind, how):
     (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other .*features"),
 ])  # fmt: skip
 @pytest.mark.parametrize("form", ["pairs", "files"])
-def test_a_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_path):
+def test_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_path):
     X, y = make_data(n_classes=3)
 
     def given(shards):
@@ -114,9 +114,7 @@ def test_a_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_p
     ({}, {"n_features": 50}, "other .*features"),
     ({"zero_based": True}, {"zero_based": False}, "other .*features"),
 ])  # fmt: skip
-def test_a_checkpoint_with_other_reading_parameters_is_rejected(
-    before, after, words, how, tmp_path
-):
+def test_checkpoint_with_other_reading_parameters_is_rejected(before, after, words, how, tmp_path):
     path = write(tmp_path / "a.svm", *make_data(n_classes=3))
     fit_distributed([path], max_iter=1, **how, **before)
     with pytest.raises(ValueError, match=words):
@@ -128,7 +126,7 @@ def test_a_checkpoint_with_other_reading_parameters_is_rejected(
     ("one", [0, 1, 2]), ("lists", [0, 1, 2]), ("files", [0, 1, 2]), ("one", [-3.0, 0.0, 1e6]),
     ("lists", ["a", "b", "c"]), ("files", [2**53, 2**53 + 1, 2**53 + 2]),
 ])  # fmt: skip
-def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how, tmp_path):
+def test_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how, tmp_path):
     """All shards together have the same classes, but one shard has others of these."""
     X, y = make_data(n_classes=3)
     rows = np.flatnonzero(y < 2)
@@ -148,7 +146,7 @@ def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how,
     assert_same(model, fit_distributed(shards(swapped=False), **how))
 
 
-def test_a_model_file_is_rejected_as_a_checkpoint(path):
+def test_model_file_is_rejected_as_a_checkpoint(path):
     X, y = make_data()
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
     with pytest.raises(ValueError, match="is a model, and no checkpoint"):
@@ -157,7 +155,7 @@ def test_a_model_file_is_rejected_as_a_checkpoint(path):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)
 
 
-def test_the_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
+def test_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
     path = write(tmp_path / "a.svm", *make_data())
     text, rounds = (tmp_path / "a.svm").read_bytes(), []
     for shards, checkpoint, kind, words in (
@@ -172,7 +170,7 @@ def test_the_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
     assert (tmp_path / "a.svm").read_bytes() == text
 
 
-def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, monkeypatch):
+def test_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, monkeypatch):
     shards = cut(*make_data(), 2)
     whole, replace = fit_distributed(shards, **how), os.replace
     path.unlink()
@@ -194,7 +192,7 @@ def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, m
     assert_same(fit_distributed(shards, resume=True, **how), whole)
 
 
-def test_an_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
+def test_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
     shards, models = cut(*make_data(), 3), []
 
     def interrupt(done):

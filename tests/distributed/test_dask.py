@@ -225,7 +225,7 @@ def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
         assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
 
 
-def test_a_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
+def test_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
     checkpoint = tmp_path / "last.model"
     with scheduler_and_workers(tmp_path, n_workers=1) as (scheduler, client, _):
 
@@ -241,7 +241,7 @@ def test_a_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
     assert_same(resumed, fit_distributed(paths, **HOW))
 
 
-def test_a_closed_client_raises_an_error():
+def test_closed_client_raises_an_error():
     shards = cut(*make_data(), 2)
     client = distributed.Client(n_workers=1, processes=False, **LOCAL)
     with pytest.raises(LostScheduler, match="gone away in epoch 2"):
@@ -250,7 +250,7 @@ def test_a_closed_client_raises_an_error():
         fit_distributed(shards, client=client)
 
 
-def test_a_missing_scheduler_or_workers_raise_an_error(monkeypatch):
+def test_missing_scheduler_or_workers_raise_an_error(monkeypatch):
     monkeypatch.setattr(_backends, "PATIENCE", 0.1)
     with (
         distributed.Client(n_workers=0, **LOCAL) as client,

@@ -175,7 +175,7 @@ def test_files_equal_pairs_of_arrays(tmp_path):
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["part.svm"]
 
 
-def test_the_form_of_labels_is_fixed_by_the_row_cache(tmp_path):
+def test_form_of_labels_is_fixed_by_the_row_cache(tmp_path):
     (tmp_path / "a.svm").write_text("1,2 1:1 2:1\n" + " 1:3\n" * 50 + "3 2:1\n")
     how = {"algo": "alma", "shuffle": False, "max_iter": 2}
     expected = fit_distributed([tmp_path / "a.svm"], multilabel=True, **how)
@@ -442,7 +442,7 @@ def test_shuffled_shards_do_not_warn_about_sorted_labels():
     fit_distributed([(X[order], y[order])] * 2, algo="alma")
 
 
-def test_a_file_that_changes_between_epochs_raises_an_error(tmp_path):
+def test_file_that_changes_between_epochs_raises_an_error(tmp_path):
     X, y = make_data()
     paths = write_each(tmp_path, cut(X, y, 2))
 
@@ -454,7 +454,7 @@ def test_a_file_that_changes_between_epochs_raises_an_error(tmp_path):
         fit_distributed(paths, algo="alma", on_round=change)
 
 
-def test_outputs_of_progressive_validation_are_merged_over_shards():
+def test_progressive_outputs_are_merged_over_shards():
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
     shards = cut(X[:900], y[:900], 3)

@@ -69,7 +69,7 @@ def test_files_of_texts_give_the_model_of_fit_text(paths):
     assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
 
 
-def test_an_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
+def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     how = {"max_iter": 3, "random_state": 0, "algo": "arow"}
     whole = fit_distributed(paths, **how)
     kept = tmp_path / "mail.model"
@@ -90,7 +90,7 @@ def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
     assert rounds == []
 
 
-def test_a_pattern_gives_one_shard_per_file(paths, tmp_path):
+def test_pattern_gives_one_shard_per_file(paths, tmp_path):
     rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")

@@ -194,7 +194,7 @@ def test_subnormal_rows_are_learned_like_others(model, n_classes):
         *((ALMAClassifier, ALMA(normalize=how), [2.0]) for how in (False, "running", "max")),
     ],
 )
-def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, rule, powers):
+def test_mixed_magnitudes_agree_with_the_reference_or_raise(estimator, rule, powers):
     # Scales of 1e-300 and 1e300 alternate with a period of three, starting with the small one.
     rows, y = noisy_rows(7, 300, 12, 5, 0.1)
     rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
@@ -220,7 +220,7 @@ def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, 
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("p", [14, 21.5, 40])
-def test_votes_are_exact_after_much_larger_weights_have_cancelled(p, seed):
+def test_votes_are_exact_after_larger_weights_have_cancelled(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
     # The weights are the (p - 1)th powers of these sizes: down to 2**-300.

@@ -140,7 +140,7 @@ def test_unusable_labels_and_models_are_rejected(model, labels, message):
 
 
 @pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
-def test_the_distribution_counts_margins_at_most_the_threshold(grid):
+def test_distribution_counts_margins_at_most_the_threshold(grid):
     drawn = np.random.RandomState(0).randint(-5, 6, 40) / 5
     thresholds, share = margin_distribution(drawn, grid)
     assert_array_equal(thresholds, np.unique(drawn) if grid is None else grid)

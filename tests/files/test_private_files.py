@@ -68,7 +68,7 @@ def test_checkpoint_of_shards_is_as_private_as_the_shards():
     assert mode("m") == 0o600
 
 
-def test_a_file_is_private_until_it_is_complete():
+def test_file_is_private_until_it_is_complete():
     Path("old").touch()
     os.chmod("old", 0o664)
     for name in "new", "old":

@@ -136,7 +136,7 @@ def test_random_labels_in_files_and_shards(way, epochs, tmp_path):
         assert log_loss(actual, told) < np.log(2) + 0.02
 
 
-def test_a_sigmoid_of_one_feature_is_found():
+def test_sigmoid_of_one_feature_is_found():
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 1))
     known = expit(2 * X[:, 0] - 1)

@@ -112,7 +112,7 @@ def test_rows_of_weight_0_have_no_effect(algo, shuffle, n_classes):
 
 @each_algorithm
 @of_classes
-def test_a_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
+def test_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     X, y = rows(60, 20, n_classes, 6)
     X.sum_duplicates()

@@ -35,7 +35,7 @@ def test_cramma_table_has_its_measures(number):
     assert found["upper_bound"] * (1 - 1e-6) <= found["margin"] <= found["upper_bound"]
 
 
-def test_a_run_reports_the_results_of_separate_fits(monkeypatch):
+def test_run_reports_the_results_of_separate_fits(monkeypatch):
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     rows = kernels.Data(X[:120], y[:120], X[120:], y[120:])
     monkeypatch.setattr(kernels, "load", lambda name: rows)

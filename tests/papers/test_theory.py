@@ -39,7 +39,7 @@ def make_noisy(seed, m=300, n=20):
 
 
 @each_seed
-def test_the_perceptron_satisfies_theorems_1_and_2(seed):
+def test_perceptron_satisfies_theorems_1_and_2(seed):
     X, y = make_separable(seed)
     model = PNormPerceptron(normalize=False, **TO_CONVERGENCE).fit(X, y)
     R, gamma = np.linalg.norm(X, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper

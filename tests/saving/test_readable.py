@@ -82,7 +82,7 @@ def test_ambiguous_names_and_classes_are_escaped(tmp_path):
     assert {entry[0] for entry in entries_of(model)} == {"\\udce9", "\xe9", "a\\\\b"}
 
 
-def test_readable_names_come_from_the_vectorizer_or_the_fit():
+def test_readable_names_are_of_the_vectorizer_or_the_fit():
     stories = ["cheap pills now", "meeting on monday", "pills cheap offer", "monday agenda notes"]
     vectorizer = TfidfVectorizer()
     X = vectorizer.fit_transform(stories * 5)

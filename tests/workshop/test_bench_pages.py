@@ -37,7 +37,7 @@ def test_contestants_take_turns_in_every_round():
     ([], "results/epoch.json"), (["--quick"], "results/quick/epoch.json"),
     (["--quick", "--out", "results/epoch.json"], "results/epoch.json"),
 ])  # fmt: skip
-def test_a_quick_run_does_not_overwrite_full_results(given, out):
+def test_quick_run_does_not_overwrite_full_results(given, out):
     parser = timing.parser_of("words", "results/epoch.json")
     parser.add_argument("--quick", action="store_true")
     assert parser.parse_args(given).out == Path(out)

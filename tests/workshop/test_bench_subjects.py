@@ -146,7 +146,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
 
 
 @depth.long
-def test_rotated_genomes_give_equal_errors_with_paired_differences(monkeypatch):
+def test_rotated_genomes_give_equal_errors(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 60))
     y = np.where(X[:, 0] > 0, 1, -1)
     rows, others = defaults.turned(X[:20], X[20:])
