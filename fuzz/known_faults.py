@@ -17,7 +17,7 @@ class Fault(NamedTuple):
 
 
 FIRST_ORDER = (
-    "engine/test_learning", "engine/test_rows_as_they_come", "engine/test_hypothesis_errors",
+    "engine/test_learning", "engine/test_row_validation", "engine/test_hypothesis_errors",
     "engine/test_max_margin", "engine/test_joint", "engine/test_label_blocks",
     "engine/test_first_order", "engine/test_range", "engine/test_certificate",
 )  # fmt: skip
@@ -53,7 +53,7 @@ ROOMS = {
     "stopping": ("estimators/test_fit_csr",),
     "probabilities": ("models/test_probabilities", "models/test_held_out"),
     "choice": ("estimators/test_auto",),
-    "texts": ("text/test_equality", "text/test_hazards"),
+    "texts": ("text/test_equality", "text/test_edge_cases"),
     "documents": ("readers/test_texts", "streaming/test_stream"),
     "cells": ("cells/test_cells", "cells/test_cell_scales", "cells/test_annotate", "genomes/test_normalizer"),
     "sequences": ("genomes/test_kmers",),
