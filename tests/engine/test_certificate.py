@@ -36,8 +36,9 @@ from problems.first_order import (
     machines,
     problems,
 )
-from references.first_order import ROMMA, augment, p_norm, soft_margin_objective
+from references.first_order import ROMMA
 from references.optimum import largest_margin
+from references.runs import augment, p_norm, soft_margin_objective
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,

@@ -22,8 +22,9 @@ from problems.first_order import (
     problems,
     vectors,
 )
-from references.first_order import ALMA, Perceptron, augment
+from references.first_order import ALMA, Perceptron
 from references.joint import run_joint
+from references.runs import augment
 from sparsemargin import (
     ALMAClassifier,
     fit_csr,

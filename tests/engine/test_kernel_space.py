@@ -47,16 +47,9 @@ from problems.kernels import (
     weighted_rules,
 )
 from problems.models import HYPOTHESES
-from references.first_order import (
-    ALMA,
-    CRAMMA,
-    ROMMA,
-    MarginPerceptron,
-    Perceptron,
-    run_reference,
-    soft_margin_objective,
-)
+from references.first_order import ALMA, CRAMMA, ROMMA, MarginPerceptron, Perceptron, run_reference
 from references.kernels import Kernel, feature_vectors
+from references.runs import soft_margin_objective
 from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet

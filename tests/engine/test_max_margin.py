@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from depth import pairwise
 from problems.first_order import scattered
-from references.first_order import augment, link, p_norm
+from references.runs import augment, link, p_norm
 from sparsemargin import MaxMarginClassifier
 from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin._engine.fitting import certificate, threads

@@ -11,8 +11,9 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from depth import pairwise, some
-from references.first_order import ALMA, Perceptron, augment, p_norm, run_reference
+from references.first_order import ALMA, Perceptron, run_reference
 from references.first_order import MarginPerceptron as Margin
+from references.runs import augment, p_norm
 from references.weights import step_factors
 from sparsemargin import (
     ALMAClassifier,

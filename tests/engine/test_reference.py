@@ -10,14 +10,10 @@ from references.first_order import (
     ROMMA,
     MarginPerceptron,
     Perceptron,
-    augment,
-    link,
-    p_norm,
-    resolve_p,
     run_one_versus_rest,
     run_reference,
-    soft_margin_objective,
 )
+from references.runs import augment, link, p_norm, resolve_p, soft_margin_objective
 
 ROOT = np.sqrt(0.5)
 

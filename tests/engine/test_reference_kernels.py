@@ -6,8 +6,9 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from depth import pairwise
 from problems.kernels import KERNELS, PLAIN, RULES
-from references.first_order import augment, run_reference
+from references.first_order import run_reference
 from references.kernels import Kernel, feature_vectors, run_kernel_reference
+from references.runs import augment
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from depth import pairwise
 from problems.csr import scrambled
-from references.first_order import p_norm
+from references.runs import p_norm
 from sparsemargin import PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
 

@@ -10,8 +10,9 @@ from sklearn.svm import SVC
 
 from depth import some
 from papers import theory
-from references.first_order import CRAMMA, Perceptron, augment, p_norm, run_reference
+from references.first_order import CRAMMA, Perceptron, run_reference
 from references.optimum import largest_margin
+from references.runs import augment, p_norm
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margins
 

@@ -9,8 +9,8 @@ from sklearn.svm import LinearSVC
 from depth import pairwise, some
 from papers import theory
 from papers.theory import HigherOrderRun
-from references.first_order import link, p_norm
 from references.higher_order import HigherOrder, run_matrix_reference
+from references.runs import link, p_norm
 from sparsemargin import HigherOrderPerceptron
 
 RATES = [0.0, 0.2, 0.8]
