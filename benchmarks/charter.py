@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tables
-from tables import ONE_CALL, OURS, OVR, at, cell, markdown_table
+from markdown_tables import cell, markdown_table
+from tables import ONE_CALL, OURS, OVR, at
 from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text, timed
 
 

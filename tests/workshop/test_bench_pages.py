@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import markdown_tables
 import probabilities
 import scale
 import tables
@@ -60,7 +61,7 @@ def test_pages_have_the_tables_of_the_stored_figures(tmp_path):
     for page, on_page in pages.items():
         text = page.read_text()
         assert on_page
-        assert tables.fill(text, on_page) == text
+        assert markdown_tables.fill(text, on_page) == text
     told = probabilities, tables.TEXT_GUIDE.with_name("probabilities.md")
     for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE), told:
         folder = tmp_path / of.__name__
