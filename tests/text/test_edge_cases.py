@@ -1,4 +1,4 @@
-"""Hazards: long texts, many words, threads, Ctrl-C, too little memory."""
+"""Edge cases: long texts, many words, threads, Ctrl-C, too little memory."""
 
 import os
 import pickle
@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from depth import some
+from problems.csr import assert_identical
 from sparsemargin import AROWClassifier, fit_text, load_model, save_model
 from sparsemargin import text as ours
 from sparsemargin._engine.text.counting import Lexicon
@@ -28,19 +29,12 @@ TEXTS = ["free money now", "see you now", "money, money", "you see the süß pla
 Y = ["spam", "ham"] * 6
 
 
-def assert_same(X, Y):
-    for name in ("indptr", "indices", "data"):
-        x, y = getattr(X, name), getattr(Y, name)
-        assert x.dtype == y.dtype, name
-        assert x.tobytes() == y.tobytes(), name
-
-
 @pytest.mark.parametrize("name", NAMES)
 def test_word_of_a_million_letters(name):
     texts = ["x" * 10**6, "ß" * 10**6 + " x", "a b " * 5, "x" * (10**6 - 1) + "y"]
     for options in {}, {"ngram_range": (1, 2)}:
         X = getattr(ours, name)(**options).fit_transform(texts)
-        assert_same(X, getattr(theirs, name)(**options).fit_transform(texts))
+        assert_identical(X, getattr(theirs, name)(**options).fit_transform(texts))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -70,7 +64,7 @@ def test_int64_indices_are_kept(name, n_jobs, monkeypatch):
     X = getattr(ours, name)(n_jobs=n_jobs).fit_transform(TEXTS)
     assert X.indices.dtype == X.indptr.dtype == np.int64
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    assert_same(X, getattr(theirs, name)().fit_transform(TEXTS))
+    assert_identical(X, getattr(theirs, name)().fit_transform(TEXTS))
 
 
 def test_verbose_prints_progress(monkeypatch, capsys):
@@ -112,7 +106,7 @@ def test_ctrl_c_stops_a_scan(n_jobs):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(map(vectorizer.transform, [texts] * 1000))
-    assert_same(vectorizer.transform(TEXTS), before)
+    assert_identical(vectorizer.transform(TEXTS), before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others set no such limit")
