@@ -58,6 +58,14 @@ def test_named_files_and_targets_exist(path):
     assert {*re.findall(made, text, flags=re.M)} <= {*TARGETS, ".venv/equipped"}
 
 
+def test_make_targets_in_comments_exist():
+    folders = FOLDERS.replace("|datasets|docs", "").split("|")
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.p[yx]*")]
+    sources = [path.read_text() for path in paths if path.suffix in (".py", ".pyx", ".pxd", ".pxi")]
+    named = {name for text in sources for name in re.findall(r"`make ([a-z-]+)`", text)}
+    assert named <= {*TARGETS}
+
+
 def test_planted_faults_refer_to_existing_code(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "fuzz")
     known = importlib.import_module("known_faults")
