@@ -66,6 +66,14 @@ def test_make_targets_in_comments_exist():
     assert named <= {*TARGETS}
 
 
+def test_tests_of_the_distributions_exist(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "release")
+    distributions = importlib.import_module("distributions")
+    assert all((ROOT / "tests" / name).exists() for name in distributions.QUICK_TESTS)
+    left_out = [f"test_{name}.py" for name in distributions.LEFT_OUT]
+    assert all((ROOT / "tests" / "workshop" / name).exists() for name in left_out)
+
+
 def test_planted_faults_refer_to_existing_code(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "fuzz")
     known = importlib.import_module("known_faults")
