@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import tables
-from tables import ONE_CALL, OURS, OVR, at, cell, markdown_table
+from markdown_tables import cell, markdown_table
+from tables import ONE_CALL, OURS, OVR, at
 from timing import CANNOT_RUN, FOLDER, describe_machine, machine, parser_of, replace_text, timed
 
 
@@ -52,7 +53,7 @@ PARTS = {
         ("--only", "race", "growth"), ("--rounds", "9"),
     ),
     "shapes": Part("Perceptrons with a matrix at scale", "higher_order.py", ("--only", "shapes")),
-    # Nine RCV1 topics with soft margins take longer than five minutes: see `make bench-margin`.
+    # Nine RCV1 topics with soft margins take longer than five minutes: see margin.py.
     "margin": Part(
         "Margins with their proofs", "margin.py",
         full=("--data", "leukemia", "colon", "lymphoma", "sonar"),

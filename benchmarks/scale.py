@@ -16,19 +16,33 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
-from itertools import pairwise, product
-from math import ceil, log2
+from itertools import product
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-import corpora
 import numpy as np
-from corpora import Shape
+from markdown_tables import fill_page, markdown_table, pivot
 from matplotlib.figure import Figure
+from scale_documents import N_ROUNDS, document_costs, documents, of_documents
+from scale_problems import (
+    CELLS,
+    LARGE,
+    MEAN_NNZ,
+    NOISE,
+    OF_CELLS,
+    PROBLEMS,
+    SEED,
+    SMALL,
+    TEXTS,
+    Learner,
+    Problem,
+    generated,
+    one_topic,
+    rcv1,
+    rounds_of,
+)
 from scipy.sparse import csr_matrix
-from tables import fill_page, markdown, markdown_table, pivot
 from timing import (
     FOLDER,
     cannot_run,
@@ -37,20 +51,16 @@ from timing import (
     parser_of,
     replace_text,
     show,
+    timed,
     turns,
 )
 
-import sparsemargin
 from papers.curves import scale_epochs
-from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
-from sparsemargin.genomes import CellNormalizer
 from sparsemargin.plotting import theme
 from sparsemargin.plotting.style import line_style
-from sparsemargin.streaming.learn_texts import hashed_pairs
 
 Parts = dict[str, Any]
-Learner = dict[str, Any]
 
 FIGURES = FOLDER / "scale.json"
 PAGE = FOLDER.parent / "docs" / "development" / "scale.md"
@@ -63,95 +73,10 @@ FIRST_ORDER: dict[str, Learner] = {
 SECOND_ORDER: dict[str, Learner] = {
     "Second-order": {"fit_intercept": False, "algo": "so", "max_updates": None, "alpha": None}
 }
-SEED = 0
-N_RELEVANT, AMONG = 300, 1000
-NOISE = 0.05
-MEAN_NNZ = 50
-
-
-#: 10^8 nonzeros.
-LARGE = Shape("generated", 2_000_000, 50_000, 1_000_000, MEAN_NNZ)
-SMALL = Shape("generated", 4_000, 1_000, 20_000, MEAN_NNZ)
-
-
-class Problem(NamedTuple):
-    """Training rows in random order, and test rows."""
-
-    name: str
-    X: csr_matrix
-    y: np.ndarray
-    X_test: csr_matrix
-    y_test: np.ndarray
-
-    def shards(self, n_shards: int) -> list[tuple[csr_matrix, np.ndarray]]:
-        """Cut the training set, without a copy, into contiguous shards of equal size."""
-        cuts = pairwise(np.linspace(0, self.X.shape[0], n_shards + 1).astype(int))
-        return [(rows_between(self.X, start, stop), self.y[start:stop]) for start, stop in cuts]
-
-
-def rows_between(X: csr_matrix, start: int, stop: int) -> csr_matrix:
-    """Contiguous rows as views of the arrays."""
-    first, last = X.indptr[[start, stop]]
-    indptr = X.indptr[start : stop + 1] - first
-    shape = stop - start, X.shape[1]
-    return csr_matrix((X.data[first:last], X.indices[first:last], indptr), shape=shape)
-
-
-def generated(shape: Shape) -> Problem:
-    """Draw float32 rows of text without topics, and labels by a hidden target of few words.
-
-    A row is positive if the sum of its words, times +1 or -1 for the target's words, exceeds that
-    of the median row. 5 % of the training labels are wrong, and none of the test labels.
-    """
-    n, n_rows = shape.n_train, shape.n_train + shape.n_test
-    X, _ = make_zipf_text(
-        n_rows, shape.n_features, mean_nnz=MEAN_NNZ, topic_share=0.0, dtype=np.float32,
-        random_state=0,
-    )  # fmt: skip
-    random = np.random.RandomState(1)
-    rows_with = np.bincount(X.indices, minlength=shape.n_features)
-    frequent = np.argsort(-rows_with, kind="stable")[:AMONG]
-    target = np.zeros(shape.n_features, np.float32)
-    target[random.choice(frequent, N_RELEVANT, replace=False)] = random.choice([-1, 1], N_RELEVANT)
-    outputs = X @ target
-    clean = np.where(outputs > np.median(outputs), 1, -1)
-    y = np.where(random.random_sample(n_rows) < NOISE, -clean, clean)[:n]
-    return Problem(shape.name, rows_between(X, 0, n), y, rows_between(X, n, n_rows), clean[n:])
-
-
-def rcv1(
-    choose: Callable[[corpora.Topics], corpora.Topics] = lambda topics: corpora.halves(topics)[1],
-) -> tuple[Problem, list[str]]:
-    """Load ten topics of the RCV1 sample, or the selected ones, with an indicator column for each,
-    and their names."""
-    reported = choose(corpora.load_topics())
-    sides = reported.sides()
-    y, y_test = (
-        np.column_stack([y > 0 for y in labels.values()]).astype(np.int64)
-        for labels in (sides.labels, sides.labels_test)
-    )
-    return Problem("RCV1", sides.X, y, sides.X_test, y_test), list(reported.labels)
-
-
-def one_topic(problem: Problem, column: int) -> Problem:
-    """Use the same rows with one of their topics against the rest."""
-    y, y_test = (2 * each[:, column] - 1 for each in (problem.y, problem.y_test))
-    return problem._replace(y=y, y_test=y_test)
-
-
-N_EPOCHS = 4
 N_SHARDS = (1, 2, 4, 8, 16, 32, 64)
 RCV1_EPOCHS, LARGE_EPOCHS = 10, 5
 # The cost of second-order methods is quadratic in the mistakes.
 SECOND_ORDER_EPOCHS = 5
-
-
-def rounds_of(shards: Any, learner: Learner, take: Callable[[Round], Any], **settings: Any) -> list:
-    """The values of `take` for each round of one fit."""
-    found: list[Any] = []
-    given = {"max_iter": N_EPOCHS, "random_state": SEED, "mixes_per_epoch": 1} | settings | learner
-    fit_distributed(shards, on_round=lambda done: found.append(take(done)), **given)
-    return found
 
 
 def curve(
@@ -198,65 +123,9 @@ def of_rcv1(quick: bool) -> Parts:
     }  # fmt: skip
 
 
-AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
-#: Range of the share of rows.
-RARE = 0.002, 0.01
+LEVEL_SHARDS, MIXES = (1, 4, 16, 64), (1, 16)
 
 
-def rare(topics: corpora.Topics) -> corpora.Topics:
-    """The rare topics of even rank."""
-    shares = {name: np.mean(y > 0) for name, y in topics.labels.items()}
-    found = [name for name, share in shares.items() if RARE[0] < share < RARE[1]]
-    chosen = sorted(found, key=lambda name: (-shares[name], name))[1::2]
-    return replace(topics, labels={name: topics.labels[name] for name in chosen})
-
-
-#: Texts by the names used in tables: the file, and the number of its lines to use.
-TEXTS = {"questions": ("trec_train", 5452), "languages": ("languages", 12_000),
-         "reviews": ("polarity", 10_662), "messages": ("sms", 5574)}  # fmt: skip
-LEVEL_SHARDS, MIXES, TEXT_BITS = (1, 4, 16, 64), (1, 16), 18
-
-
-def texts(name: str) -> Problem:
-    """Rows of hashed words and word pairs, three quarters of them for training."""
-    from texts import read
-
-    file, n_texts = TEXTS[name]
-    told, labels = read(file)
-    order = np.random.RandomState(SEED).permutation(len(told))[:n_texts]
-    X = hashed_pairs(TEXT_BITS).transform([told[i] for i in order])
-    y, n = np.asarray(labels)[order], 3 * len(order) // 4
-    return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
-
-
-#: Cells by the names used in tables, and the parameters that `fit_anndata` uses for them.
-CELLS = {"cells, Paul": "paul", "cells, Baron": "baron"}
-OF_CELLS = {"algo": "alma", "multi_class": "joint", "class_weight": "balanced"}
-
-
-def cells(name: str) -> Problem:
-    """Normalized cells, two thirds of them for training."""
-    from anndata import read_h5ad
-
-    adata = read_h5ad(Path(os.environ["SPARSEMARGIN_DATA"], "cells", f"{CELLS[name]}.h5ad"))
-    order = np.random.RandomState(SEED).permutation(adata.n_obs)
-    X = CellNormalizer().fit_transform(adata.X[order])
-    y, n = adata.obs["cell_type"].to_numpy(str)[order], 2 * len(order) // 3
-    return Problem(name, rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
-
-
-def some_generated() -> Problem:
-    """Rows of two classes, drawn by `make_zipf_text`."""
-    X, y = make_zipf_text(20_000, 20_000, random_state=SEED)
-    n = 15_000
-    return Problem("zipf", rows_between(X, 0, n), y[:n], rows_between(X, n, len(y)), y[n:])
-
-
-PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "zipf": some_generated, **{name: partial(texts, name) for name in TEXTS},
-    "RCV1, 10 topics": lambda: rcv1()[0], "RCV1, rare topics": lambda: rcv1(rare)[0],
-    **{name: partial(cells, name) for name in CELLS},
-}  # fmt: skip
 #: Problems that are also split into more shards.
 OF_MANY, MOST_SHARDS = ("zipf", "reviews", "RCV1, rare topics"), 256
 
@@ -307,9 +176,6 @@ def of_generated(quick: bool) -> Parts:
         "n_features": problem.X.shape[1], "n_entries": problem.X.nnz,
         "curves": curves([problem], FIRST_ORDER, n_epochs, shards),
     }  # fmt: skip
-
-
-N_ROUNDS = 3
 
 
 @contextmanager
@@ -372,134 +238,16 @@ def of_workers(quick: bool) -> dict[str, dict[str, float]]:
             shutil.rmtree(cache_dir, ignore_errors=True)
             before, began = client.run(time.process_time), time.perf_counter()
             fit = partial(fit_distributed, paths, client=client, cache_dir=cache_dir)
-            busy, _ = _busy(partial(fit, random_state=SEED))
+            busy, _ = timed(partial(fit, random_state=SEED), time.process_time)
             seconds, after = time.perf_counter() - began, client.run(time.process_time)
             worker = max(after[each] - before[each] for each in after)
             found[name].append((seconds, worker, busy))
         size = sum(map(os.path.getsize, paths))
     for _, n in turns(list(WIDTHS), 2 * N_ROUNDS):
         fit = partial(fit_distributed, few_rows(n), max_iter=2, random_state=SEED)
-        found[f"{n}"].append((_first(_busy(fit)),))
+        found[f"{n}"].append((timed(fit, time.process_time)[0],))
     least = {name: np.min(each, axis=0).round(3).tolist() for name, each in found.items()}
     return {"bytes": size, **least}
-
-
-DOCUMENTS, DOCUMENT_BITS = (500, 2000, 8000), 24
-#: Bytes for a coordinate that a shard of AROW has changed: its index, a step and a gain; and in the
-#: answer with the mixture: its index and two values.
-UP_BYTES, DOWN_BYTES = 4 + 8 + 4, 4 + 4 + 4
-
-
-def _busy(call: Callable[[], Any]) -> tuple[float, Any]:
-    """CPU seconds of this process for a call, and the result."""
-    began = time.process_time()
-    found = call()
-    return time.process_time() - began, found
-
-
-def _first(pair: tuple[float, Any]) -> float:
-    return pair[0]
-
-
-def of_documents(quick: bool) -> dict[str, Any]:
-    """Costs of documents that are hashed to 24 bits (words and pairs) and trained with AROW:
-    vectorizing on one core, training, changed coordinates, and their mixture."""
-    from texts import read
-
-    found = [read(file)[0] for file, _ in TEXTS.values()]
-    told = np.concatenate(found)
-    told = told[np.random.RandomState(SEED).permutation(len(told))]
-    n_bytes, vectorizer = sum(len(each.encode()) for each in told), hashed_pairs(DOCUMENT_BITS)
-    seconds, X = min((_busy(partial(vectorizer.transform, told)) for _ in range(3)), key=_first)
-    y = np.random.RandomState(1).choice([-1, 1], X.shape[0])
-    entries = []
-    for n in DOCUMENTS[: 2 if quick else None]:
-        shards = [(rows_between(X, 0, n), y[:n]), (rows_between(X, n, 2 * n), y[n : 2 * n])]
-
-        def take(done: Round) -> tuple[float, int]:
-            return done.mixing_seconds / done.seconds, done.bytes_received
-
-        tried = [_busy(partial(rounds_of, shards, AROW, take, max_iter=1)) for _ in range(N_ROUNDS)]
-        busy, ((share, received),) = min(tried, key=_first)
-        fit = partial(sparsemargin.fit_csr, rows_between(X, 0, 2 * n), y[: 2 * n], max_iter=1)
-        learning, _ = min((_busy(partial(fit, **AROW)) for _ in range(N_ROUNDS)), key=_first)
-        entries.append({
-            "nonzeros": X.indptr[2 * n] / 2, "coordinates": received / 2 / UP_BYTES,
-            "learning": learning, "mixing": share * busy, "all": (1 - share) * busy,
-        })  # fmt: skip
-    first, last = entries[-2:]
-    grown = {name: last[name] - first[name] for name in last}
-    tail = log2(last["coordinates"] / first["coordinates"])
-    tail /= log2(last["nonzeros"] / first["nonzeros"])
-    return {
-        "bytes_a_second": n_bytes / seconds, "nonzeros_a_byte": X.nnz / n_bytes, "tail": tail,
-        "nonzeros": last["nonzeros"], "coordinates": last["coordinates"],
-        "nonzero": grown["learning"] / (2 * grown["nonzeros"]),
-        "prepared": (grown["all"] - grown["learning"]) / (2 * grown["nonzeros"]),
-        "mixed": grown["mixing"] / (2 * grown["coordinates"]),
-    }  # fmt: skip
-
-
-# Assumptions: bytes per second of each network interface, and the number of interfaces of one
-# machine that an update passes one after the other, the scheduler's and the client's.
-NETWORK, HOPS = 1.25e9, 2
-DOCUMENT_BYTES, CORES = 1000, 16
-
-
-def of_many_documents(costs: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Extrapolate an epoch of 10^9 and 10^10 documents, for workers of one core each, and for one
-    machine of 16 cores, all of which vectorize while one trains."""
-    for n_documents, workers in product((10**9, 10**10), (10, 100, 1000)):
-        n_bytes = n_documents * DOCUMENT_BYTES
-        nonzeros = n_bytes * costs["nonzeros_a_byte"]
-        reading, learning = n_bytes / costs["bytes_a_second"], nonzeros * costs["nonzero"]
-        prepared = nonzeros * costs["prepared"]
-        told = {"documents": n_documents, "workers": workers,
-                "rows": (reading + prepared) / workers,
-                "learning": learning / workers,
-                "alone": max(reading / CORES, learning)}  # fmt: skip
-        for mixes in (1, 16):
-            touched = (
-                costs["coordinates"]
-                * (nonzeros / workers / mixes / costs["nonzeros"]) ** costs["tail"]
-            )
-            touched = min(touched, 1 << DOCUMENT_BITS)
-            up = workers * touched * (HOPS * UP_BYTES / NETWORK + costs["mixed"])
-            changed = min(workers * touched, 1 << DOCUMENT_BITS)
-            down = (HOPS + ceil(log2(workers))) * changed * DOWN_BYTES / NETWORK
-            told[f"mixing_{mixes}"] = mixes * (up + down)
-            told[f"update_{mixes}"] = touched * UP_BYTES
-        yield told
-
-
-def _documents(parts: Parts) -> str:
-    rows = [
-        told | {"times": told["alone"] / (told["rows"] + told["learning"] + told["mixing_1"])}
-        for told in of_many_documents(parts["documents"])
-    ]
-    return markdown([
-        ("documents", "{documents:,}"), ("workers", "{workers:,}"),
-        ("making rows, once, s", "{rows:,.0f}"), ("learning, s", "{learning:,.0f}"),
-        ("one mixture, s", "{mixing_1:,.1f}"), ("16, s", "{mixing_16:,.1f}"),
-        ("MB up, each, of one", "{update_1:.0D}"), ("of 16", "{update_16:.0D}"),
-        ("one machine, s", "{alone:,.0f}"),
-        ("first epoch, one mixture, against it", "{times:.1f} x"),
-    ])(rows)  # fmt: skip
-
-
-def _document_costs(parts: Parts) -> str:
-    costs = parts["documents"]
-    return markdown_table(["measured of documents", ""], {
-        "rows made by a core": f"{costs['bytes_a_second'] / 1e6:.1f} MB/s",
-        "nonzeros of 1,000 bytes": f"{1000 * costs['nonzeros_a_byte']:.0f}",
-        "learning, as by `fit_csr`": f"{1e9 * costs['nonzero']:.1f} ns a nonzero",
-        "beside it over shards, once": f"{1e9 * costs['prepared']:.0f} ns a nonzero",
-        "changed by a shard": f"{costs['coordinates']:,.0f} coordinates by "
-                              f"{costs['nonzeros']:,.0f} nonzeros, to the power of "
-                              f"{costs['tail']:.2f}",
-        "a coordinate that has changed": f"{UP_BYTES} bytes up, {DOWN_BYTES} down",
-        "mixing": f"{1e9 * costs['mixed']:.0f} ns a coordinate and update",
-    }.items())  # fmt: skip
 
 
 def _header(curve: dict[str, Any]) -> str:
@@ -559,7 +307,7 @@ TABLES: dict[str, tuple[str, Callable[[Parts], str]]] = {
     "level": ("level", _level_table), "workers": ("workers", _workers),
     "shards-rcv1": ("rcv1", partial(_shards, name="rcv1")),
     "shards-generated": ("generated", partial(_shards, name="generated")),
-    "document-costs": ("documents", _document_costs), "documents": ("documents", _documents),
+    "document-costs": ("documents", document_costs), "documents": ("documents", documents),
 }  # fmt: skip
 
 

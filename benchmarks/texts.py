@@ -31,6 +31,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from markdown_tables import fill_page, markdown_table
 from matplotlib import rc_context
 from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import TfidfVectorizer
@@ -38,7 +39,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
-from tables import README, TEXT_GUIDE, fill_page, markdown_table, measured_on
+from tables import README, TEXT_GUIDE, measured_on
 from threadpoolctl import threadpool_limits
 from timing import FOLDER, machine, replace_text
 

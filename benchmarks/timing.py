@@ -30,11 +30,11 @@ STATUS = Path("/proc/self/status")
 _PACKAGES = ("numpy", "scipy", "scikit-learn", "sparsemargin")
 
 
-def timed(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the seconds that `call` took, and its result."""
-    start = perf_counter()
+def timed(call: Callable[[], Any], clock: Callable[[], float] = perf_counter) -> tuple[float, Any]:
+    """Return the seconds that `call` took by the clock, and its result."""
+    start = clock()
     result = call()
-    return perf_counter() - start, result
+    return clock() - start, result
 
 
 def turns(contestants: Sequence, n_rounds: int) -> Iterator[tuple[int, Any]]:

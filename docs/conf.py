@@ -65,7 +65,7 @@ shutil.rmtree(NOTEBOOKS, ignore_errors=True)
 NOTEBOOKS.mkdir()
 for _notebook in EXAMPLES.glob("*.ipynb"):
     shutil.copy2(_notebook, NOTEBOOKS)
-# Their outputs are stored: `make notebooks`.
+# Their outputs are stored: `python examples/notebooks.py`.
 nb_execution_mode = "off"
 
 sphinx_gallery_conf = {

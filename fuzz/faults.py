@@ -5,7 +5,7 @@
 A copy of the library under build/faults is compiled once, with all faults in it; SM_FAULT turns on
 one of them, and the tests of its room run until one fails. WORDS choose faults whose room, file or
 text has one of them. Ends with 1 where a fault lives that is not expected to. Cython has to be
-there, see `make planted-faults`.
+installed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """scikit-learn's own tests of `Perceptron`, and those of `SGDClassifier` that are about weights,
 warm starts, early stopping and partial fits, with our classifiers in their place.
 
-    make sklearn-tests
+    PYTHONPATH=tests python tests/scikit_learn_tests.py
     PYTHONPATH=tests python tests/scikit_learn_tests.py perceptron alma -- -k warm_start
 
 The tests are those of the scikit-learn that is installed. Failures that are expected are listed in

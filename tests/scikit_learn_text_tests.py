@@ -1,6 +1,6 @@
 """scikit-learn's own tests of its vectorizers, with ours in their place.
 
-    make sklearn-tests
+    python tests/scikit_learn_text_tests.py
     python tests/scikit_learn_text_tests.py -k stop_words
 
 The tests are those of the scikit-learn that is installed. None is expected to fail.

@@ -43,7 +43,7 @@ def renamed(shares_of_genes, name):
     (str.lower, "match='case'"), (lambda gene: f"ENSG{int(gene[4:]):011d}", "var='symbol'"),
 ])  # fmt: skip
 @pytest.mark.parametrize("share", [0, 0.01, 0.1, 0.6])
-def test_too_few_genes_are_refused_and_few_are_warned_of(model, tmp_path, name, remedy, share):
+def test_annotate_rejects_too_few_genes_and_warns_of_few(model, tmp_path, name, remedy, share):
     adata = renamed(share, name)
     if remedy == "match='case'":
         del adata.var["symbol"]
@@ -63,7 +63,7 @@ def test_too_few_genes_are_refused_and_few_are_warned_of(model, tmp_path, name, 
         assert np.array_equal(types.confidence, expected.confidence)
 
 
-def test_panels_without_another_name_are_advised_to_train_on_their_genes(model):
+def test_error_of_a_small_panel_suggests_training_on_its_genes(model):
     panel = cells()[:, :10].copy()
     with pytest.raises(ValueError, match=r"genes=list\(adata.var_names\)"):
         annotate(model, panel)
@@ -77,7 +77,7 @@ def test_panels_without_another_name_are_advised_to_train_on_their_genes(model):
         annotate(model, cells(), var="ensembl")
 
 
-def test_genes_that_hardly_any_cell_has_may_be_missing(model):
+def test_rarely_expressed_genes_may_be_missing(model):
     rare = np.argsort(model[0].deviations_)[:40]
     adata = cells()[:, np.setdiff1d(np.arange(200), rare)].copy()
     with pytest.warns(UserWarning, match="lacks 40 of the 200 genes of the model, which count as 0"
@@ -86,7 +86,7 @@ def test_genes_that_hardly_any_cell_has_may_be_missing(model):
     assert "lowered" not in str(found[0].message)
 
 
-def test_each_file_has_its_own_share_of_genes(model, tmp_path):
+def test_missing_genes_are_counted_per_file(model, tmp_path):
     cells().write_h5ad(tmp_path / "1.h5ad")
     renamed(0.6, str.lower).write_h5ad(tmp_path / "2.h5ad")
     paths = [tmp_path / "1.h5ad", tmp_path / "2.h5ad", tmp_path / "1.h5ad"]
@@ -98,7 +98,7 @@ def test_each_file_has_its_own_share_of_genes(model, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["baron", "paul"])
-def test_a_hundredth_of_the_genes_of_real_cells_is_refused(name):
+def test_one_percent_of_the_genes_is_rejected(name):
     path = data_folder(f"cells/{name}.h5ad") / "cells" / f"{name}.h5ad"
     adata = anndata.read_h5ad(path)
     adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)
@@ -109,7 +109,7 @@ def test_a_hundredth_of_the_genes_of_real_cells_is_refused(name):
 
 
 @pytest.mark.parametrize("threshold", [0, 0.5])
-def test_cells_without_counts_are_unassigned(model, tmp_path, threshold):
+def test_empty_cells_are_unassigned(model, tmp_path, threshold):
     X = COUNTS.toarray()
     X[[3, 250]] = 0
     other = hstack([csr_matrix(X), csr_matrix(np.ones((300, 1), np.float32))]).tocsr()
@@ -126,7 +126,7 @@ def test_cells_without_counts_are_unassigned(model, tmp_path, threshold):
     assert (table["predicted"] == "unassigned").sum() == 2
 
 
-def test_a_gene_in_both_cases_is_matched_by_its_very_name_or_the_first(model):
+def test_case_insensitive_match_prefers_the_exact_name(model):
     expected = annotate(model, cells()).predicted
     names = [f"Gene{j}" for j in range(200)]
     for more, gene in (("GENE3", 3), ("gENE3", None)):
@@ -149,7 +149,7 @@ def test_a_gene_in_both_cases_is_matched_by_its_very_name_or_the_first(model):
     assert one.feature_names_in_.tolist() == ["GENE0", *adata.var_names[2:]]
 
 
-def test_remedies_for_genes_of_one_name_work(model):
+def test_remedies_for_duplicate_gene_names_work(model):
     twice = cells()
     twice.var_names = ["GENE0", "GENE0", *twice.var_names[2:]]
     twice.var["symbol"] = ["GENE0", "GENE0", *twice.var_names[2:]]
@@ -169,7 +169,7 @@ def test_remedies_for_genes_of_one_name_work(model):
     annotate(model, other)
 
 
-def test_files_of_10x_are_advised_by_their_columns(model, tmp_path):
+def test_error_of_10x_files_suggests_another_var_column(model, tmp_path):
     genes, barcodes = [f"GENE{j}" for j in range(200)], [f"cell{i}" for i in range(300)]
     write_10x(tmp_path / "cells.h5", COUNTS, genes, barcodes)
     with pytest.raises(ValueError, match=r"(Pass var='name'|Leave out var='id'): so"):
@@ -193,14 +193,14 @@ def read_back(content):
 
 
 @given(st.lists(st.lists(st.text(max_size=8) | st.sampled_from(NAMES), min_size=2, max_size=3)))
-def test_rows_of_tables_are_read_back(rows):
+def test_annotation_table_is_read_back(rows):
     content = b"".join(map(tsv_row, rows))
     assert len(content.decode("utf-8", "replace").splitlines()) == len(rows)
     if all(text.isascii() or text.isprintable() for row in rows for text in row):
         assert read_back(content) == rows
 
 
-def test_names_of_cells_and_types_forge_no_lines(tmp_path, monkeypatch):
+def test_special_characters_in_names_are_escaped_in_tables(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     adata = cells()
     types = np.array(NAMES[:3])[np.searchsorted(["A", "B", "C"], TYPES)]
@@ -233,7 +233,7 @@ def test_names_of_cells_and_types_forge_no_lines(tmp_path, monkeypatch):
         assert {row[place] for row in rows[1:]} == set(types)
 
 
-def test_markers_are_genes_of_the_cells_that_are_plotted(model):
+def test_markers_are_limited_to_genes_of_the_given_cells(model):
     adata = cells()[:, 50:].copy()
     markers = marker_genes(model, adata, top=5)
     for kind in "ABC":
@@ -321,7 +321,7 @@ WRONG = {
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("fitting", [False, True])
 @pytest.mark.parametrize("name", WRONG)
-def test_every_remedy_of_an_error_works(model, name, fitting):
+def test_remedies_in_error_messages_work(model, name, fitting):
     adata, (make, how) = cells(), WRONG[name]
     adata.var["lower"] = adata.var_names.str.lower()
     adata.obs["cell_type"] = adata.obs["cell_type"].astype(str)

@@ -43,7 +43,7 @@ def refused(path, label):
     return str(error.value)
 
 
-def test_a_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
+def test_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
     obs.to_csv(table := tmp_path / "obs.csv")
     text = refused(path, str(table))
     assert "has several columns: 'n_genes', 'cell_type', 'note'" in text
@@ -60,14 +60,14 @@ def test_a_column_of_a_table_is_named_after_its_path(path, obs, tmp_path):
     assert "are one file" in run(*command, table, code=2).stderr
 
 
-def test_tables_of_r_have_no_name_for_the_first_column(path, obs, tmp_path):
+def test_r_tables_may_omit_the_first_column_name(path, obs, tmp_path):
     table = tmp_path / "obs.tsv"
     lines = [f'"{name}"\t"{row.n_genes}"\t"{row.cell_type}"\n' for name, row in obs.iterrows()]
     table.write_text('"n_genes"\t"cell_type"\n' + "".join(lines))
     assert labels(path, f"{table}:cell_type") == obs["cell_type"].tolist()
 
 
-def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
+def test_tables_with_bom_crlf_and_gzip_are_read(path, obs, tmp_path):
     table, text = tmp_path / "types.csv", obs["cell_type"].to_csv(header=False)
     for name, raw in (
         ("types.csv", b"\xef\xbb\xbf" + text.encode()),
@@ -96,7 +96,7 @@ def test_tables_as_excel_and_archives_have_them(path, obs, tmp_path):
     labels(path, table)
 
 
-def test_fields_are_limited_whatever_the_limit_of_csv(path, obs, tmp_path):
+def test_field_length_limit_ignores_the_csv_module_setting(path, obs, tmp_path):
     table, text = tmp_path / "types.csv", obs["cell_type"].to_csv(header=False)
     table.write_text(f"{BARCODES[0]},{'x' * 200_000}\n{text}")
     before = csv.field_size_limit(1 << 30)
@@ -107,7 +107,7 @@ def test_fields_are_limited_whatever_the_limit_of_csv(path, obs, tmp_path):
     assert "line 1: field larger" in error
 
 
-def test_cells_without_a_label_are_left_out(path, obs):
+def test_cells_without_label_are_left_out(path, obs):
     expected = obs["cell_type"].where(np.arange(300) > 9, None).tolist()
     for missing in None, np.nan, "", pd.NA:
         holes = [missing if i < 10 else each for i, each in enumerate(obs["cell_type"])]
@@ -125,11 +125,11 @@ def test_cells_without_a_label_are_left_out(path, obs):
     (7, "got int"),
     (None, "got NoneType"),
 ])  # fmt: skip
-def test_what_is_no_table_is_refused(path, label, words):
+def test_invalid_label_tables_are_rejected(path, label, words):
     assert words in refused(path, label)
 
 
-def test_the_remedies_for_arrays_and_tables_in_memory(path, obs):
+def test_remedies_for_label_arrays_and_frames_work(path, obs):
     X, types = counts_of()
     adata = adata_of(X, types)
     assert labels(path, obs["cell_type"]) == types.tolist()
@@ -146,7 +146,7 @@ RENAMED = {
 
 
 @pytest.mark.parametrize("how", RENAMED)
-def test_barcodes_that_differ_by_a_part_are_told(path, obs, how):
+def test_barcodes_that_differ_by_a_suffix_are_reported(path, obs, how):
     renamed = obs["cell_type"].rename(RENAMED[how])
     text = refused(path, renamed)
     assert "0 of 300 cells are among the 300 barcodes with labels" in text
@@ -155,7 +155,7 @@ def test_barcodes_that_differ_by_a_part_are_told(path, obs, how):
     assert labels(path, renamed.set_axis(BARCODES)) == obs["cell_type"].tolist()
 
 
-def test_few_matches_are_warned_of(path, obs):
+def test_few_matching_barcodes_warn(path, obs):
     half = obs["cell_type"].rename(lambda name: name if name in BARCODES[:100] else f"x{name}")
     with pytest.warns(UserWarning, match="100 of 300 cells are among the 300 barcodes"):
         assert labels(path, half)[:100] == obs["cell_type"].tolist()[:100]
@@ -164,13 +164,13 @@ def test_few_matches_are_warned_of(path, obs):
 
 
 @pytest.mark.filterwarnings("error:.*barcodes.*:UserWarning")
-def test_small_and_large_tables_need_no_warning(path, obs):
+def test_small_and_large_tables_do_not_warn(path, obs):
     labels(path, obs["cell_type"][:9])
     others = pd.Series("A", index=[f"other{i}" for i in range(9000)])
     labels(path, pd.concat([obs["cell_type"], others]))
 
 
-def test_infinite_labels_are_refused(path):
+def test_infinite_labels_are_rejected(path):
     table = dict.fromkeys(BARCODES, 1.0)
     table[BARCODES[0]] = np.inf
     with pytest.raises(ValueError, match="inf is infinite"):
@@ -178,7 +178,7 @@ def test_infinite_labels_are_refused(path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="permissions are those of POSIX")
-def test_tables_of_labels_are_kept_and_make_caches_private(path, obs, tmp_path):
+def test_label_tables_are_kept_and_make_caches_private(path, obs, tmp_path):
     table, cache = tmp_path / "obs.csv", tmp_path / "cache"
     obs.to_csv(table)
     before = table.read_bytes()
@@ -203,7 +203,7 @@ NO_LABELS = {
 
 
 @pytest.mark.parametrize("name", NO_LABELS)
-def test_what_is_no_label_is_refused_in_columns_and_tables(path, name):
+def test_invalid_labels_are_rejected_in_columns_and_tables(path, name):
     values, words = NO_LABELS[name]
     column = pd.Series(values).repeat(150).set_axis(BARCODES)
     adata = adata_of(*counts_of(), column=column.array)
@@ -214,7 +214,7 @@ def test_what_is_no_label_is_refused_in_columns_and_tables(path, name):
         assert labels(path, pd.Series(texts, index=BARCODES)) == texts
 
 
-def test_bytes_are_labels_of_text(path):
+def test_byte_labels_are_text(path):
     column = pd.Series([b"A", b"B"] * 150, index=BARCODES)
     adata = adata_of(*counts_of(), column=column.array)
     expected = ["A", "B"] * 150

@@ -73,7 +73,7 @@ def test_values_on_a_known_scale_are_converted_with_a_warning(model, name, dtype
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_values_on_other_scales_are_refused_and_the_remedies_work(model, name, tmp_path):
+def test_values_on_other_scales_are_rejected_with_a_remedy(model, name, tmp_path):
     expected = annotate(model, cells(DENSE))
     other = cells(OTHERS[name])
     other.layers["counts"] = COUNTS[:, : other.n_vars].copy()
@@ -90,7 +90,7 @@ def test_values_on_other_scales_are_refused_and_the_remedies_work(model, name, t
         annotate(model, tmp_path / "other.h5ad")
 
 
-def test_the_same_scale_stays_as_it_is_to_the_bit():
+def test_values_on_the_same_scale_are_unchanged():
     for dense in (np.log2(1 + SHARES * 1e6), np.log1p(SHARES * 1e4), SHARES, np.log1p(DENSE)):
         adata = cells(dense)
         assert np.array_equal(CellNormalizer().fit_transform(adata.X).data, adata.X.data)
@@ -106,7 +106,7 @@ def test_the_same_scale_stays_as_it_is_to_the_bit():
     "counts normalised to a total of 1",
     "log1p of counts normalised to a total of 5,000",
 ])  # fmt: skip
-def test_counts_are_converted_to_the_scale_of_any_model(name, tmp_path):
+def test_counts_are_converted_to_the_scale_of_the_model(name, tmp_path):
     with pytest.warns(UserWarning, match=re.escape(f"They are assumed to be {name}, and")):
         model = fit_anndata(cells(EXACT[name]), "cell_type", random_state=0, max_iter=3)
     save_model(model, tmp_path / "types.model")
@@ -120,7 +120,7 @@ def test_counts_are_converted_to_the_scale_of_any_model(name, tmp_path):
     np.testing.assert_allclose(made, EXACT[name], rtol=1e-5, atol=1e-7)
 
 
-def test_models_of_other_values_take_these_only(tmp_path):
+def test_models_of_other_values_accept_only_such_values(tmp_path):
     roots = OTHERS["square roots"] / 10
     model, texts = warned(fit_anndata, cells(roots), "cell_type", random_state=0, max_iter=2)
     assert "neither counts nor logarithms" in texts[0]
@@ -141,7 +141,7 @@ def test_models_of_other_values_take_these_only(tmp_path):
     assert len(annotate(model, cells(DENSE), normalize=None).predicted) == 300
 
 
-def test_raw_counts_that_stay_raw_are_compared_with_raw_counts():
+def test_raw_counts_match_models_of_raw_counts():
     model = fit_anndata(cells(DENSE), "cell_type", normalize=None, random_state=0, max_iter=2)
     assert len(annotate(model, cells(DENSE)).predicted) == 300
     for dense in SHARES, np.log1p(SHARES * 1e4):
@@ -149,7 +149,7 @@ def test_raw_counts_that_stay_raw_are_compared_with_raw_counts():
             annotate(model, cells(dense))
 
 
-def test_estimated_counts_are_taken_as_such_where_the_user_says_so(model):
+def test_normalize_counts_accepts_estimated_counts(model):
     estimated = DENSE * np.random.RandomState(0).uniform(0.8, 1, DENSE.shape)
     for act in (
         lambda how: annotate(model, cells(estimated), **how),
@@ -167,7 +167,7 @@ def test_estimated_counts_are_taken_as_such_where_the_user_says_so(model):
         fit_anndata(cells(np.log1p(SHARES * 1e4)), "cell_type", normalize="counts")
 
 
-def test_genes_selected_after_normalisation_are_taken_as_they_are(model):
+def test_genes_selected_after_normalization_are_accepted(model):
     some = np.argsort(-model[0].deviations_)[:100]
     types, texts = warned(annotate, model, cells(np.log1p(SHARES * 1e4))[:, some].copy())
     assert (types.predicted == TYPES).mean() > 0.9
@@ -181,7 +181,7 @@ def test_genes_selected_after_normalisation_are_taken_as_they_are(model):
 
 
 @pytest.mark.parametrize("name", list(EXACT)[:4])
-def test_files_of_any_blocks_come_to_what_memory_comes_to(model, name, tmp_path, monkeypatch):
+def test_file_blocks_agree_with_cells_in_memory(model, name, tmp_path, monkeypatch):
     cells(EXACT[name]).write_h5ad(tmp_path / "cells.h5ad")
     expected, texts = warned(annotate, model, cells(EXACT[name]))
     for buffered in 500, 5000, 1 << 20:
@@ -194,7 +194,7 @@ def test_files_of_any_blocks_come_to_what_memory_comes_to(model, name, tmp_path,
         ]
 
 
-def test_files_of_several_scales_are_learned_on_one(tmp_path):
+def test_files_on_several_scales_are_converted_to_one(tmp_path):
     half = 150
     pair = [cells(DENSE[:half]), cells(DENSE[half:])]
     pair[1].obs["cell_type"] = TYPES[half:]
@@ -211,7 +211,7 @@ def test_files_of_several_scales_are_learned_on_one(tmp_path):
 
 
 @pytest.mark.parametrize("n_counts", [1, 150])
-def test_counts_among_logarithms_are_refused_by_their_cell(model, n_counts):
+def test_counts_among_logarithms_are_reported_with_their_cell(model, n_counts):
     mixed = np.log1p(SHARES * 1e4)
     mixed[-n_counts:] = DENSE[-n_counts:]
     adata = cells(mixed)
@@ -226,7 +226,7 @@ def test_counts_among_logarithms_are_refused_by_their_cell(model, n_counts):
         act(normalize=None)
 
 
-def test_pipelines_guard_the_scale_of_matrices(model):
+def test_pipeline_checks_the_scale_of_matrices(model):
     expected = model.predict(COUNTS)
     with pytest.warns(UserWarning, match="converted"):
         assert np.array_equal(model.predict(csr_matrix(np.log2(1 + SHARES * 1e6))), expected)
@@ -234,7 +234,7 @@ def test_pipelines_guard_the_scale_of_matrices(model):
         model.predict(csr_matrix(OTHERS["square roots"]))
 
 
-def test_single_cells_are_recognised(model):
+def test_scale_of_a_single_cell_is_detected(model):
     for dense in DENSE[:1], np.log1p(SHARES[:1] * 1e4), np.log2(1 + SHARES[:1] * 1e6):
         types, _ = warned(annotate, model, cells(dense))
         assert types.predicted[0] == annotate(model, cells(DENSE[:1])).predicted[0]
@@ -243,7 +243,7 @@ def test_single_cells_are_recognised(model):
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 10**6), total=st.floats(0.5, 2e6),
        base=st.sampled_from(["linear", "log1p", "log2", "log10"]))  # fmt: skip
-def test_any_total_and_base_is_recognised(seed, total, base):
+def test_any_total_and_base_is_detected(seed, total, base):
     random = np.random.RandomState(seed)
     counts = random.poisson(random.gamma(0.3, random.uniform(0.5, 20), (40, 300)))
     counts = counts[counts.sum(axis=1) > 0].astype(np.float64)
@@ -256,7 +256,7 @@ def test_any_total_and_base_is_recognised(seed, total, base):
     np.testing.assert_allclose(made.toarray(), expected, rtol=0.02, atol=1e-3)
 
 
-def test_the_command_line_takes_the_values_of_cells(tmp_path, monkeypatch):
+def test_command_line_has_an_option_for_the_cell_values(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cells(DENSE).write_h5ad("cells.h5ad")
     cells(DENSE * np.random.RandomState(0).uniform(0.8, 1, DENSE.shape)).write_h5ad("near.h5ad")

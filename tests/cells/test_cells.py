@@ -45,7 +45,7 @@ def weights(model):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32, np.int64, np.uint16])
 @pytest.mark.parametrize("index_type", [np.int32, np.int64])
 @pytest.mark.parametrize("dense", [False, True])
-def test_a_file_comes_to_what_its_matrix_comes_to(tmp_path, dtype, index_type, dense):
+def test_h5ad_file_gives_the_model_of_its_matrix(tmp_path, dtype, index_type, dense):
     X, types = counts_of(dtype=dtype)
     adata = adata_of(X.toarray() if dense else X, types)
     path = tmp_path / "cells.h5ad"
@@ -67,7 +67,7 @@ def test_a_file_comes_to_what_its_matrix_comes_to(tmp_path, dtype, index_type, d
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float32, 1e-6), (np.float64, 1e-12)])
-def test_counts_become_what_scanpy_makes_of_them(dtype, tolerance):
+def test_normalization_agrees_with_scanpy(dtype, tolerance):
     sc = pytest.importorskip("scanpy", reason="scanpy is not installed")
     X, types = counts_of(dtype=dtype)
     made = CellNormalizer(target_sum=3000).fit_transform(X)
@@ -80,7 +80,7 @@ def test_counts_become_what_scanpy_makes_of_them(dtype, tolerance):
     assert np.allclose(made.toarray(), logs_of(X, 3000), rtol=tolerance, atol=0)
 
 
-def test_logarithms_stay_as_they_are_and_are_told_of(adata):
+def test_logarithms_are_detected_with_a_warning_and_unchanged(adata):
     logs = adata.copy()
     logs.X = CellNormalizer().fit_transform(adata.X)
     assert np.array_equal(CellNormalizer().fit_transform(logs.X).data, logs.X.data)
@@ -118,7 +118,7 @@ def rows_in(cells, seed, form):
     return rows, blocks
 
 
-def test_mixing_is_of_all_cells_and_of_many_spans(adata, path, monkeypatch):
+def test_shuffling_covers_all_cells_of_a_file(adata, path, monkeypatch):
     spread(monkeypatch)
     lying, _ = rows_of(path, None)
     mixed, blocks = rows_of(path, 5)
@@ -132,7 +132,7 @@ def test_mixing_is_of_all_cells_and_of_many_spans(adata, path, monkeypatch):
 
 
 @pytest.mark.parametrize("order", ["type", "batch"])
-def test_sorted_cells_are_learned_as_mixed_ones_are(tmp_path, monkeypatch, order):
+def test_sorted_cells_give_the_error_of_shuffled_cells(tmp_path, monkeypatch, order):
     X, types = counts_of(1200, 100, 6)
     batch = np.arange(1200) % 4
     by = np.argsort(types if order == "type" else batch, kind="stable")
@@ -149,7 +149,7 @@ def test_sorted_cells_are_learned_as_mixed_ones_are(tmp_path, monkeypatch, order
             fit_anndata(tmp_path / "sorted.h5ad", "cell_type", max_iter=1, shuffle=False)
 
 
-def test_backed_layers_raw_and_parts(adata, path):
+def test_backed_layers_raw_and_subsets_are_read(adata, path):
     expected = weights(fit_anndata(adata, "cell_type", **IN_ORDER))
     backed = anndata.read_h5ad(path, backed="r")
     assert np.array_equal(weights(fit_anndata(backed, "cell_type", **IN_ORDER)), expected)
@@ -167,7 +167,7 @@ def test_backed_layers_raw_and_parts(adata, path):
     fit_anndata(other, "cell_type", normalize=None)
 
 
-def test_files_of_10x(adata, tmp_path):
+def test_10x_h5_files_are_read(adata, tmp_path):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
     genes[5] = genes[4]
@@ -191,7 +191,7 @@ def test_files_of_10x(adata, tmp_path):
 
 
 @pytest.mark.parametrize("kinds", [True, False])
-def test_matrices_of_10x(adata, tmp_path, kinds):
+def test_10x_matrix_folders_are_read(adata, tmp_path, kinds):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
     told = dict(zip(barcodes[:200], types, strict=False))
@@ -210,7 +210,7 @@ def test_matrices_of_10x(adata, tmp_path, kinds):
     {"compression": "gzip"}, {"compression": "gzip", "shuffle": True}, {"compression": "lzf"},
     {"compression": "gzip", "fletcher32": True}, {"chunks": (100,)},
 ])  # fmt: skip
-def test_packed_values_are_those_that_h5py_reads(adata, path, how):
+def test_compressed_values_agree_with_h5py(adata, path, how):
     expected = weights(fit_anndata(adata, "cell_type", **IN_ORDER))
     with h5py.File(path, "a") as file:
         for name in "data", "indices":
@@ -227,7 +227,7 @@ def test_packed_values_are_those_that_h5py_reads(adata, path, how):
         assert "cells.h5ad: /X/data has a chunk whose size differs from its shape" in error
 
 
-def test_wrong_matrices_of_10x_are_told(adata, tmp_path):
+def test_invalid_10x_matrices_are_reported(adata, tmp_path):
     X, types = counts_of()
     genes, barcodes = adata.var_names.tolist(), adata.obs_names.tolist()
     told = dict(zip(barcodes, types, strict=True))
@@ -248,7 +248,7 @@ def test_wrong_matrices_of_10x_are_told(adata, tmp_path):
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
-def test_zarr_stores(adata, tmp_path, version):
+def test_zarr_stores_are_read(adata, tmp_path, version):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     if version == 3 and zarr.__version__.startswith("2"):
         pytest.skip("zarr 2 writes version 2 only")
@@ -267,7 +267,7 @@ def test_zarr_stores(adata, tmp_path, version):
         fit_anndata(tmp_path / "cells.zarr", "cell_type", layer="logs", max_iter=1)
 
 
-def test_batches_that_were_not_learned_tell_the_confidence(adata):
+def test_confidence_is_low_for_unseen_batches(adata):
     """Features that distinguish the types differ between batches, so confidence must be low."""
     batch, types = np.arange(600) % 4, np.arange(600) // 4 % 2
     X = np.random.RandomState(0).poisson(1, (600, 12))
@@ -289,7 +289,7 @@ def test_batches_that_were_not_learned_tell_the_confidence(adata):
         fit_anndata(adata, "cell_type", batch={"cell0": "x"})
 
 
-def test_genes_go_by_name(adata, path):
+def test_genes_are_matched_by_name(adata, path):
     model = fit_anndata(path, "cell_type", **IN_ORDER)
     expected = model.predict(adata.X)
     order = np.random.RandomState(0).permutation(adata.n_vars)
@@ -311,7 +311,7 @@ def test_genes_go_by_name(adata, path):
     assert np.array_equal(annotate(by_id, other, var="later", match="version").predicted, expected)
 
 
-def test_several_files_share_genes(adata, tmp_path):
+def test_several_files_use_their_common_genes(adata, tmp_path):
     first, second = adata[:150, :70].copy(), adata[150:, 10:][:, ::-1].copy()
     paths = tmp_path / "1.h5ad", tmp_path / "2.h5ad"
     for each, path in zip((first, second), paths, strict=True):
@@ -333,7 +333,7 @@ def test_several_files_share_genes(adata, tmp_path):
     assert not weights(few)[:, 1].any()
 
 
-def test_models_are_saved_go_on_and_tell_markers(adata, path, tmp_path):
+def test_cell_models_are_saved_resumed_and_give_markers(adata, path, tmp_path):
     model = fit_anndata(path, "cell_type", max_iter=2)
     save_model(model, tmp_path / "types.model")
     loaded = load_model(tmp_path / "types.model")
@@ -351,7 +351,7 @@ def test_models_are_saved_go_on_and_tell_markers(adata, path, tmp_path):
     assert np.allclose(markers["scores"]["B"], scores[best])
 
 
-def test_the_default_is_the_joint_machine_of_balanced_types(adata):
+def test_default_cell_model_is_joint_alma_with_balanced_classes(adata):
     model = fit_anndata(adata, "cell_type")[-1]
     rows = CellNormalizer().fit_transform(adata.X)
     same = fit_csr(
@@ -364,7 +364,7 @@ def test_the_default_is_the_joint_machine_of_balanced_types(adata):
     assert fit_anndata(adata, "cell_type", positive="B", max_iter=1).classes_.tolist() == [-1, 1]
 
 
-def test_labels_keep_their_kind(adata):
+def test_labels_keep_their_type(adata):
     adata.obs["leiden"] = pd.Categorical(["0", "1", "10"] * 100)
     assert fit_anndata(adata, "leiden", max_iter=1).classes_.tolist() == ["0", "1", "10"]
     adata.obs["number"] = [3, 1, 20] * 100
@@ -375,7 +375,7 @@ def test_labels_keep_their_kind(adata):
     assert fit_anndata(adata, "text", max_iter=1).classes_.tolist() == ["A", "B", "C"]
 
 
-def test_tables_of_types(adata, path, tmp_path, monkeypatch):
+def test_annotate_writes_tables_of_types(adata, path, tmp_path, monkeypatch):
     model = fit_anndata(path, "cell_type", max_iter=2)
     spread(monkeypatch, buffered=1000)
     types = annotate(model, path)
@@ -398,7 +398,7 @@ def broken(adata, change):
     return str(error.value)
 
 
-def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
+def test_invalid_input_is_reported_in_one_line(adata, path, tmp_path):
     def told(changed, label="cell_type", **how):
         return broken(changed, lambda each: fit_anndata(each, label, **how))
 
@@ -444,7 +444,7 @@ def test_wrong_input_is_told_in_a_line(adata, path, tmp_path):
         fit_anndata(tmp_path / "none.h5ad", "cell_type")
 
 
-def test_damaged_files_are_told_by_name(path, tmp_path):
+def test_damaged_files_are_named(path, tmp_path):
     whole = path.read_bytes()
     for size in len(whole) // 2, 600:
         path.write_bytes(whole[:size])
@@ -467,7 +467,7 @@ def test_damaged_files_are_told_by_name(path, tmp_path):
         assert "damaged" in broken(path, lambda each: fit_anndata(each, "cell_type"))
 
 
-def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
+def test_unsorted_columns_are_sorted_and_duplicates_rejected(adata):
     X = adata.X.copy()
     for start, stop in zip(X.indptr[:-1], X.indptr[1:], strict=True):
         X.indices[start:stop], X.data[start:stop] = (
@@ -486,7 +486,7 @@ def test_unsorted_genes_are_sorted_and_double_ones_refused(adata):
         fit_anndata(unsorted, "cell_type")
 
 
-def test_confidence_is_near_the_share_that_is_right():
+def test_confidence_is_near_the_accuracy():
     X, types = counts_of(1500, 5, 4)
     model = fit_anndata(adata_of(X[:1000], types[:1000]), "cell_type")
     told = annotate(model, adata_of(X[1000:], types[1000:]))
@@ -498,7 +498,7 @@ def test_confidence_is_near_the_share_that_is_right():
 
 
 @pytest.mark.filterwarnings("ignore:.*zarr.*", "ignore::UserWarning:zarr")
-def test_a_store_is_all_of_its_files(adata, tmp_path):
+def test_zarr_identity_covers_all_of_its_files(adata, tmp_path):
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     store = tmp_path / "cells.zarr"
     adata.write_zarr(store)
@@ -518,7 +518,7 @@ def test_a_store_is_all_of_its_files(adata, tmp_path):
     )
 
 
-def test_a_matrix_of_10x_is_with_its_tables(adata, tmp_path):
+def test_10x_identity_covers_the_matrix_and_its_tables(adata, tmp_path):
     X, _ = counts_of()
     write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), adata.obs_names.tolist())
     for what in tmp_path, tmp_path / "matrix.mtx.gz":
@@ -532,7 +532,7 @@ def test_a_matrix_of_10x_is_with_its_tables(adata, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["matrix.mtx.gz", "features.tsv.gz", "barcodes.tsv.gz"])
-def test_cut_and_odd_tables_are_told_by_name(adata, tmp_path, name):
+def test_truncated_and_odd_tables_are_named(adata, tmp_path, name):
     X, types = counts_of()
     barcodes = adata.obs_names.tolist()
     write_matrix(f"{tmp_path}/", X, adata.var_names.tolist(), barcodes)
@@ -554,7 +554,7 @@ def test_cut_and_odd_tables_are_told_by_name(adata, tmp_path, name):
         assert words in error
 
 
-def test_pointers_and_names_that_do_not_fit_are_told(adata, path):
+def test_inconsistent_pointers_and_names_are_reported(adata, path):
     whole = path.read_bytes()
     for node, change, words in (
         ("X/indptr", lambda values: values[:, np.newaxis], "/X/indptr has type int32 and shape"),
@@ -578,7 +578,7 @@ def test_pointers_and_names_that_do_not_fit_are_told(adata, path):
         assert words in error
 
 
-def test_dask_arrays_are_refused_where_cells_are_read(adata):
+def test_dask_arrays_are_rejected_by_fit_anndata(adata):
     array = pytest.importorskip("dask.array", reason="dask is not installed")
     model = fit_anndata(adata, "cell_type", max_iter=1)
     lazy = adata.copy()
@@ -595,7 +595,7 @@ def test_dask_arrays_are_refused_where_cells_are_read(adata):
     fit_anndata(lazy.to_memory(), "cell_type", max_iter=1)
 
 
-def test_matrices_gene_by_gene_are_told_by_their_place(adata, path):
+def test_csc_matrices_are_rejected_with_their_location(adata, path):
     adata.layers["counts"], adata.raw = csc_matrix(adata.X), adata
     columns = adata.raw.to_adata()
     columns.X = csc_matrix(columns.X)
@@ -610,7 +610,7 @@ def test_matrices_gene_by_gene_are_told_by_their_place(adata, path):
 
 
 @pytest.mark.parametrize("n_written", [0, 1000])
-def test_chunks_that_were_never_written_have_the_value_that_fills_them(adata, path, n_written):
+def test_missing_chunks_have_the_fill_value(adata, path, n_written):
     with h5py.File(path, "a") as file:
         values = file["X"]["data"][:]
         del file["X"]["data"]
@@ -625,7 +625,7 @@ def test_chunks_that_were_never_written_have_the_value_that_fills_them(adata, pa
     )
 
 
-def test_rows_of_cells_without_a_label_are_not_read(tmp_path):
+def test_unlabelled_cells_are_not_read(tmp_path):
     X, types = counts_of()
     adata = adata_of(X, types)
     told = dict(zip(adata.obs_names, types, strict=True))
@@ -637,13 +637,13 @@ def test_rows_of_cells_without_a_label_are_not_read(tmp_path):
     assert np.isfinite(fit_anndata(adata, dict([*told.items()][:3]))[0].deviations_).all()
 
 
-def test_learners_without_weights_of_rows_tell_probabilities_of_few_cells():
+def test_confidence_exists_for_algorithms_without_sample_weights():
     adata = adata_of(*counts_of())
     told = annotate(fit_anndata(adata, "cell_type", "romma", max_iter=3), adata)
     assert 0 < told.confidence.mean() < 1
 
 
-def test_what_can_not_be_meant_is_refused(tmp_path):
+def test_contradictory_arguments_are_rejected(tmp_path):
     X, types = counts_of()
     adata = adata_of(X, types, donor=["a"] * 299 + ["b"])
     with pytest.raises(ValueError, match="genes has 'GENE1' several times"):
@@ -655,7 +655,7 @@ def test_what_can_not_be_meant_is_refused(tmp_path):
     assert path.read_bytes() == before
 
 
-def test_a_row_cache_knows_the_columns_of_genes(tmp_path):
+def test_row_cache_depends_on_the_order_of_genes(tmp_path):
     X, types = counts_of()
     how = {"random_state": 0, "cache": tmp_path / "rows.smcache", "max_iter": 2}
     names = [f"GENE{j}" for j in range(80)]

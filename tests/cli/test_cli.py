@@ -16,7 +16,7 @@ from sparsemargin.models import ALGORITHMS
 COMMANDS = ["train", "predict", "annotate", "evaluate", "inspect", "info"]
 
 
-def test_help_lists_the_commands_whose_examples_use_their_options():
+def test_help_examples_use_existing_options():
     text = run("--help").stdout
     assert re.findall(r"^  (\w+)  ", text, re.MULTILINE) == COMMANDS
     assert len(text.splitlines()) <= 40
@@ -32,7 +32,7 @@ def test_help_lists_the_commands_whose_examples_use_their_options():
             assert re.search(rf"(?<!\S){option}\b", options), (command, option)
 
 
-def test_every_parameter_is_an_option_and_help_names_no_other():
+def test_every_parameter_is_an_option():
     help_text = run("train", "--help-all").stdout.split("Examples:")[0]
     text = re.sub(r"\s+", " ", help_text)
     for algorithm in ALGORITHMS:
@@ -51,7 +51,7 @@ def test_every_parameter_is_an_option_and_help_names_no_other():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_help_fits_a_screen_and_names_the_option_that_shows_the_rest(command):
+def test_short_help_fits_a_screen(command):
     lines = run(command, "--help").stdout.splitlines()
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 80
@@ -67,7 +67,7 @@ def test_help_fits_a_screen_and_names_the_option_that_shows_the_rest(command):
         assert {"--algo", "--epochs", "--class-weight"} < {each[1] for each in brief if each}
 
 
-def test_without_a_command_it_tells_what_to_do_first():
+def test_no_command_prints_the_first_steps():
     told = run().stdout
     steps = re.findall(r"^  sparsemargin (\w+) (\S+)", told, re.MULTILINE)
     assert [command for command, _ in steps] == ["train", "evaluate", "predict"]
@@ -106,7 +106,7 @@ def test_without_a_command_it_tells_what_to_do_first():
     ("predict a.model test.svm -o link", "-o link and FILE test.svm are one file"),
     ("predict a.model test.svm -o a.model", "-o a.model and MODEL a.model are one file"),
 ])  # fmt: skip
-def test_wrong_usage_is_told(folder, command, words):
+def test_usage_errors_are_reported(folder, command, words):
     Path("link").symlink_to("test.svm")
     before = contents()
     result = run(*command.split(), code=2)
@@ -124,12 +124,12 @@ def test_wrong_usage_is_told(folder, command, words):
     ("'alpha=3' dir/alpha=3 alpha=3/x n_features.svm", "'alpha=3' dir/alpha=3 alpha=3/x "
      "n_features.svm"),
 ])  # fmt: skip
-def test_parameters_are_told_as_options(text, told):
+def test_messages_name_options_for_parameters(text, told):
     command = main.get_command(Context(main), "train")
     assert command.in_options(text) == told
 
 
-def test_sizes():
+def test_sizes_with_units_are_parsed():
     sizes = {"7": 7, "1K": 1024, "1.5M": 3 << 19, "2G": 2 << 30, "2gb": 2 << 30}
     assert {text: Size().convert(text, None, None) for text in sizes} == sizes
 
@@ -151,7 +151,7 @@ def test_sizes():
     ("train x.smcache -o m", "is a row cache, not svmlight text. Name the text that it was "
      "made of. With --cache x.smcache, train reads the rows here."),
 ])  # fmt: skip
-def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
+def test_unusable_files_are_reported_in_one_line(folder, command, words):
     (folder / "folder").mkdir()
     (folder / "empty.svm").write_text("")
     (folder / "table.csv").write_text("5.1,3.5,1.4,setosa\n4.9,3.0,1.4,setosa\n")
@@ -164,7 +164,7 @@ def test_what_cannot_be_used_is_told_in_a_line(folder, command, words):
     assert not (folder / "m").exists()
 
 
-def test_tracebacks_are_shown_when_asked_for(monkeypatch):
+def test_traceback_option_shows_tracebacks(monkeypatch):
     assert isinstance(run("info", "no", "--traceback", code=1).exception, FileNotFoundError)
     monkeypatch.setattr("sparsemargin.cli.info.kind_of", lambda *given: 1 / 0)
     told = run("info", "train.svm", code=1).stderr

@@ -20,7 +20,7 @@ def path(tmp_path, monkeypatch):
     return "cells.h5ad"
 
 
-def test_from_cells_to_types(path):
+def test_cell_commands_train_and_predict(path):
     assert run("train", path, "--label", "cell_type", "-o", "types.model").exit_code == 0
     model, expected = load_model("types.model"), fit_anndata(path, "cell_type", random_state=0)
     assert np.array_equal(model[-1].coef_, expected[-1].coef_)
@@ -45,7 +45,7 @@ def test_from_cells_to_types(path):
     assert more.exit_code == 0
 
 
-def test_training_minds_batches(path):
+def test_batch_option_changes_the_confidence(path):
     how = "train", path, "--label", "cell_type", "-o", "types.model"
     assert run(*how, "--batch", "cell_type").exit_code == 0
     kept = annotate(load_model("types.model"), path).confidence
@@ -54,7 +54,7 @@ def test_training_minds_batches(path):
     assert "no column 'x' in obs" in run(*how, "--batch", "x", code=1).stderr
 
 
-def test_folders_of_10x_are_cells(path):
+def test_10x_folders_are_detected_as_cells(path):
     X, types = counts_of()
     barcodes = [f"cell{i}" for i in range(300)]
     Path("run").mkdir()
@@ -68,13 +68,13 @@ def test_folders_of_10x_are_cells(path):
     assert "cells    300" in run("info", "run").stdout
 
 
-def test_info_tells_what_cells_are(path):
+def test_info_describes_cell_files(path):
     told = run("info", path).stdout
     for words in ("cells    300", "genes    80", "values   counts", "obs      cell_type"):
         assert words in told
 
 
-def test_wrong_usage_is_told(path):
+def test_usage_errors_are_reported(path):
     told = run("train", path, "-o", "x.model", code=1)
     assert told.exit_code == 1
     assert "has no column 'label' in obs. There are: cell_type" in told.stderr

@@ -23,7 +23,7 @@ def told(path):
     return json.loads(run("info", path, "--json").stdout)["files"][0]
 
 
-def test_info_of_text():
+def test_info_describes_svmlight_text():
     X, y = load_svmlight_file("train.svm")
     Path("packed.svm").write_bytes(bz2.compress(Path("train.svm").read_bytes()))
     for path, kind in ("packed.svm", "bz2"), ("train.svm", None):
@@ -41,7 +41,7 @@ def test_info_of_text():
     assert "counted from 1" in text
 
 
-def test_info_of_rows_with_any_number_of_labels():
+def test_info_describes_multilabel_rows():
     Path("many.svm").write_text("a,b 0:1\nb 3:0.25\n 2:1\nc,a,b\n")
     figures = told("many.svm")
     labels = [(entry["label"], entry["rows"]) for entry in figures.pop("labels")]
@@ -53,7 +53,7 @@ def test_info_of_rows_with_any_number_of_labels():
     assert "counted from 0" in text
 
 
-def test_info_of_a_cache_is_that_of_the_text():
+def test_info_of_a_cache_equals_that_of_its_text():
     fit_svmlight("train3.svm", "perceptron", cache="rows.smcache")
     of_text, figures = told("train3.svm"), told("rows.smcache")
     assert figures["kind"] == "cache"
@@ -62,7 +62,7 @@ def test_info_of_a_cache_is_that_of_the_text():
     assert sorted(figures["labels"], key=str) == sorted(of_text["labels"], key=str)
 
 
-def test_info_of_models_and_of_several_files():
+def test_info_describes_models_and_several_files():
     figures = told("a.model")
     names = "kind", "class", "classes"
     assert [figures[name] for name in names] == ["model", "PNormPerceptron", ["-1", "1"]]
@@ -73,7 +73,7 @@ def test_info_of_models_and_of_several_files():
     assert run("info", "?.svm").stdout.count("file  ") == 2
 
 
-def test_info_goes_on_after_a_file_that_is_wrong():
+def test_info_continues_after_an_invalid_file():
     Path("a.svm").write_text("1 1:1\n")
     Path("b.svm").write_text("1 x\n")
     Path("c.svm").write_text("1 2:1\n")
@@ -88,7 +88,7 @@ def test_info_goes_on_after_a_file_that_is_wrong():
     assert second["error"].startswith("b.svm, line 1")
 
 
-def test_info_tells_what_takes_features_that_are_named():
+def test_info_suggests_hash_bits_for_named_features():
     Path("a.svm").write_text("1 goal:1\n")
     told = run("info", "a.svm", code=1).stderr
     assert "sparsemargin train also reads names, with --hash-bits 20." in told
@@ -99,7 +99,7 @@ def inspected(*options, model="a.model"):
     return json.loads(run("inspect", model, "--json", *options).stdout)
 
 
-def test_inspect_tells_the_strongest_features():
+def test_inspect_lists_the_strongest_features():
     # Indices start at 1 or 0, as in the file.
     for first in 1, 0:
         model = fit_svmlight("train.svm", "alma", alpha=0.7, zero_based=first == 0, random_state=0)
@@ -136,7 +136,7 @@ def test_inspect_names_features_by_a_dictionary():
         assert len(entry["against"]) == 3
 
 
-def test_inspect_names_features_as_the_model_was_fitted_with_them():
+def test_inspect_uses_feature_names_of_the_fit():
     X, y = load_svmlight("train.svm")
     model = PNormPerceptron(random_state=0).fit(X, y)
     model.feature_names_in_ = np.array([f"w{i}" for i in range(X.shape[1])], dtype=object)
@@ -149,7 +149,7 @@ def test_inspect_names_features_as_the_model_was_fitted_with_them():
     assert "\tw" in run("predict", "a.model", "test.svm", "--explain").stdout
 
 
-def test_inspect_tells_the_certificate_and_that_votes_have_no_weights():
+def test_inspect_shows_certificates_and_explains_votes():
     X, y = np.array([[1.0, 0.2], [-1.0, 0.3], [2.0, -1.0]]), np.array([1, -1, 1])
     model = MarginPerceptron(margin=5.0, tol=0.1).fit(X, y)
     save_model(model, "a.model")

@@ -45,7 +45,7 @@ def texts(labels):
     return [label if isinstance(label, str) else str(int(label)) for label in labels]
 
 
-def test_labels_and_scores_are_the_classifiers_to_the_bit(case):
+def test_predicted_labels_and_scores_equal_those_of_the_model(case):
     model, X, _ = loaded(*case)
     header, *lines = (line.split("\t") for line in predicted(*case, "--scores"))
     assert header == ["label", *(["1"] if len(model.classes_) == 2 else ["eggs", "ham", "spam"])]
@@ -63,7 +63,7 @@ def test_labels_and_scores_are_the_classifiers_to_the_bit(case):
         assert [line.split("\t") for line in other] == [header, *lines]
 
 
-def test_the_best_classes(case):
+def test_top_option_lists_the_best_classes(case):
     model, X, _ = loaded(*case)
     best = [",".join(texts(row)) for row in model.predict_labels(X, top_k=2)]
     assert predicted(*case, "--top-k", 2) == best
@@ -76,7 +76,7 @@ def test_the_best_classes(case):
     assert ",".join(told) == ",".join(best)
 
 
-def test_classes_with_commas_are_no_lists():
+def test_classes_with_commas_are_not_split():
     model = PNormPerceptron().fit([[1, 0], [0, 1]], ["a,b", "c"])
     save(model, "a.model")
     assert predicted("a.model", file("1:1\n")) == ["a,b"]
@@ -84,7 +84,7 @@ def test_classes_with_commas_are_no_lists():
     assert "class 'a,b' can't be printed" in error
 
 
-def test_output_to_a_file():
+def test_predictions_are_written_to_a_file():
     assert run("predict", "a.model", "test.svm", "-o", "labels.txt").stdout == ""
     assert Path("labels.txt").read_text().splitlines() == predicted("a.model", "test.svm")
     # After an error, the existing output is unchanged.
@@ -95,7 +95,7 @@ def test_output_to_a_file():
     assert Path("labels.txt").read_text() == "old"
 
 
-def test_files_of_little_are_warned_of():
+def test_files_without_rows_or_features_warn():
     for lines, n_labels, told in ("#\n", 0, "no rows"), ("1\n1\n", 2, "rows but no features"):
         result = run("predict", "a.model", file(lines))
         assert len(result.stdout.splitlines()) == n_labels
@@ -103,7 +103,7 @@ def test_files_of_little_are_warned_of():
         assert run("predict", "a.model", file(lines), "-q").stderr == ""
 
 
-def test_a_model_of_files_knows_how_indices_count():
+def test_index_base_of_a_file_model_is_checked():
     for command in "predict", "evaluate":
         error = run(command, "a.model", file("1 1:1\n1 0:1\n"), code=1).stderr
         assert "few.svm, line 2, column 3: '0:1' has index 0" in error
@@ -112,7 +112,7 @@ def test_a_model_of_files_knows_how_indices_count():
         assert "--zero-based yes is for models that were trained on matrices" in error
 
 
-def test_models_of_matrices_and_of_hashed_features():
+def test_models_of_matrices_and_hashed_features_predict_files():
     fitted = PNormPerceptron(random_state=0).fit(*load_svmlight("train.svm"))
     save(fitted, "a.model")
     _, X, y = loaded("a.model", "test.svm")
@@ -143,7 +143,7 @@ def test_models_of_every_kind_predict(hypothesis):
         assert told["least"] == pytest.approx(margins(classifier, X, y).min(), abs=1e-12)
 
 
-def test_bytes_that_are_not_utf_8_come_back_as_labels():
+def test_labels_that_are_not_utf_8_are_printed_unchanged():
     Path("few.svm").write_bytes(b"\xe9t\xe9 1:1\nhiver 2:1\n" * 30)
     run("train", "few.svm", "-o", "a.model", "-q")
     for command, times in {
@@ -153,7 +153,7 @@ def test_bytes_that_are_not_utf_8_come_back_as_labels():
         assert run(*command.split()).stdout_bytes.count(b"\xe9t\xe9") == times
 
 
-def test_figures_are_those_of_scikit_learn(case):
+def test_evaluate_agrees_with_scikit_learn_metrics(case):
     model, X, y = loaded(*case)
     guess, figures = model.predict(X), evaluated(*case)
     assert figures["rows"] == len(y)
@@ -183,7 +183,7 @@ def test_figures_are_those_of_scikit_learn(case):
     assert "margin up to" in text
 
 
-def test_labels_are_equal_as_numbers_and_those_never_learned_are_told():
+def test_evaluate_compares_numbers_and_reports_unknown_labels():
     same = {"1": "+1.0", "-1": "-1e0"}
     other = file(changed("test.svm", lambda label, rest: f"{same[label]} {rest}"))
     assert evaluated("a.model", other) == evaluated("a.model", "test.svm")
@@ -200,7 +200,7 @@ def test_labels_are_equal_as_numbers_and_those_never_learned_are_told():
     assert "has none of the labels that the model has learned" in told
 
 
-def test_one_label_against_the_rest():
+def test_positive_option_selects_one_label():
     path = file("C15,M11 1:1\nM11 2:1\nC15 1:2 3:1\n 2:2 3:-1\n" * 20)
     run("train", path, "-o", "b.model", "--positive", "C15", "-q")
     figures = evaluated("b.model", path, "--positive", "C15")
@@ -222,7 +222,7 @@ def test_one_label_against_the_rest():
     assert "--positive ham needs a model of two classes; this one has 3" in error
 
 
-def test_many_classes_are_told_by_their_most_frequent_mistakes():
+def test_evaluate_lists_frequent_mistakes_of_many_classes():
     rng = np.random.default_rng(0)
     path = write(Path("many.svm"), rng.normal(size=(300, 20)), rng.integers(15, size=300))
     run("train", path, "-o", "b.model", "-q")

@@ -59,13 +59,13 @@ inspect e.model
 """
 
 
-def test_neither_scikit_learn_nor_scipy_is_imported(folder):
+def test_commands_import_neither_scikit_learn_nor_scipy(folder):
     started = process(start=("-c", SEVERAL_COMMANDS), cwd=folder, stdin=subprocess.PIPE)
     out, _ = finish(started, COMMANDS)
     assert out.splitlines()[-1] == "[]"
 
 
-def test_a_pipe_that_nobody_reads_ends_it_quietly(folder):
+def test_closed_pipe_ends_the_command_quietly(folder):
     started = process("predict", folder / "a.model", folder / "long.svm", "--scores")
     assert started.stdout.readline() == b"label\t1\n"
     started.stdout.close()
@@ -80,7 +80,7 @@ needs_full = pytest.mark.skipif(
 
 
 @needs_full
-def test_a_full_disk_is_told(folder):
+def test_full_disk_is_reported(folder):
     command = "predict", "a.model", "long.svm"
     with open("/dev/full", "wb") as full:
         _, error = finish(process(*command, cwd=folder, stdout=full), code=1)
@@ -89,7 +89,7 @@ def test_a_full_disk_is_told(folder):
 
 
 @needs_full
-def test_progress_that_cannot_be_written_ends_no_training(folder, tmp_path):
+def test_unwritable_progress_does_not_stop_training(folder, tmp_path):
     reader, writer = os.pipe()
     os.close(reader)
     args = "train", folder / "long.svm", "--cache", tmp_path / "rows", "--epochs", 2
@@ -100,7 +100,7 @@ def test_progress_that_cannot_be_written_ends_no_training(folder, tmp_path):
             assert load_model(model).n_iter_ == 2
 
 
-def test_standard_output_may_be_closed_unless_it_is_written_to(folder, tmp_path):
+def test_closed_standard_output_matters_only_if_used(folder, tmp_path):
     closed = {"cwd": folder, "preexec_fn": lambda: os.closerange(1, 3)}
     finish(process("train", "train.svm", "-o", tmp_path / "b.model", **closed))
     load_model(tmp_path / "b.model")
@@ -111,7 +111,7 @@ def test_standard_output_may_be_closed_unless_it_is_written_to(folder, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/fd/1", "link", "pipe"])
-def test_what_is_no_file_is_written_to_and_never_replaced(name, originals, tmp_path, monkeypatch):
+def test_pipes_and_devices_are_written_not_replaced(name, originals, tmp_path, monkeypatch):
     shutil.copytree(originals, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     command = "predict a.model test.svm -o"
@@ -128,7 +128,7 @@ def test_what_is_no_file_is_written_to_and_never_replaced(name, originals, tmp_p
     assert Path("all.txt").read_text() == "before\n" + expected
 
 
-def test_labels_that_a_terminal_has_no_characters_for_are_escaped(tmp_path):
+def test_unencodable_labels_are_escaped(tmp_path):
     text, model = tmp_path / "words.svm", tmp_path / "words.model"
     text.write_text("\u65e5 1:1\nham 2:1\n", encoding="utf-8")
     run("train", text, "-o", model, "-q")
@@ -154,7 +154,7 @@ main()
     ("module", "code", "told"),
     [("sparsemargin.cli.app", 130, ""), ("click", 1, "pip install 'sparsemargin[cli]'")],
 )
-def test_imports_that_fail_are_no_tracebacks(module, code, told):
+def test_failing_imports_give_no_traceback(module, code, told):
     _, error = finish(process(module, start=("-c", IMPORT_FAILS)), code=code)
     assert told in error
     assert error.count("\n") == bool(told)
@@ -184,7 +184,7 @@ KERNEL = "--kernel rbf --gamma 0.1 --max-support 50 --when-full skip"
 
 
 @pytest.mark.parametrize("options", some([""], ["", KERNEL]))
-def test_ctrl_c_saves_what_was_learned(options, folder, tmp_path):
+def test_ctrl_c_saves_the_model(options, folder, tmp_path):
     output = tmp_path / "b.model"
     started = fed((folder / "long.svm").read_bytes(), "-o", output, *options.split())
     # Wait for a progress line of the first epoch.
@@ -202,7 +202,7 @@ def noise(folder, path):
     return path
 
 
-def test_what_ctrl_c_ended_has_not_stopped_early(folder, tmp_path):
+def test_interrupted_fit_is_not_reported_as_early_stopping(folder, tmp_path):
     options = ["--algo", "margin", "--epochs", "99999", "--n-iter-no-change", "99999", "--json"]
     files = (noise(folder, tmp_path / "noise.svm"), "-o", tmp_path / "b.model")
     started = process("train", *files, *options, stdin=subprocess.PIPE)
@@ -218,7 +218,7 @@ ENDS = {
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_an_end_before_anything_was_learned(end, tmp_path):
+def test_interrupt_before_the_first_row_writes_nothing(end, tmp_path):
     # This exceeds the capacity of a pipe, so some of it has been read once it is written.
     started = fed(b"# no row\n" * 100_000, "-o", tmp_path / "b.model")
     assert interrupted(started, end) == ENDS[end]
@@ -240,7 +240,7 @@ main()
 
 
 @pytest.mark.parametrize("end", [*ENDS, signal.SIGKILL])
-def test_a_run_that_a_signal_cut_goes_on_to_the_same_bits(end, folder, tmp_path):
+def test_run_stopped_by_a_signal_resumes_bitwise_equally(end, folder, tmp_path):
     whole, cut = tmp_path / "whole.model", tmp_path / "cut.model"
     text = noise(folder, tmp_path / "noise.svm")
     run("train", text, "-o", whole, *EPOCHS)
@@ -285,7 +285,7 @@ def begun(command, folder, output):
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_predictions_that_a_signal_cut_leave_nothing_behind(end, folder, tmp_path):
+def test_interrupted_predict_leaves_no_file(end, folder, tmp_path):
     output = tmp_path / "labels.txt"
     output.write_text("before\n")
     assert interrupted(begun("predict", folder, output), end).endswith(ENDS[end])
@@ -294,7 +294,7 @@ def test_predictions_that_a_signal_cut_leave_nothing_behind(end, folder, tmp_pat
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("command", ["evaluate", "info"])
-def test_all_commands_end_alike(command, end, folder):
+def test_all_commands_handle_signals(command, end, folder):
     args = [folder / "a.model", "-"] if command == "evaluate" else ["-"]
     started = process(command, *args, stdin=subprocess.PIPE)
     started.stdin.write((folder / "train.svm").read_bytes() * 20)  # exceeds the capacity of a pipe
@@ -302,7 +302,7 @@ def test_all_commands_end_alike(command, end, folder):
     assert interrupted(started, end) == ENDS[end]
 
 
-def test_a_hangup_that_nohup_ignores_stays_ignored(folder, tmp_path):
+def test_hangup_ignored_by_nohup_stays_ignored(folder, tmp_path):
     ignoring = {"preexec_fn": lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN)}
     started = process("predict", folder / "a.model", "-", stdin=subprocess.PIPE, **ignoring)
     text = (folder / "train.svm").read_bytes()
@@ -329,7 +329,7 @@ def on_terminal(*args, code=0):
     return shown.decode()
 
 
-def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, tmp_path):
+def test_terminal_shows_live_progress_and_tables(folder, tmp_path):
     shown = on_terminal("train", folder / "long.svm", "-o", tmp_path / "b.model")
     for words in "epoch 1, error", "MB/s", "\x1b[", "one-step-ahead error":
         assert words in shown
@@ -343,7 +343,7 @@ def test_a_terminal_shows_a_live_display_drawn_tables_and_labels_alone(folder, t
     assert shown.replace("\r\n", "\n") == expected
 
 
-def test_a_terminal_gets_no_line_that_is_too_long(tmp_path, monkeypatch):
+def test_terminal_lines_fit_its_width(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = [f"a label of a good many words, the one of number {i}" for i in range(8)]
     lines = [f"{name}\tword{i} word{j}\n" for i, name in enumerate(names) for j in range(9)]
@@ -356,7 +356,7 @@ def test_a_terminal_gets_no_line_that_is_too_long(tmp_path, monkeypatch):
         assert all(f"number {i} " in words for i in range(8))
 
 
-def test_a_terminal_shows_errors_in_lines_that_end_between_words(tmp_path):
+def test_terminal_wraps_errors_between_words(tmp_path):
     shown = on_terminal("inspect", "a model " * 20, code=1).splitlines()
     assert len(shown) > 1
     assert max(map(len, shown)) <= 100
@@ -376,7 +376,7 @@ main()
 """
 
 
-def test_on_a_full_disk_what_has_been_learned_is_set_aside(folder, tmp_path):
+def test_full_disk_saves_the_model_elsewhere(folder, tmp_path):
     spare = tmp_path / "spare"
     spare.mkdir()
     args = "train", folder / "train.svm", "-o", "b.model", "--algo", "pnorm", "--p", 3, "-q"

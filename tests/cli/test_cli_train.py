@@ -57,7 +57,7 @@ def error_of(options, code=1):
     ("--classes -1,1,2", None, {"classes": [-1, 1, 2]}),
     ("--class-weight balanced", None, {"class_weight": "balanced"}),
 ])  # fmt: skip
-def test_the_model_is_that_of_fit_svmlight(options, algo, params):
+def test_train_gives_the_model_of_fit_svmlight(options, algo, params):
     expected = fit_svmlight("train.svm", algo, **{"random_state": 0, **params})
     assert_same(trained(f"train.svm {options}"), expected)
 
@@ -68,7 +68,7 @@ def test_the_format_may_be_svmlight_whatever_the_name():
     assert_same(trained("train.csv --format svmlight"), expected)
 
 
-def test_a_cache_is_kept_where_it_is_asked_for():
+def test_cache_option_keeps_the_cache():
     cache = Path("train.svm.smcache")
     assert "row cache" not in train("train.svm -o a.model --epochs 2").stderr
     assert not cache.exists()
@@ -89,7 +89,7 @@ def test_a_cache_is_kept_where_it_is_asked_for():
     assert os.stat("rows.smcache").st_ino != made.st_ino
 
 
-def test_a_cache_that_is_there_may_be_in_a_folder_that_is_read_only(monkeypatch):
+def test_existing_cache_may_be_in_a_read_only_folder(monkeypatch):
     first = trained("train.svm --cache rows")
     os.mkdir("models")
 
@@ -105,7 +105,7 @@ def test_a_cache_that_is_there_may_be_in_a_folder_that_is_read_only(monkeypatch)
     assert "rows: Permission denied" in error
 
 
-def test_going_on_from_a_model_and_with_several_files():
+def test_init_option_continues_from_a_model():
     first, kept = load_model("a.model"), Path("a.model").read_bytes()
     model = trained("train.svm test.svm --init a.model", "b.model")
     assert_same(model, fit_svmlight(["train.svm", "test.svm"], init_model=first))
@@ -115,13 +115,13 @@ def test_going_on_from_a_model_and_with_several_files():
     assert_same(again, fit_svmlight("train.svm", init_model=first, max_iter=2))
 
 
-def test_going_on_keeps_the_settings():
+def test_init_option_keeps_the_settings():
     for options in "--p 5", "--algo alma", "--class-weight 1=2", "--zero-based no":
         error = error_of(f"train.svm -o b.model --init a.model {options}", code=2)
         assert f"{options.split()[0]} can't be changed: --init" in error
 
 
-def test_a_model_says_what_can_be_done_with_it():
+def test_errors_explain_the_limits_of_a_model():
     error = train("train3.svm -o b.model --init a.model", 1).stderr
     assert "is none of the classes" in error
     assert "a model that has learned its classes can't learn others" in error
@@ -132,7 +132,7 @@ def test_a_model_says_what_can_be_done_with_it():
     trained("train.svm --init a.model --zero-based no", "b.model")
 
 
-def test_weights_as_text_with_a_dictionary_that_may_be_a_pipe():
+def test_readable_weights_use_a_dictionary():
     names = [f"word{i}" for i in range(3000)]
     os.mkfifo("pipe")
     writer = threading.Thread(target=Path("pipe").write_text, args=("\n".join(names),), daemon=True)
@@ -161,7 +161,7 @@ def test_weights_as_text_with_a_dictionary_that_may_be_a_pipe():
     ("-o d --readable r --dictionary d", 2, "-o d and --dictionary d are one file"),
     ("-o m --cache train.svm", 2, "--cache train.svm and FILE train.svm are one file"),
 ])  # fmt: skip
-def test_files_that_cannot_be_made_or_read_are_told_before_training(options, code, words):
+def test_unusable_paths_are_reported_before_training(options, code, words):
     os.mkdir("x")
     Path("a.model").rename("old")
     Path("d").write_text("".join(f"word{i}\n" for i in range(3000)))
@@ -172,7 +172,7 @@ def test_files_that_cannot_be_made_or_read_are_told_before_training(options, cod
     assert contents() == before
 
 
-def test_a_full_disk_leaves_the_old_model(monkeypatch):
+def test_full_disk_keeps_the_old_model(monkeypatch):
     # The model is saved even if its weights can't be written as text.
     Path("words.txt").write_text("one\ntwo\n")
     error = train("train.svm -o a.model --readable w.txt --dictionary words.txt -q", 1).stderr
@@ -190,7 +190,7 @@ def test_a_full_disk_leaves_the_old_model(monkeypatch):
     assert contents() == before
 
 
-def test_lines_tell_how_far_it_is_and_json_the_figures():
+def test_progress_lines_and_json_report_the_figures():
     header, *lines = train("train.svm -o a.model --epochs 2").stderr.splitlines()
     assert header.split()[:3] == ["rows", "epoch", "features"]
     rows = [int(line.split()[0].replace(",", "")) for line in lines if line[0] == " "]

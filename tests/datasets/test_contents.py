@@ -32,7 +32,7 @@ nan = np.nan
     (load_colon, None, [[1.5, 20], [3.01, 4000], [5, 6]], [1, -1, 1]),
     (load_breast_er, None, [[10, -2, 3], [40, 50, 60], [-7, 8, 9]], [1, -1, 1]),
 ])  # fmt: skip
-def test_subsets(home, load, subset, rows, target):
+def test_subset_selects_rows_and_classes(home, load, subset, rows, target):
     subsets = {} if subset is None else {"subset": subset}
     X, y = load(**subsets, return_X_y=True, data_home=home)
     assert_array_equal(X, rows)
@@ -43,7 +43,7 @@ def test_subsets(home, load, subset, rows, target):
     ("train", [0, 1, 2], [7, 0, 9], np.float32), ("test", [3, 4], [1, 2], np.float64),
     ("all", range(5), [7, 0, 9, 1, 2], np.float64),
 ])  # fmt: skip
-def test_mnist(home, subset, rows, digits, dtype):
+def test_mnist_files_are_read(home, subset, rows, digits, dtype):
     X, y = load_mnist(subset, dtype=dtype, return_X_y=True, data_home=home)
     assert_array_equal(X.toarray(), INK[rows].reshape(-1, 784))
     assert_array_equal(y, digits)

@@ -101,7 +101,7 @@ def refused(capsys, *arguments):
     return complaint
 
 
-def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys):
+def test_downloaded_files_load_and_are_not_fetched_again(server, folder, capsys):
     code, out, complaints = run(capsys, "sonar", "wbc", "--to", folder)
     assert (code, complaints) == (0, [])
     for name, content in CONTENTS.items():
@@ -120,7 +120,7 @@ def test_files_arrive_and_load_and_are_not_fetched_again(server, folder, capsys)
 
 
 @pytest.mark.parametrize("older", [None, "right", "wrong"])
-def test_packed_files_arrive_packed_and_load(server, folder, capsys, older):
+def test_compressed_files_stay_compressed_and_load(server, folder, capsys, older):
     if older in ("right", "wrong"):
         old = {name: text if older == "right" else text[::-1] for name, text in PACKABLE.items()}
         write_files(folder, old, old)
@@ -155,7 +155,7 @@ def test_failures_keep_existing_files(server, folder, capsys, data, file, fault,
     assert older is None or (folder / file).read_bytes() == older
 
 
-def test_a_failure_keeps_earlier_files_and_an_interrupt_leaves_no_file(server, folder, capsys):
+def test_failure_keeps_earlier_files_and_leaves_no_partial_file(server, folder, capsys):
     server.faulty, server.fault = "sonar.rocks", "break off"
     assert run(capsys, "sonar", "wbc", "--to", folder)[0] == 1
     assert left_in(folder) == ["sonar.mines"]
@@ -165,7 +165,7 @@ def test_a_failure_keeps_earlier_files_and_an_interrupt_leaves_no_file(server, f
     assert left_in(folder) == ["sonar.mines"]
 
 
-def test_without_network_and_without_a_folder(register, folder, capsys):
+def test_missing_network_or_folder_is_reported(register, folder, capsys):
     with Server() as closed:
         register(server=closed.url)
     complaint = refused(capsys, "wbc", "--to", folder)
@@ -214,9 +214,7 @@ def test_files_are_converted_from_downloads_or_local_copies(server, folder, caps
      "bytes instead"),
     ("breast_er", "breast.csv", b"moved", "it has 5 bytes instead of"),
 ])  # fmt: skip
-def test_files_other_than_the_registered_one_are_not_kept(
-    server, folder, capsys, data, file, fault, words
-):
+def test_files_with_a_wrong_checksum_are_not_kept(server, folder, capsys, data, file, fault, words):
     server.faulty, server.fault = file, fault
     made = {"lymphoma": "lymphoma_labels.csv"}.get(data, DATA_SETS[data][0])
     write_files(folder, [made], {made: b"an older copy"})

@@ -103,7 +103,7 @@ def test_kept_cells_continue_after_the_first_batch_of_gaps():
     assert_array_equal(_targets._kept_cells(SmallestGaps(), 1000, 0.5), np.arange(1000))
 
 
-def test_defaults_are_the_papers():
+def test_generator_defaults_are_those_of_the_papers():
     X_train, _, X_test, _, target = make_alma_target(random_state=0)
     assert X_train.shape == X_test.shape == (10000, 300)
     assert_array_equal(np.abs(target), np.arange(300) < 3)
@@ -113,7 +113,7 @@ def test_defaults_are_the_papers():
     assert (X_train != X_test).nnz > 0
 
 
-def test_alma_instances_are_uniform_and_the_test_set_is_clean():
+def test_alma_instances_are_uniform_with_a_clean_test_set():
     X_train, y_train, X, y, target = make_alma_target(
         n_train=3000, n_test=4000, n_features=30, n_relevant=2, noise=0.4, sparse=False,
         random_state=0,
@@ -150,7 +150,7 @@ def test_ho_norms_margin_and_noise(dtype, rounding, density):
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_genotypes_format_and_no_dependence_on_batches(dtype, monkeypatch):
+def test_genotypes_do_not_depend_on_the_batch_size(dtype, monkeypatch):
     X, y, effects = made = make_genotypes(201, 3000, dtype=dtype, random_state=0)
     assert X.shape == (201, 3000)
     assert_canonical_csr(X, dtype)
@@ -184,7 +184,7 @@ def test_genotypes_have_hardy_weinberg_proportions():
 
 
 @pytest.mark.parametrize(("dtype", "n_classes"), [(np.float32, 2), (np.float64, 5)])
-def test_zipf_format_and_no_dependence_on_chunks(dtype, n_classes, monkeypatch):
+def test_zipf_text_does_not_depend_on_the_chunk_size(dtype, n_classes, monkeypatch):
     options = {"mean_nnz": 40, "n_classes": n_classes, "dtype": dtype}
     X, y = make_zipf_text(800, 5000, **options, random_state=0)
     assert X.shape == (800, 5000)
@@ -259,14 +259,14 @@ def test_zipf_largest_draw_is_still_a_word():
     (3000, {"n_features": 20000, "topic_share": 0.6}, 0.0, 0.02),
     pytest.param(20000, {}, 0.03, 0.08, marks=long),
 ])  # fmt: skip
-def test_zipf_topic_share_sets_how_well_it_can_be_learned(n_train, options, least, most):
+def test_zipf_topic_share_determines_the_error(n_train, options, least, most):
     X, y = make_zipf_text(2 * n_train, random_state=0, **options)
     error = 1 - LinearSVC().fit(X[:n_train], y[:n_train]).score(X[n_train:], y[n_train:])
     assert least <= error < most
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
-def test_zipf_noise_replaces_labels_and_small_vocabularies_work(n_classes):
+def test_zipf_noise_replaces_labels(n_classes):
     options = {"n_features": 1000, "mean_nnz": 10, "n_classes": n_classes, "random_state": 0}
     X_clean, clean = make_zipf_text(4000, **options)
     X_noisy, noisy = make_zipf_text(4000, **options, noise=0.2)

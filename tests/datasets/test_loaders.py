@@ -46,7 +46,7 @@ def dense(X):
     ("leukemia", "AML", 2, 0, "A_at"), ("lymphoma", "cancerous", 3, 2, "GENE3X"),
     ("rcv1", "C15", 0, None, None),
 ])  # fmt: skip
-def test_bunch(home, name, second, n_names, at, word):
+def test_bunch_agrees_with_X_and_y(home, name, second, n_names, at, word):
     bunch = LOADERS[name](data_home=home)
     X, y = LOADERS[name](return_X_y=True, data_home=home)
     assert_array_equal(dense(bunch.data), dense(X))
@@ -77,7 +77,7 @@ def test_folders_are_searched_in_order(nowhere, monkeypatch):
             load_wbc(data_home=first if folder == first else None)
 
 
-def test_a_subset_needs_only_its_files_and_a_tilde_is_expanded(nowhere, monkeypatch):
+def test_subset_needs_only_its_own_files(nowhere, monkeypatch):
     """The files of a set may be in different folders."""
     write_files(nowhere / "named", ["sonar.rocks"])
     monkeypatch.setenv("HOME", str(nowhere))
@@ -92,7 +92,7 @@ def test_a_subset_needs_only_its_files_and_a_tilde_is_expanded(nowhere, monkeypa
 
 
 @pytest.mark.parametrize("name", LOADERS)
-def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypatch):
+def test_missing_files_are_reported_with_a_remedy(nowhere, name, monkeypatch):
     with pytest.raises(FileNotFoundError, match="SPARSEMARGIN_DATA: not set\n"):
         LOADERS[name]()
     monkeypatch.setenv("SPARSEMARGIN_DATA", str(nowhere / "named"))
@@ -110,7 +110,7 @@ def test_missing_files_are_named_with_places_and_remedy(nowhere, name, monkeypat
         assert message.endswith(f"python -m sparsemargin.datasets download {name}")
 
 
-def test_cache_is_in_the_users_cache_folder(monkeypatch, tmp_path):
+def test_cache_is_in_the_user_cache_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     for base in str(tmp_path / "caches"), "", "relative", None:
@@ -124,7 +124,7 @@ def test_cache_is_in_the_users_cache_folder(monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize("name", LOADERS)
-def test_a_wrong_copy_is_rejected_with_a_remedy(home, name, packed):
+def test_copy_with_a_wrong_checksum_is_rejected_with_a_remedy(home, name, packed):
     file = DATA_SETS[name][0]
     text = ALL_FILES[file][::-1]
     packed = packed and file in PACKABLE | MADE
@@ -162,7 +162,7 @@ def test_errors_describe_the_fault_of_a_copy(home, file, content, complaint):
      "but contains a feature with index|n_features"),
     ("rcv1", "rcv1_subsets_topics.svm.bz2", " 1:0.6", " 1:x", "has a value that is not a number"),
 ])  # fmt: skip
-def test_malformed_files_are_refused(
+def test_malformed_files_are_rejected(
     register, monkeypatch, tmp_path, name, file, old, new, complaint
 ):
     """A registry that describes the malformed file lets the parser read it."""
@@ -194,6 +194,6 @@ def test_malformed_files_are_refused(
     ("rcv1", "source", "sklearn"), ("rcv1", "order", True),
     ("rcv1", "dtype", np.int64), ("rcv1", "random_state", None),
 ])  # fmt: skip
-def test_bad_arguments_are_named(home, name, argument, value):
+def test_invalid_arguments_are_named(home, name, argument, value):
     with pytest.raises(ValueError, match=f"^{argument} must be"):
         LOADERS[name](**{"data_home": home, argument: value})

@@ -94,7 +94,7 @@ def test_conversions_reproduce_the_published_files():
     assert made == content_of(LYMPHOMA[1])
 
 
-def test_sonar_agrees_with_its_csv_copy_and_splits_by_aspect_angle():
+def test_sonar_agrees_with_its_csv_copy():
     """That copy has the rocks before the mines."""
     folder = data_folder(*SONAR, "sonar.all-data")
     table = general_table("sonar.all-data")
@@ -109,7 +109,7 @@ def test_sonar_agrees_with_its_csv_copy_and_splits_by_aspect_angle():
                        np.unique(X, axis=0))  # fmt: skip
 
 
-def test_mnist_holds_the_bytes_of_the_files():
+def test_mnist_has_the_bytes_of_its_files():
     for subset, prefix in ("train", "train"), ("test", "t10k"):
         X, y = load_mnist(subset, return_X_y=True, data_home=data_folder())
         pixels, labels = f"{prefix}-images-idx3-ubyte", f"{prefix}-labels-idx1-ubyte"

@@ -62,7 +62,7 @@ def write_corpus(folder):
 
 
 @pytest.mark.parametrize("below", ["home", "cache/sparsemargin", "scikit-learn"])
-def test_the_corpus_is_sorted_by_document_number(nowhere, below):
+def test_corpus_is_sorted_by_document_number(nowhere, below):
     write_corpus(nowhere / below)
     (nowhere / "home").mkdir(exist_ok=True)
     corpus = {"source": "corpus", "data_home": nowhere / "home"}
@@ -79,7 +79,7 @@ def test_the_corpus_is_sorted_by_document_number(nowhere, below):
     assert_array_equal(shuffled.sample_id, NUMBERS[np.random.RandomState(3).permutation(4)])
 
 
-def test_the_sample_has_priority_even_if_it_is_damaged(home, nowhere):
+def test_sample_has_priority_even_if_it_is_damaged(home, nowhere):
     with pytest.raises(FileNotFoundError, match=rf"download rcv1\n(.|\n)*{VECTORS} was taken from"):
         load_rcv1(data_home=nowhere)
     with pytest.raises(FileNotFoundError, match=r"no copy of the whole corpus.*download rcv1$"):

@@ -12,7 +12,7 @@ REGISTRY = registry()
 FILES = REGISTRY["file"]
 
 
-def test_fields():
+def test_registry_fields_are_checked():
     texts = {"name", "publisher", "source", "licence", "sha256"}
     optional = {"url", "sources", "conversion", "obtain"}
     assert len({entry["name"] for entry in FILES}) == len(FILES)
@@ -23,7 +23,7 @@ def test_fields():
         assert all(type(size) is int and size > 0 for size in [entry["bytes"], *entry["shape"]])
 
 
-def test_data_sets():
+def test_registry_lists_all_data_sets():
     """The download command can fetch every file under its registered name, or gives
     instructions."""
     entries, listed = {entry["name"]: entry for entry in FILES}, []
@@ -47,7 +47,7 @@ def test_data_sets():
     assert sorted(listed) == sorted(ways)
 
 
-def test_sample_is_what_the_documented_command_makes(tmp_path, monkeypatch):
+def test_sample_is_reproduced_by_the_documented_command(tmp_path, monkeypatch):
     lines = (FOLDER / "README.md").read_text(encoding="utf-8").splitlines()
     (command,) = [line for line in lines if line.startswith("python -c ")]
     monkeypatch.chdir(tmp_path)

@@ -82,7 +82,7 @@ def test_workers_and_resumed_fits_give_the_same_model(paths, tmp_path):
         np.testing.assert_array_equal(annotate(model, paths[2]).confidence, told.confidence)
 
 
-def test_values_of_shards_stay_as_they_are_on_any_scale(adata, tmp_path):
+def test_values_of_shards_are_not_rescaled(adata, tmp_path):
     X = adata.X.toarray()
     scales = {"counts": X, "square roots": np.sqrt(X), "scaled": (X - X.mean(axis=0)) / 3}
     paths = [str(tmp_path / f"{name}.h5ad") for name in scales]
@@ -96,7 +96,7 @@ def test_values_of_shards_stay_as_they_are_on_any_scale(adata, tmp_path):
     fit_distributed(paths, **HOW | how)
 
 
-def test_a_dask_array_in_an_anndata_is_cut_at_its_blocks(adata):
+def test_dask_array_in_anndata_is_split_at_its_chunks(adata):
     arrays = pytest.importorskip("dask.array")
     counts = adata.X
     adata.layers["lazy"] = arrays.from_array(counts.toarray(), chunks=(100, -1))
@@ -113,7 +113,7 @@ def test_a_dask_array_in_an_anndata_is_cut_at_its_blocks(adata):
     np.testing.assert_allclose(lazy[0].deviations_, CellNormalizer().fit(counts).deviations_)
 
 
-def test_labels_are_read_from_their_column(adata, tmp_path):
+def test_cell_labels_are_read_from_their_column(adata, tmp_path):
     adata.obs["leiden"] = pd.Categorical(["10", "1", "0"] * 100)
     adata.obs["stage"] = np.tile([20, 3], 150)
     for s in range(2):
@@ -155,7 +155,7 @@ def test_shards_sorted_by_type_give_probabilities(adata, tmp_path):
     assert abs(told.confidence.mean() - right) < 0.2
 
 
-def test_a_folder_of_10x_and_its_table_of_labels(adata, tmp_path, monkeypatch):
+def test_10x_folder_is_read_with_its_label_table(adata, tmp_path, monkeypatch):
     (tmp_path / "run").mkdir()
     write_matrix(f"{tmp_path}/run/", adata.X, list(adata.var_names), list(adata.obs_names))
     table = adata.obs["cell_type"].astype(str).to_dict()

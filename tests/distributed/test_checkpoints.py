@@ -32,7 +32,7 @@ def how(path):
     *((name, n_shards) for name in MIXED for n_shards in (1, 3)),
     ("pnorm 6", "files"), ("so", "files"),
 ])  # fmt: skip
-def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
+def test_resumed_fit_is_bitwise_equal(name, n_shards, path, tmp_path):
     data, how = make_data(n_classes=3 if name == "joint" else 2), parameters(name)
     shards = cut(*data, 2 if n_shards == "files" else n_shards)
     shards = write_each(tmp_path, shards) if n_shards == "files" else shards
@@ -42,7 +42,7 @@ def test_a_resumed_fit_is_the_same_to_the_bit(name, n_shards, path, tmp_path):
     assert_same(sparsemargin.load_model(path), whole)
 
 
-def test_resuming_a_finished_fit_and_a_fit_with_a_generator(path):
+def test_finished_fits_and_fits_with_a_generator_are_resumed(path):
     shards = cut(*make_data(), 2)
     how, rounds = {"algo": "alma", "checkpoint": path}, []
     whole = fit_distributed(shards, random_state=np.random.RandomState(3), **how)
@@ -74,7 +74,7 @@ def test_no_epochs_are_added_if_the_checkpoint_has_enough(how):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
-def test_labels_are_the_same_numbers_in_any_type(kind, how):
+def test_labels_of_any_number_type_are_equal(kind, how):
     """The numbers may have another dtype in another shard, and when the fit is resumed."""
     X, y = make_data(n_classes=3)
     expected = fit_distributed(cut(X, y, 2), **how)
@@ -96,7 +96,7 @@ def test_labels_are_the_same_numbers_in_any_type(kind, how):
     (lambda X, y: (cut(hstack([X, X], "csr"), y, 2), {}), "other .*features"),
 ])  # fmt: skip
 @pytest.mark.parametrize("form", ["pairs", "files"])
-def test_a_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_path):
+def test_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_path):
     X, y = make_data(n_classes=3)
 
     def given(shards):
@@ -114,9 +114,7 @@ def test_a_checkpoint_of_another_fit_is_rejected(form, change, words, how, tmp_p
     ({}, {"n_features": 50}, "other .*features"),
     ({"zero_based": True}, {"zero_based": False}, "other .*features"),
 ])  # fmt: skip
-def test_a_checkpoint_with_other_reading_parameters_is_rejected(
-    before, after, words, how, tmp_path
-):
+def test_checkpoint_with_other_reading_parameters_is_rejected(before, after, words, how, tmp_path):
     path = write(tmp_path / "a.svm", *make_data(n_classes=3))
     fit_distributed([path], max_iter=1, **how, **before)
     with pytest.raises(ValueError, match=words):
@@ -128,7 +126,7 @@ def test_a_checkpoint_with_other_reading_parameters_is_rejected(
     ("one", [0, 1, 2]), ("lists", [0, 1, 2]), ("files", [0, 1, 2]), ("one", [-3.0, 0.0, 1e6]),
     ("lists", ["a", "b", "c"]), ("files", [2**53, 2**53 + 1, 2**53 + 2]),
 ])  # fmt: skip
-def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how, tmp_path):
+def test_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how, tmp_path):
     """All shards together have the same classes, but one shard has others of these."""
     X, y = make_data(n_classes=3)
     rows = np.flatnonzero(y < 2)
@@ -148,7 +146,7 @@ def test_a_checkpoint_with_other_labels_of_a_shard_is_rejected(form, names, how,
     assert_same(model, fit_distributed(shards(swapped=False), **how))
 
 
-def test_a_model_file_is_rejected_as_a_checkpoint(path):
+def test_model_file_is_rejected_as_a_checkpoint(path):
     X, y = make_data()
     sparsemargin.save_model(sparsemargin.fit_csr(X, y, "alma"), path)
     with pytest.raises(ValueError, match="is a model, not a checkpoint"):
@@ -157,7 +155,7 @@ def test_a_model_file_is_rejected_as_a_checkpoint(path):
         fit_distributed(cut(X, y, 2), algo="alma", resume=True)
 
 
-def test_the_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
+def test_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
     path = write(tmp_path / "a.svm", *make_data())
     text, rounds = (tmp_path / "a.svm").read_bytes(), []
     for shards, checkpoint, kind, words in (
@@ -172,7 +170,7 @@ def test_the_checkpoint_path_is_checked_before_the_first_epoch(tmp_path):
     assert (tmp_path / "a.svm").read_bytes() == text
 
 
-def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, monkeypatch):
+def test_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, monkeypatch):
     shards = cut(*make_data(), 2)
     whole, replace = fit_distributed(shards, **how), os.replace
     path.unlink()
@@ -194,7 +192,7 @@ def test_a_mixture_is_saved_elsewhere_if_the_disk_is_full(how, path, tmp_path, m
     assert_same(fit_distributed(shards, resume=True, **how), whole)
 
 
-def test_an_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
+def test_interrupted_fit_keeps_the_mixture_of_the_last_round(how):
     shards, models = cut(*make_data(), 3), []
 
     def interrupt(done):

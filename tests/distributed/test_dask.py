@@ -60,7 +60,7 @@ def test_workers_give_the_same_model(name, client):
     assert_same(fit_distributed(shards, client=client, **parameters(name)), here)
 
 
-def test_files_are_read_where_the_workers_are(client, paths, tmp_path, monkeypatch):
+def test_files_are_read_by_the_workers(client, paths, tmp_path, monkeypatch):
     """The workers are in another folder."""
     monkeypatch.chdir(tmp_path)
     how = {"client": client.scheduler.address, "cache_dir": "caches", **HOW}
@@ -69,7 +69,7 @@ def test_files_are_read_where_the_workers_are(client, paths, tmp_path, monkeypat
     assert len(list((tmp_path / "caches").iterdir())) == 3
 
 
-def test_dask_arrays_are_cut_at_their_blocks(near):
+def test_dask_arrays_are_split_at_their_chunks(near):
     X, y = make_data()
     blocks = da.from_array(X.toarray(), chunks=(100, -1)).map_blocks(csr_matrix)
     expected = fit_distributed([(X[i : i + 100], y[i : i + 100]) for i in (0, 100, 200)], **HOW)
@@ -138,7 +138,7 @@ def test_unsuitable_collections_raise_an_error(make, words):
         fit_distributed(*make(*make_data()))
 
 
-def test_bad_shards_are_named_on_workers_too(client, paths, tmp_path):
+def test_invalid_shards_are_named_by_workers(client, paths, tmp_path):
     with pytest.raises(OSError, match=r"Shard 3 of 4.*none\.svm"):
         fit_distributed([*paths, tmp_path / "none.svm"], client=client, algo="alma")
     X, y = make_data()
@@ -169,7 +169,7 @@ def test_invalid_addresses_and_missing_dask_raise_an_error(address, monkeypatch)
         fit_distributed(cut(*make_data(), 2), client="tcp://127.0.0.1:9")
 
 
-def test_a_result_lost_before_it_is_read_is_waited_for_again(near, monkeypatch):
+def test_lost_result_is_computed_again(near, monkeypatch):
     wait, lost = distributed.wait, []
 
     def forget_once(*futures, **how):
@@ -184,7 +184,7 @@ def test_a_result_lost_before_it_is_read_is_waited_for_again(near, monkeypatch):
 
 @long
 @pytest.mark.parametrize(("name", "n_classes"), [("pnorm 6", 2), ("so", 2), ("arow", 4)])
-def test_workers_may_die(name, n_classes, cluster, tmp_path):
+def test_lost_workers_do_not_change_the_model(name, n_classes, cluster, tmp_path):
     """One worker dies while it loads a shard, and all die after an epoch, with their data. With
     four classes, the vectors visit three shards in a ring."""
     client, workers = cluster
@@ -209,7 +209,7 @@ def test_workers_may_die(name, n_classes, cluster, tmp_path):
 
 
 @long
-def test_both_of_two_causes_of_a_failure_are_restarted(tmp_path):
+def test_two_causes_of_one_failure_are_both_restarted(tmp_path):
     def live_the_second_time(name):
         with suppress(FileExistsError):
             os.mkdir(tmp_path / name)
@@ -225,7 +225,7 @@ def test_both_of_two_causes_of_a_failure_are_restarted(tmp_path):
         assert sorted(backend.each(max, shared)) == [(0, "b"), (1, "c")]
 
 
-def test_a_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
+def test_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
     checkpoint = tmp_path / "last.model"
     with scheduler_and_workers(tmp_path, n_workers=1) as (scheduler, client, _):
 
@@ -241,7 +241,7 @@ def test_a_lost_scheduler_leaves_the_last_mixture(paths, tmp_path):
     assert_same(resumed, fit_distributed(paths, **HOW))
 
 
-def test_a_closed_client_raises_an_error():
+def test_closed_client_raises_an_error():
     shards = cut(*make_data(), 2)
     client = distributed.Client(n_workers=1, processes=False, **LOCAL)
     with pytest.raises(LostScheduler, match="gone away in epoch 2"):
@@ -250,7 +250,7 @@ def test_a_closed_client_raises_an_error():
         fit_distributed(shards, client=client)
 
 
-def test_a_missing_scheduler_or_workers_raise_an_error(monkeypatch):
+def test_missing_scheduler_or_workers_raise_an_error(monkeypatch):
     monkeypatch.setattr(backends, "PATIENCE", 0.1)
     with (
         distributed.Client(n_workers=0, **LOCAL) as client,
@@ -266,7 +266,7 @@ def command(client, paths, tmp_path):
     return ["train", *paths, "-o", tmp_path / "a.model", "--dask", client.scheduler.address]
 
 
-def test_training_from_the_shell(command, paths, tmp_path):
+def test_train_command_uses_a_cluster(command, paths, tmp_path):
     for options, max_iter in (["--epochs", "2"], 2), (["--resume"], 5):
         run(*command, "--algo", "alma", *options)
         expected = fit_distributed(paths, max_iter=max_iter, **HOW)
@@ -299,6 +299,6 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
     ([*DASK, "--batch", "x"], 2, "--batch can't be had with --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
 ])  # fmt: skip
-def test_options_that_do_not_go_together(options, code, words, paths, tmp_path):
+def test_incompatible_options_are_rejected(options, code, words, paths, tmp_path):
     told = run("train", *paths, "-o", tmp_path / "a.model", *options, code=code)
     assert words in told.stderr

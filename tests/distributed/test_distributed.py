@@ -124,7 +124,7 @@ def test_weights_with_variances_are_mixed_by_evidence(mixes, shards, r, max_loss
 ])  # fmt: skip
 @given(shards=small_problems())
 @examples(15)
-def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, algo, rule, own):
+def test_matrix_perceptrons_use_the_mistakes_of_all_shards(shards, algo, rule, own):
     expected = mix_mistakes(shards, rule, 3)
     assume(expected.smallest_gap > 1e-9)
     for hypothesis, weights in ("last", expected.theta), ("average", expected.average):
@@ -135,7 +135,7 @@ def test_the_matrix_perceptrons_are_made_of_all_mistakes(shards, algo, rule, own
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("name", MIXED)
-def test_one_shard_is_a_fit_to_the_bit(name, dtype):
+def test_one_shard_is_bitwise_equal_to_a_fit(name, dtype):
     narrow = dtype == np.float32
     X, y = make_data(n_classes=3 if name == "joint" or narrow else 2, dtype=dtype)
     if narrow:
@@ -145,7 +145,7 @@ def test_one_shard_is_a_fit_to_the_bit(name, dtype):
 
 
 @pytest.mark.parametrize("name", ["pnorm 6", "alma 2", "so", "ho"])
-def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
+def test_one_file_is_bitwise_equal_to_fit_svmlight(name, tmp_path):
     path = write(tmp_path / "all.svm", *make_data(n_classes=3))
     how = parameters(name)
     serial = sparsemargin.fit_svmlight(path, **how)
@@ -154,7 +154,7 @@ def test_one_file_is_fit_svmlight_to_the_bit(name, tmp_path):
     assert_same(fit_distributed([path + ".smcache"], **how), serial)
 
 
-def test_files_are_pairs_read_elsewhere(tmp_path):
+def test_files_equal_pairs_of_arrays(tmp_path):
     """Some shards lack classes, so that each file numbers its labels differently."""
     X, y = make_data(n_classes=3)
     shards = [(X[part], y[part]) for part in np.array_split(np.argsort(y, kind="stable"), 4)]
@@ -172,7 +172,7 @@ def test_files_are_pairs_read_elsewhere(tmp_path):
     assert [path.name for path in (tmp_path / "0").iterdir()] == ["part.svm"]
 
 
-def test_the_form_of_labels_is_fixed_by_the_row_cache(tmp_path):
+def test_form_of_labels_is_fixed_by_the_row_cache(tmp_path):
     (tmp_path / "a.svm").write_text("1,2 1:1 2:1\n" + " 1:3\n" * 50 + "3 2:1\n")
     how = {"algo": "alma", "shuffle": False, "max_iter": 2}
     expected = fit_distributed([tmp_path / "a.svm"], multilabel=True, **how)
@@ -214,7 +214,7 @@ def test_early_stopping_ends_the_rounds():
 
 
 @pytest.mark.parametrize("algo", ["pnorm", "arow"])
-def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
+def test_many_labels_are_mixed_per_label(algo, tmp_path):
     X, _ = make_data()
     Y = (np.random.default_rng(1).random((X.shape[0], 5)) < 0.3).astype(int)
     how = {"algo": algo, "max_iter": 2, "shuffle": False, "mixing": "uniform"}
@@ -232,7 +232,7 @@ def test_many_labels_are_mixed_label_by_label(algo, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["pnorm 6", "arow average", "joint"])
-def test_a_process_without_the_mixture_gets_all_of_it(name):
+def test_process_without_the_mixture_receives_all_of_it(name):
     """This happens on a worker that joins late, or that replaces a dead one."""
     shards = cut(*make_data(n_classes=3), 4)
     expected = fit_distributed(shards, **parameters(name))
@@ -298,7 +298,7 @@ def test_two_shards_of_news_have_the_error_of_one_machine(algo):
 
 
 @pytest.mark.parametrize("p", [2, 5])
-def test_differences_are_sent_if_they_are_shorter(p):
+def test_differences_are_sent_if_smaller(p):
     rng = np.random.default_rng(0)
     rows = [rng.choice(20_000, 8, replace=False) for _ in range(60)]
     indptr = np.arange(61) * 8
@@ -312,7 +312,7 @@ def test_differences_are_sent_if_they_are_shorter(p):
 
 
 @pytest.mark.parametrize(("exponent", "p"), [(-400, 2.5), (400, 60)])
-def test_rows_of_any_length_are_mixed_alike(exponent, p):
+def test_scale_of_the_rows_does_not_change_the_mixture(exponent, p):
     X, y = make_data(90, 400)
     how = {"algo": "pnorm", "p": p, "normalize": False, "random_state": 0, "max_iter": 3}
     expected = fit_distributed(cut(X, y, 3), **how)
@@ -396,7 +396,7 @@ def test_unsupported_options_raise_an_error(how, words):
     (lambda X, y: [(X, y), (X, np.eye(2)[y])], "numbers and numbers, in a dense indicator"),
     (lambda X, y: [(X, np.zeros(240)), (X, np.zeros(240))], "one class only"),
 ])  # fmt: skip
-def test_bad_shards_are_named(make, words):
+def test_invalid_shards_are_named(make, words):
     with pytest.raises((ValueError, TypeError), match=words):
         fit_distributed(make(*make_data()), algo="alma")
 
@@ -409,7 +409,7 @@ def test_bad_shards_are_named(make, words):
     ("1 1:2\n9 1:2\n", {"classes": [0, 1]}, ValueError,
      r"bad\.svm, row \d+: the label 9 is none of the classes"),
 ])  # fmt: skip
-def test_bad_files_are_named(text, how, kind, words, tmp_path):
+def test_invalid_files_are_named(text, how, kind, words, tmp_path):
     good, bad = write(tmp_path / "good.svm", *make_data()), tmp_path / "bad.svm"
     if text is not None:
         bad.write_text(text)
@@ -433,13 +433,13 @@ def test_shards_sorted_by_label_cause_one_warning(tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_shards_whose_rows_are_shuffled_may_be_sorted():
+def test_shuffled_shards_do_not_warn_about_sorted_labels():
     X, y = make_data()
     order = np.argsort(y, kind="stable")
     fit_distributed([(X[order], y[order])] * 2, algo="alma")
 
 
-def test_a_file_that_changes_between_epochs_raises_an_error(tmp_path):
+def test_file_that_changes_between_epochs_raises_an_error(tmp_path):
     X, y = make_data()
     paths = write_each(tmp_path, cut(X, y, 2))
 
@@ -451,7 +451,7 @@ def test_a_file_that_changes_between_epochs_raises_an_error(tmp_path):
         fit_distributed(paths, algo="alma", on_round=change)
 
 
-def test_outputs_of_progressive_validation_are_merged_over_shards():
+def test_progressive_outputs_are_merged_over_shards():
     X, y = make_zipf_text(12_000, 2000, random_state=0)
     how = {"algo": "arow", "max_iter": 2, "shuffle": False, "intercept_scaling": 0.3}
     shards = cut(X[:900], y[:900], 3)

@@ -42,13 +42,13 @@ def assert_ring(model, shards, how):
     ("name", "n_shards", "n_classes"),
     pairwise(list(LEARNERS), [2, 3, 7], [2, 3, 5, 7, 12, 20]),
 )
-def test_each_vector_is_bitwise_equal_to_that_of_one_machine(name, n_shards, n_classes):
+def test_ring_vectors_are_bitwise_equal_to_one_machine(name, n_shards, n_classes):
     shards = cut(*make_data(150, n_classes=n_classes, dtype=np.float32), n_shards)
     how = {**LEARNERS[name], "max_iter": 2, "shuffle": False, "intercept_scaling": 1.0}
     assert_ring(fit_distributed(shards, mixing="ring", **how), shards, how)
 
 
-def test_rows_of_many_labels_and_rows_that_are_shuffled():
+def test_ring_learns_many_labels_and_shuffled_rows():
     X, _ = make_data(200)
     Y = (np.random.default_rng(0).random((200, 5)) < 0.3).astype(int)
     shards, how = cut(X, Y, 3), {"algo": "arow", "random_state": 0, "max_iter": 2}
@@ -83,7 +83,7 @@ def test_vectors_keep_the_outputs_of_progressive_validation():
     assert np.mean(told.argmax(axis=1) == y) > 0.6
 
 
-def test_a_ring_is_used_if_there_are_enough_labels_and_can_be_resumed(tmp_path):
+def test_ring_is_used_for_many_labels_and_can_be_resumed(tmp_path):
     shards = cut(*make_data(n_classes=4), 4)
     how = {"algo": "alma", "max_iter": 3, "random_state": 0}
     whole = fit_distributed(shards, mixing="ring", **how)

@@ -36,7 +36,7 @@ def paths(tmp_path):
 
 @pytest.mark.parametrize("weights", [None, "balanced"])
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_the_default_learner_is_that_of_one_machine(n_classes, weights):
+def test_default_classifier_is_that_of_one_machine(n_classes, weights):
     X, y = make_zipf_text(4000, 3000, n_classes=n_classes, random_state=0)
     how = {"random_state": 0, "class_weight": weights}
     alone = sparsemargin.fit_csr(X, y, **how)
@@ -69,7 +69,7 @@ def test_files_of_texts_give_the_model_of_fit_text(paths):
     assert shards.predict(["buy cheap pills", "see you home"]).tolist() == ["spam", "ham"]
 
 
-def test_an_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
+def test_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
     how = {"max_iter": 3, "random_state": 0, "algo": "arow"}
     whole = fit_distributed(paths, **how)
     kept = tmp_path / "mail.model"
@@ -82,7 +82,7 @@ def test_an_interrupted_fit_is_resumed_with_its_vectorizer(paths, tmp_path):
         assert_same(model[-1], whole[-1])
 
 
-def test_a_vectorizer_that_cannot_be_saved_is_rejected_before_training(paths, tmp_path):
+def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
     rounds, vectorizer = [], HashingVectorizer(n_features=64, tokenizer=str.split)
     how = {"checkpoint": tmp_path / "a.model", "on_round": rounds.append, "max_iter": 1}
     with pytest.raises(ValueError, match="is a function, which a model file can't hold"):
@@ -90,7 +90,7 @@ def test_a_vectorizer_that_cannot_be_saved_is_rejected_before_training(paths, tm
     assert rounds == []
 
 
-def test_a_pattern_gives_one_shard_per_file(paths, tmp_path):
+def test_pattern_gives_one_shard_per_file(paths, tmp_path):
     rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")
@@ -117,7 +117,7 @@ def test_texts_in_memory_with_and_without_a_vectorizer():
         fit_distributed(pairs, vectorizer=TfidfVectorizer())
 
 
-def test_collections_of_dask_are_cut_at_their_partitions(tmp_path):
+def test_dask_collections_are_split_at_their_partitions(tmp_path):
     bag = pytest.importorskip("dask.bag")
     tables = pytest.importorskip("dask.dataframe")
     pandas = pytest.importorskip("pandas")

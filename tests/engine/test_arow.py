@@ -52,7 +52,9 @@ def assert_same(model, other):
     st.sampled_from([0.3, 1.0, None]), st.booleans(), st.integers(1, 4), st.booleans(),
     st.sampled_from(["last", "average"]),
 )  # fmt: skip
-def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted, hypothesis):
+def test_arow_agrees_with_the_reference(
+    problem, r, rho, max_loss, normalize, n_epochs, weighted, hypothesis
+):
     rng = np.random.RandomState(len(problem.y))
     weights = np.r_[1.0, rng.choice([0.0, 0.5, 1.0, 2.0], len(problem.y) - 1)] if weighted else None
     how = {"n_epochs": n_epochs, "rho": rho, "normalize": normalize}
@@ -69,7 +71,7 @@ def test_the_reference(problem, r, rho, max_loss, normalize, n_epochs, weighted,
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_class_weights_divide_r_and_batches_change_no_bit(hypothesis):
+def test_class_weights_divide_r(hypothesis):
     X, y = make_problem(200, n_classes=3)
     how = {"shuffle": False, "intercept_scaling": 0.5, "hypothesis": hypothesis}
     whole = AROWClassifier(max_iter=2, class_weight={0: 2.0, 2: 0.5}, **how).fit(X, y)
@@ -95,7 +97,7 @@ def test_class_weights_divide_r_and_batches_change_no_bit(hypothesis):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_variances_are_kept_in_files_streams_and_blocks(hypothesis, dtype, tmp_path, monkeypatch):
+def test_variances_are_kept_by_files_streams_and_blocks(hypothesis, dtype, tmp_path, monkeypatch):
     X, y = make_problem(200, n_classes=20)
     X = X.astype(dtype)
     how = {"hypothesis": hypothesis, "random_state": 0, "intercept_scaling": 0.5}
@@ -113,7 +115,7 @@ def test_variances_are_kept_in_files_streams_and_blocks(hypothesis, dtype, tmp_p
     assert_same(blocks.partial_fit(X, y), dense)
 
 
-def test_the_variance_of_a_dominant_feature_keeps_its_digits():
+def test_variance_of_a_dominant_feature_is_precise():
     row = np.array([[1.0, 1e-6]])
     r = 1e-14
     how = {"fit_intercept": False, "normalize": False, "shuffle": False}

@@ -36,8 +36,9 @@ from problems.first_order import (
     machines,
     problems,
 )
-from references.first_order import ROMMA, augment, p_norm, soft_margin_objective
+from references.first_order import ROMMA
 from references.optimum import largest_margin
+from references.runs import augment, p_norm, soft_margin_objective
 from sparsemargin import (
     ALMAClassifier,
     CRAMMAClassifier,
@@ -59,7 +60,7 @@ TOLERANCES = st.sampled_from([1e-9, 0.5, 0.8])
 @each_rule
 @examples(50)
 @given(st.data(), few_classes, st.builds(Extras, tol=TOLERANCES, **augmentations), st.booleans())
-def test_the_margin_and_its_bound(rule, data, problem, extras, normalized):
+def test_margin_and_its_bound_agree_with_the_reference(rule, data, problem, extras, normalized):
     machine = data.draw(machines([rule]))
     runs, estimator = check_certificate(machine, problem, extras, normalized)
     m = len(problem.y)
@@ -85,7 +86,7 @@ def largest_margin_in_the_plane(rows):
 @pytest.mark.parametrize(
     "model", [ROMMAClassifier(), ROMMAClassifier(aggressive=True), PNormPerceptron(normalize=False)]
 )
-def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
+def test_bound_holds_for_nearly_opposite_rows(model, kernel):
     model = clone(model).set_params(
         kernel=kernel, degree=1, gamma=1.0, coef0=0.0, hypothesis="last", fit_intercept=False,
         max_iter=30, shuffle=False,
@@ -102,7 +103,7 @@ def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
         assert bound >= largest - 1e-13 * np.hypot(*rows.T).max()
 
 
-def test_small_margins_of_float32_rows_are_proven_with_kernels():
+def test_kernels_prove_small_margins_of_float32_rows():
     X, y = np.array([[1, 5e-4], [-1, 5e-4], [-1, -5e-4], [1, -5e-4]], "f4"), [1, 1, 0, 0]
     model = ROMMAClassifier(
         kernel="poly", degree=1, gamma=1.0, coef0=0.0, tol=0.01, hypothesis="last",
@@ -139,7 +140,7 @@ OTHER_RUNS = {
 @pytest.mark.parametrize("name", OTHER_RUNS)
 @examples(90)
 @given(st.data(), few_classes, st.booleans())
-def test_the_bracket(name, data, problem, normalized):
+def test_margin_bound_brackets_the_optimum(name, data, problem, normalized):
     of_machine, of_extras = OTHER_RUNS[name]
     machine, extras = data.draw(of_machine), data.draw(st.builds(Extras, **of_extras))
     # A radius refers to all rows, even if their class has weight 0.
@@ -151,7 +152,7 @@ def test_the_bracket(name, data, problem, normalized):
 @cut_off
 @examples(50)
 @given(machines(), few_classes, st.builds(Extras, **augmentations), st.booleans())
-def test_history_of_every_epoch(machine, problem, extras, normalized):
+def test_history_has_every_epoch(machine, problem, extras, normalized):
     assume(are_certified(comparable_runs(machine, problem, extras)))
     estimator = extras.fit(
         machine, problem, hypothesis="last", keep_history=True, normalize_hypotheses=normalized
@@ -194,7 +195,7 @@ HARD = sp.csr_matrix([[1.0, 0.01], [-1.0, 0.01], [1.0, -0.01], [-1.0, -0.01]]), 
 
 @cut_off
 @pytest.mark.parametrize("delta", [0.0, 0.5])
-def test_a_warm_start_with_the_same_rows_continues_the_proof(delta):
+def test_warm_start_with_the_same_rows_continues_the_proof(delta):
     rule = Machine(ROMMA(aggressive=True))
     cold = Extras(9, delta=delta).estimator(rule).fit(*HARD)
     model = Extras(4, delta=delta).estimator(rule, warm_start=True).fit(*HARD)
@@ -382,7 +383,7 @@ def measured(model):
 
 @cut_off
 @every_rule
-def test_the_bound_holds_for_all_rows_of_successive_fits(make, p):
+def test_bound_holds_for_all_rows_of_successive_fits(make, p):
     of_a_kind = {"narrow": 0.3, "wide": 1.0}
     rows = {
         name: separated(np.random.RandomState(int(p)), 30, 8, distance)

@@ -94,7 +94,7 @@ def test_corrupted_arrays_of_other_formats_are_rejected(X, make):
         fit_csr(make(X), Y, "pnorm")
 
 
-def test_a_corrupted_indicator_of_labels_is_rejected(X):
+def test_corrupted_label_indicator_is_rejected(X):
     indicator = sp.csr_matrix((np.ones(X.nnz), X.indices, X.indptr), X.shape)
     model = ALMAClassifier().fit(X, indicator)
     for name in "far pointer", "far index", "no pointers", "fewer values":
@@ -164,7 +164,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("laid_out", LAYOUTS.values(), ids=LAYOUTS)
 @pytest.mark.parametrize("name", ["data", "indices", "indptr"])
-def test_the_model_does_not_depend_on_the_memory_layout(X, laid_out, name):
+def test_model_does_not_depend_on_the_memory_layout(X, laid_out, name):
     odd = X.copy()
     setattr(odd, name, laid_out(getattr(X, name)))
     expected, model = (ALMAClassifier(random_state=0).fit(rows, Y) for rows in (X, odd))
@@ -173,7 +173,7 @@ def test_the_model_does_not_depend_on_the_memory_layout(X, laid_out, name):
     assert_array_equal(getattr(odd, name), getattr(X, name))
 
 
-def test_a_row_of_zeros_may_be_reported_as_too_large():
+def test_rows_of_zeros_may_be_reported_as_too_large():
     """The weight of its intercept, which depends on the rows before, is too large."""
     X = sp.csr_matrix([[1.0, 0.0], [-1.0, 1.0], [0.0, 0.0], [0.0, 0.0]])
     model = PNormPerceptron(p=8, normalize=False, intercept_scaling=1.0, shuffle=False, max_iter=3)
@@ -198,7 +198,7 @@ BROKEN_POINTERS = {
 @pytest.mark.parametrize("format", [sp.csr_matrix, sp.csr_array, sp.csc_array, sp.bsr_matrix])
 @pytest.mark.parametrize("name", BROKEN_POINTERS)
 @pytest.mark.parametrize("sort", [False, True])
-def test_a_fit_refuses_them_as_labels(X, name, format, sort):
+def test_corrupted_arrays_are_rejected_as_labels(X, name, format, sort):
     bad = format(indicator())
     BROKEN_POINTERS[name](bad)
     if sort:  # which scipy would do first, by compiled code

@@ -92,7 +92,7 @@ def all_extras(rule):
 @each_rule
 @examples(100)
 @given(st.data(), few_classes, st.booleans(), st.integers(0, 1000))
-def test_every_hypothesis(rule, data, problem, normalized, random_state):
+def test_every_hypothesis_agrees_with_the_reference(rule, data, problem, normalized, random_state):
     machine, extras = data.draw(machines([rule])), data.draw(all_extras(rule))
     check_hypotheses(machine, problem, extras, normalized, random_state)
 
@@ -103,7 +103,7 @@ def test_every_hypothesis(rule, data, problem, normalized, random_state):
     problems(cancels=st.sampled_from([1.0, 2.0**-10])),
     st.booleans(),
 )
-def test_averages_with_a_vector_that_returns_to_zero(machine, problem, normalized):
+def test_averages_include_a_vector_that_returns_to_zero(machine, problem, normalized):
     check_weights(machine, problem, Extras(), "average", normalized)
 
 
@@ -115,7 +115,9 @@ def test_averages_with_a_vector_that_returns_to_zero(machine, problem, normalize
 )
 @examples(100)
 @given(st.data(), narrow, plain, vectors)
-def test_float32_rows(rule, powers, tolerance, data, problem, extras, which):
+def test_float32_rows_agree_with_the_reference(
+    rule, powers, tolerance, data, problem, extras, which
+):
     machine = data.draw(machines([rule], powers))
     least_gap = 1e-4 if powers == [2.0] else 1e-9
     check_weights(machine, problem, extras, which, tolerance=tolerance, least_gap=least_gap)
@@ -130,7 +132,7 @@ def test_rows_that_cancel_after_normalization_leave_zero():
 
 @examples(100)
 @given(machines(powers=[2.0]), few_classes, many_epochs)
-def test_passes_by_dot_products(machine, problem, extras):
+def test_epochs_by_dot_products_agree_with_the_reference(machine, problem, extras):
     with by_dot_products() as passes:
         estimator = check_weights(machine, problem, extras, "last")
     assert sum(passes) == estimator.n_iter_ - 1
@@ -144,7 +146,9 @@ def test_passes_by_dot_products(machine, problem, extras):
     st.builds(Extras, rho=st.sampled_from([None, 0.5])),
     vectors,
 )
-def test_many_labels_a_row(machine, problem, n_labels, extras, hypothesis):
+def test_many_labels_per_row_agree_with_the_reference(
+    machine, problem, n_labels, extras, hypothesis
+):
     Y = np.random.RandomState(n_labels).uniform(size=(15, n_labels)) < 0.4
     Y[0], Y[1] = True, False
     rows, signs = problem.X.toarray(), np.where(Y, 1, -1).T
@@ -180,7 +184,7 @@ whole_number_extras = {
     ),
     st.builds(Extras, **whole_number_extras),
 )
-def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, extras):
+def test_exact_ties_of_integers_are_corrected(by_gram, machine, problem, extras):
     runs = extras.runs(machine, problem)
     with by_dot_products() if by_gram else nullcontext():
         estimator = extras.fit(machine, problem, hypothesis="last")
@@ -190,7 +194,7 @@ def test_exact_ties_of_whole_numbers_are_corrected(by_gram, machine, problem, ex
 
 
 @pytest.mark.parametrize("kernel", ["linear", "poly"])
-def test_a_vote_of_a_score_that_is_zero_again_counts_zero(kernel):
+def test_vote_of_a_zero_score_counts_zero(kernel):
     """Every row is used for training, and then its opposite, with other rows on other features in
     between. No row has the last feature."""
     rng = np.random.RandomState(0)
@@ -222,7 +226,7 @@ def draws(estimator, row, n_draws):
 
 
 @pytest.mark.parametrize("p", [2.0, 6.0])
-def test_random_time_slices_are_uniform_and_drawn_per_row(p):
+def test_random_hypotheses_are_uniform_and_drawn_per_row(p):
     problem = make_problem(5, 30, 8, 1.0, 0.2)
     # Only the first slice has w_1 = 0, and only the last two have the result of the last trial.
     problem.X.data[: problem.X.indptr[1]] = 0
@@ -271,7 +275,7 @@ streamed_machines = st.builds(Machine, streamed_rules, st.sampled_from(POWERS)) 
     st.sampled_from(["last", "average", "vote"]),
     st.booleans(),
 )
-def test_batches_are_an_epoch_of_fit_to_the_bit(
+def test_batches_equal_one_epoch_of_fit_bitwise(
     machine, problem, extras, cuts, hypothesis, normalized
 ):
     how = {"hypothesis": hypothesis, "normalize_hypotheses": normalized}
@@ -293,7 +297,7 @@ def test_batches_are_an_epoch_of_fit_to_the_bit(
 
 @examples(100)
 @given(RULES["CRAMMA"], few_classes, one_epoch, st.integers(1, 40), vectors)
-def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, hypothesis):
+def test_cramma_streams_use_the_largest_norm_so_far(rule, problem, extras, cut, hypothesis):
     running = RunningCRAMMA(rule.beta, rule.eta_eff, rule.epsilon)
     runs = comparable_runs(Machine(running), problem, extras)
     model = extras.estimator(Machine(replace(rule, radius=None)), hypothesis=hypothesis)
@@ -315,7 +319,7 @@ def test_cramma_streams_by_the_largest_norm_so_far(rule, problem, extras, cut, h
         (10.0, 0.5, 0.15, 3594),
     ],
 )
-def test_alma_makes_the_corrections_that_its_paper_quotes(p, alpha, noise, quoted):
+def test_alma_makes_the_corrections_quoted_in_its_paper(p, alpha, noise, quoted):
     """Gentile (2001), section 4.4, for the artificial data of Table 6 with three relevant
     features."""
     n_corrections = []
@@ -359,7 +363,7 @@ def least_margin_rate(problem):
     ],
     ids=["falls with the power delta of beta", "follows from the soft margin"],
 )
-def test_crammas_rate(extras, params, rate):
+def test_cramma_rate_agrees_with_the_reference(extras, params, rate):
     problem = make_problem(3, 30, 8, 0.5, 0.2)
     runs = extras.runs(Machine(CRAMMA(2.0, rate(problem))), problem)
     named = {"fit_intercept": extras.rho is not None, "intercept_scaling": extras.rho or 1.0}
@@ -373,7 +377,7 @@ def test_crammas_rate(extras, params, rate):
 
 @pytest.mark.parametrize("aggressive", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
+def test_romma_skips_rows_opposite_to_its_vector(aggressive, dtype):
     X = np.array([[0.3, 0.7], [-0.9, -2.1], [0.1, -0.2], [0.3, 0.7]])
     y = np.array([1, 1, -1, 1])
     run = run_reference(X, y, ROMMA(aggressive))
@@ -396,7 +400,7 @@ def test_romma_passes_over_rows_opposite_to_its_vector(aggressive, dtype):
         (True, [[2.0, 0.0], [2.0, 0.0], [1.0, 0.0], [0.0, -1.0]], [1, 1, 1, 0], [1, 1]),
     ],
 )
-def test_romma_restarts(aggressive, rows, y, expected):
+def test_romma_restarts_agree_with_the_reference(aggressive, rows, y, expected):
     model = ROMMAClassifier(
         aggressive=aggressive, max_iter=1, shuffle=False, fit_intercept=False
     ).fit(rows, y)  # fmt: skip

@@ -22,8 +22,9 @@ from problems.first_order import (
     problems,
     vectors,
 )
-from references.first_order import ALMA, Perceptron, augment
+from references.first_order import ALMA, Perceptron
 from references.joint import run_joint
+from references.runs import augment
 from sparsemargin import (
     ALMAClassifier,
     fit_csr,
@@ -95,7 +96,9 @@ def assert_same(fitted, reference, expected, rho, tolerance):
 @pytest.mark.parametrize(("dtype", "tolerance"), [("f8", 1e-10), ("f4", 1e-4)])
 @examples(140)
 @given(joint_machines, st.data(), extras, st.booleans())
-def test_either_hypothesis(dtype, tolerance, machine, data, extras, normalized):
+def test_joint_hypotheses_agree_with_the_reference(
+    dtype, tolerance, machine, data, extras, normalized
+):
     """Examples are skipped if a decision is within rounding of another."""
     normalized &= dtype == "f8"
     problem = data.draw(several_classes(value_dtype=st.just(dtype), index_dtype=index_types))
@@ -126,7 +129,7 @@ def test_exact_ties_are_mistakes_against_the_first_tied_class(problem, extras):
 
 @examples(60)
 @given(machines(["ALMA"], POWERS), problems(n_classes=st.just(4)), extras, st.booleans())
-def test_certificate(machine, problem, extras, normalized):
+def test_certificate_agrees_with_the_reference(machine, problem, extras, normalized):
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9 and reference.smallest_norm > LEAST_NORM)
     assume(reference.bounds)
@@ -157,7 +160,7 @@ def test_long_runs_are_exact_despite_huge_early_weights(p):
         assert fitted.space.per_vector("flushes")[0] > 0
 
 
-def test_a_proven_margin_ends_a_fit():
+def test_proven_margin_ends_a_fit():
     rng = np.random.RandomState(0)
     y = np.arange(60) % 3
     X = np.eye(3)[y] + 0.1 * rng.normal(size=(60, 3))
@@ -175,7 +178,7 @@ def test_a_proven_margin_ends_a_fit():
     st.builds(Joint, n_epochs=st.integers(1, 3), rho=st.sampled_from([None, 1.0])),
     vectors,
 )
-def test_two_classes_equal_the_single_vector_up_to_a_factor(machine, problem, extras, hypothesis):
+def test_two_joint_classes_equal_a_single_vector(machine, problem, extras, hypothesis):
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9)
     fitted = extras.fit(machine, problem, hypothesis=hypothesis)
@@ -191,7 +194,7 @@ def test_two_classes_equal_the_single_vector_up_to_a_factor(machine, problem, ex
 
 @pytest.mark.parametrize("p", [2.0, 6.0])
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_batches_and_a_loaded_model_are_one_epoch_to_the_bit(p, hypothesis, tmp_path):
+def test_batches_and_a_loaded_model_equal_one_epoch_bitwise(p, hypothesis, tmp_path):
     problem = make_problem(3, 400, 30, 0.3, 0.2, n_classes=4)
     X, y = problem.X, problem.y
     whole = ALMAClassifier(
@@ -212,7 +215,7 @@ def test_batches_and_a_loaded_model_are_one_epoch_to_the_bit(p, hypothesis, tmp_
     {"algo": "alma", "fit_intercept": False}, {"algo": "pnorm", "p": 21.5},
     {"algo": "alma", "hypothesis": "last", "normalize": "running"},
 ])  # fmt: skip
-def test_files_are_learned_as_matrices_are(options, tmp_path, monkeypatch):
+def test_joint_model_of_a_file_equals_that_of_its_matrix(options, tmp_path, monkeypatch):
     """The files have many blocks, and the number of features grows between them."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 512)
     problem = make_problem(3, 300, 400, 0.02, 0.2, n_classes=4)
@@ -265,7 +268,7 @@ def test_classes_whose_outputs_underflow_are_distinguished(rule, p):
         ({"multi_class": "crammer"}, "'multi_class' parameter .* among {'joint', 'ovr'}"),
     ],
 )
-def test_options_without_a_joint_form_raise_an_error(params, message):
+def test_unsupported_joint_options_raise_an_error(params, message):
     problem = make_problem(0, 50, 5, 1.0, 0.0, n_classes=3)
     model = ALMAClassifier(multi_class="joint", warm_start=True).fit(problem.X, problem.y)
     for way in clone(model).fit, clone(model).partial_fit:

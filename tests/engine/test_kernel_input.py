@@ -36,12 +36,12 @@ def assert_refused(model, X, y, *words):
         ("when_full", ["stop", None, True]),
     ],
 )
-def test_parameters_of_kernels_out_of_range(estimator, name, values):
+def test_kernel_parameters_out_of_range_are_rejected(estimator, name, values):
     for value in values if name in estimator().get_params() else ():
         assert_refused(estimator(**{"kernel": "poly", name: value}), *make_rows(), name)
 
 
-def test_kernels_are_for_p_2():
+def test_kernels_need_p_2():
     X, y = make_rows()
     for estimator in PNormPerceptron, HigherOrderPerceptron:
         for kernel, p in ("poly", 2.5), ("rbf", "log"), ("precomputed", 2.5), (products, 3.0):
@@ -60,7 +60,7 @@ def test_gamma_of_a_stream_must_be_a_number(estimator):
     assert model.gamma_ == 1 / 5
 
 
-def test_gamma_is_that_of_scikit_learn_for_all_forms_of_rows():
+def test_gamma_agrees_with_scikit_learn_for_all_formats():
     X, y = make_rows()
     X[X < 0] = 0
     for rows in X, sp.csr_matrix(X), sp.csc_array(X), X + 1e8:
@@ -99,7 +99,7 @@ def test_invalid_precomputed_matrices_raise_an_error(estimator, to_matrix):
 
 
 @with_a_kernel
-def test_cross_validation_selects_rows_and_columns_of_a_kernel_matrix(estimator):
+def test_cross_validation_splits_a_precomputed_kernel_matrix(estimator):
     X, y = make_rows(90)
     X = np.round(16 * X) / 16  # makes products exact in any order of summation
     model = estimator(random_state=0)
@@ -109,7 +109,7 @@ def test_cross_validation_selects_rows_and_columns_of_a_kernel_matrix(estimator)
 
 
 @with_a_kernel
-def test_a_precomputed_matrix_must_be_square_and_symmetric(estimator):
+def test_precomputed_matrix_must_be_square_and_symmetric(estimator):
     X, y = make_rows()
     K = gram(X)
     # With more epochs over random labels, small rounding differences would grow.
@@ -176,7 +176,7 @@ def test_callables_that_fail_later_raise_an_error(estimator):
 
 
 @with_a_kernel
-def test_callables_get_rows_as_they_were_given(estimator):
+def test_callables_get_the_original_rows(estimator):
     X, y = make_rows()
     seen = []
 
@@ -193,7 +193,7 @@ def test_callables_get_rows_as_they_were_given(estimator):
     assert set(seen) == {("csr", "csr", 5, 5)}
 
 
-def test_a_callable_cannot_modify_the_support_set():
+def test_callables_cannot_modify_the_support_set():
     X, y = make_rows(300)
 
     def careless(A, B):
@@ -211,7 +211,7 @@ def test_a_callable_cannot_modify_the_support_set():
 
 @pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "polyrbf"])
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
-def test_repeated_columns_of_rows_to_predict_are_summed(kernel, hypothesis):
+def test_repeated_columns_are_summed_in_prediction(kernel, hypothesis):
     random = np.random.RandomState(0)
     X = sp.random(60, 3000, 0.01, format="csr", random_state=random)
     model = PNormPerceptron(
@@ -225,7 +225,7 @@ def test_repeated_columns_of_rows_to_predict_are_summed(kernel, hypothesis):
 
 
 @pytest.mark.parametrize(("scale", "normalize"), [(1e-155, True), (1e-170, False), (1e-300, True)])
-def test_rows_too_short_for_a_double_are_refused(scale, normalize):
+def test_rows_too_short_for_a_double_are_rejected(scale, normalize):
     X, y = make_rows()
     model = PNormPerceptron(kernel="poly", degree=1, gamma=1.0, normalize=normalize)
     assert_refused(model, scale * X, y, "Row 0 of X", "scale")
@@ -235,7 +235,7 @@ def test_rows_too_short_for_a_double_are_refused(scale, normalize):
 
 
 @with_a_kernel
-def test_kernels_of_scikit_learn_take_sparse_rows(estimator):
+def test_scikit_learn_kernels_accept_sparse_rows(estimator):
     X, y = make_rows()
     sparse = sp.csr_matrix(X)
     sparse.indices, sparse.indptr = sparse.indices.astype("i8"), sparse.indptr.astype("i8")

@@ -36,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 
 
 @first_order
-def test_a_full_pool_raises_an_error_and_changes_nothing(estimator):
+def test_full_pool_raises_an_error_and_keeps_the_model(estimator):
     X, y = make_rows(300, n_classes=3)
     model = estimator(kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, max_support=20)
     with pytest.raises(ValueError, match="max_support=20"):
@@ -56,7 +56,7 @@ def test_a_full_pool_raises_an_error_and_changes_nothing(estimator):
 @pytest.mark.parametrize("estimator", dict.fromkeys([PNormPerceptron, *FIRST_ORDER]))
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("hypothesis", ["last", "vote"])
-def test_a_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
+def test_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
     X, y = make_rows(600, n_classes)
     params = {"kernel": "rbf", "gamma": 1.0, "max_iter": 1, "shuffle": False}
     free = estimator(hypothesis="last", **params).fit(X, y)
@@ -82,7 +82,7 @@ def test_a_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
 
 # ROMMA soon makes no more mistakes on so few rows.
 @pytest.mark.parametrize("estimator", [one for one in FIRST_ORDER if one is not ROMMAClassifier])
-def test_rows_of_a_full_pool_go_on_being_corrected(estimator):
+def test_rows_of_a_full_pool_are_still_corrected(estimator):
     X, y = make_rows(100)
     params = {"kernel": "rbf", "gamma": 1.0, "shuffle": False, "hypothesis": "last"}
     params |= {"max_support": 20, "when_full": "skip"}
@@ -122,7 +122,7 @@ SPACES = [
 @pytest.mark.parametrize(
     ("estimator", "hypothesis", "n_classes"), pairwise(WITH_A_KERNEL, HYPOTHESES, [2, 3])
 )
-def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_classes, tmp_path):
+def test_outputs_are_zero_before_the_first_mistake(estimator, hypothesis, n_classes, tmp_path):
     X, y = np.eye(3), np.arange(3) % n_classes
     hypothesis = hypothesis_of(estimator, hypothesis)
     for space in SPACES:
@@ -142,7 +142,7 @@ def test_before_the_first_mistake_every_output_is_zero(estimator, hypothesis, n_
 
 
 @with_a_kernel
-def test_a_model_holds_its_own_rows(estimator):
+def test_kernel_model_copies_its_rows(estimator):
     X, y = make_rows()
     model = estimator(kernel="rbf", gamma=1.0).fit(X, y)
     Z = X.copy()
@@ -152,7 +152,7 @@ def test_a_model_holds_its_own_rows(estimator):
 
 
 @with_a_kernel
-def test_rows_are_numbered_on_from_call_to_call(estimator):
+def test_row_numbers_continue_across_calls(estimator):
     X, y = make_rows(400)
 
     def new():
@@ -176,7 +176,7 @@ def test_rows_are_numbered_on_from_call_to_call(estimator):
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
 @pytest.mark.parametrize("at", range(1, 8))
-def test_a_kernel_that_raises_does_not_change_the_model(at, hypothesis):
+def test_failing_kernel_does_not_change_the_model(at, hypothesis):
     X, y = make_rows(300, n_classes=3)
     left = np.inf
 
@@ -200,7 +200,7 @@ def test_a_kernel_that_raises_does_not_change_the_model(at, hypothesis):
     assert_array_equal(model.decision_function(X), before)
 
 
-def test_outputs_that_are_not_finite_raise_an_error():
+def test_non_finite_outputs_raise_an_error():
     X, y = make_rows(300, n_classes=3)
     model = MarginPerceptron(kernel="rbf", gamma=0.3, max_iter=3, eta=1e308, margin=1e308)
     model.fit(X, y)
@@ -209,7 +209,7 @@ def test_outputs_that_are_not_finite_raise_an_error():
 
 
 @pytest.mark.parametrize("params", [{"gamma": 1e300}, {"degree": 1000, "gamma": 1, "coef0": 5}])
-def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
+def test_rows_too_long_for_the_kernel_are_reported(params):
     X, y = make_rows()
     X[0] = 2.0
     with pytest.raises(ValueError, match=r"Row 0 .*feature space.*gamma"):
@@ -217,7 +217,7 @@ def test_rows_too_long_for_the_kernel_are_refused_by_number(params):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
-def test_test_rows_that_are_too_long_are_reported_by_number(hypothesis):
+def test_too_long_rows_in_prediction_are_reported(hypothesis):
     X, y = make_rows()
     model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
     model.fit(X, y)
@@ -229,7 +229,7 @@ def test_test_rows_that_are_too_long_are_reported_by_number(hypothesis):
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-def test_interrupted_fits_are_whole_and_count_their_epochs(in_blocks, monkeypatch):
+def test_interrupted_kernel_fits_are_consistent(in_blocks, monkeypatch):
     X, y = make_rows(600)
     learn, calls = stored_products.learn_vector, []
 

@@ -47,16 +47,9 @@ from problems.kernels import (
     weighted_rules,
 )
 from problems.models import HYPOTHESES
-from references.first_order import (
-    ALMA,
-    CRAMMA,
-    ROMMA,
-    MarginPerceptron,
-    Perceptron,
-    run_reference,
-    soft_margin_objective,
-)
+from references.first_order import ALMA, CRAMMA, ROMMA, MarginPerceptron, Perceptron, run_reference
 from references.kernels import Kernel, feature_vectors
+from references.runs import soft_margin_objective
 from sparsemargin import ALMAClassifier, PNormPerceptron, SecondOrderPerceptron
 from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet
@@ -92,13 +85,13 @@ cases = (
 
 @examples(480)
 @given(cases, any_problem, vectors, st.booleans())
-def test_vectors(case, problem, hypothesis, normalized):
+def test_vectors_agree_with_the_reference(case, problem, hypothesis, normalized):
     check_vectors(case[0], problem, case[1], hypothesis, normalized)
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4"])
 @pytest.mark.parametrize("kernel", [None, PLAIN, *KERNELS], ids=repr)
-def test_a_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
+def test_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
     """The second row cancels the first one; the result of its trial is not part of the average."""
     how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
     how["fit_intercept"] = False
@@ -116,13 +109,13 @@ def test_a_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
 
 @examples(90)
 @given(machines(), any_problem, extras)
-def test_votes(machine, problem, extras):
+def test_votes_agree_with_the_reference(machine, problem, extras):
     check_votes(machine, problem, extras)
 
 
 @examples(100)
 @given(machines(), any_problem, extras, st.booleans(), st.integers(0, 1000))
-def test_random_time_slices_are_shared_by_all_classes(
+def test_random_hypotheses_are_shared_by_all_classes(
     machine, problem, extras, normalized, random_state
 ):
     check_random_slices(machine, problem, extras, normalized, random_state)
@@ -140,7 +133,9 @@ def shuffled_trials(n_rows, n_epochs, random_state):
 
 @examples(60)
 @given(machines(), any_problem, st.integers(1, 3), vectors, st.integers(0, 1000))
-def test_shuffled_rows(machine, problem, n_epochs, hypothesis, random_state):
+def test_shuffled_rows_agree_with_the_reference(
+    machine, problem, n_epochs, hypothesis, random_state
+):
     extras = KernelExtras(n_epochs)
     trials = shuffled_trials(len(problem.y), n_epochs, random_state)
     runs = extras.runs(machine, problem, trials=trials)
@@ -158,7 +153,7 @@ def hard_problem(m, n_classes=2, seed=0, noise=0.3):
 @pytest.mark.parametrize(
     ("rule", "form"), some(list(zip(RULES, cycle(FORMS))), list(product(RULES, FORMS)))
 )
-def test_across_the_borders_of_blocks(rule, form, monkeypatch):
+def test_block_borders_do_not_change_the_model(rule, form, monkeypatch):
     monkeypatch.setattr(loop, "BLOCK", 64)
     monkeypatch.setattr(loop, "MEMORY", 0)
     # The kernels are used alternately.
@@ -176,7 +171,7 @@ def test_across_the_borders_of_blocks(rule, form, monkeypatch):
 
 
 @pytest.mark.parametrize("in_blocks", [False, True])
-def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
+def test_growing_steps_rescale_the_norm(in_blocks, monkeypatch):
     """The norm must then be recomputed, and t rescaled."""
     if in_blocks:
         monkeypatch.setattr(loop, "BLOCK", 16)
@@ -199,7 +194,7 @@ def test_steps_that_grow_beyond_a_scale(in_blocks, monkeypatch):
             assert_agrees(estimator, machine, problem, runs)
 
 
-def test_a_rule_can_restart_in_any_block(monkeypatch):
+def test_rule_can_restart_in_any_block(monkeypatch):
     """Aggressive ROMMA restarts at a shorter row with the direction of its vector."""
     monkeypatch.setattr(loop, "BLOCK", 16)
     monkeypatch.setattr(loop, "MEMORY", 0)
@@ -219,7 +214,7 @@ def test_a_rule_can_restart_in_any_block(monkeypatch):
         assert_agrees(stream, machine, problem, runs)
 
 
-def test_a_restart_within_a_block_applies_to_earlier_blocks(monkeypatch):
+def test_restart_within_a_block_applies_to_earlier_blocks(monkeypatch):
     """ROMMA restarts at the third row; the first row has its coefficient from an earlier block."""
     monkeypatch.setattr(loop, "BLOCK", 3)
     monkeypatch.setattr(loop, "MEMORY", 0)
@@ -232,7 +227,7 @@ def test_a_restart_within_a_block_applies_to_earlier_blocks(monkeypatch):
     assert_agrees(model, machine, problem, runs)
 
 
-def test_a_norm_of_rows_in_two_blocks_that_cancel(monkeypatch):
+def test_norm_of_cancelling_rows_in_two_blocks(monkeypatch):
     monkeypatch.setattr(loop, "BLOCK", 16)
     monkeypatch.setattr(loop, "MEMORY", 0)
     X, weights = sp.vstack([sp.eye(16)] * 2, format="csr"), np.repeat([1.0, 0.999], 16)
@@ -244,7 +239,7 @@ def test_a_norm_of_rows_in_two_blocks_that_cancel(monkeypatch):
 
 @pytest.mark.parametrize("delta", [0.0, 0.5])
 @pytest.mark.parametrize("rule", [MarginPerceptron(0.5), CRAMMA(0.5, 0.02), ROMMA()])
-def test_to_the_end(rule, delta):
+def test_converged_fit_agrees_with_the_reference(rule, delta):
     # A narrow Gaussian separates all distinct rows.
     machine = KernelMachine(rule, kernel=Kernel("rbf", gamma=2.0))
     extras, problem = KernelExtras(None, delta=delta), hard_problem(100)
@@ -281,7 +276,7 @@ certified = st.tuples(machines(bounding_rules), extras) | st.tuples(
 
 @examples(190)
 @given(certified, any_problem, st.booleans())
-def test_certificate(certified, problem, normalized):
+def test_certificate_agrees_with_the_reference(certified, problem, normalized):
     machine, extras = certified
     runs = extras.runs(machine, problem)
     assume(is_sure(runs, normalized=True) and all(run.bounds for run in runs))
@@ -313,7 +308,7 @@ def test_soft_margin_objective(rule, kernel):
     ("n_classes", "normalize", "hypothesis"),
     pairwise([2, 3], [True, False], ["last", "average", "vote"]),
 )
-def test_margins_are_those_of_explicit_features(n_classes, normalize, hypothesis):
+def test_margins_equal_those_of_explicit_features(n_classes, normalize, hypothesis):
     problem = hard_problem(300, n_classes)
     X, y = problem.X.toarray(), problem.y
     params = {"hypothesis": hypothesis, "intercept_scaling": 1.0, "random_state": 0}
@@ -324,7 +319,7 @@ def test_margins_are_those_of_explicit_features(n_classes, normalize, hypothesis
 
 
 @pytest.mark.parametrize("normalize_hypotheses", [False, True])
-def test_a_precomputed_kernel_has_margins_in_its_own_units(normalize_hypotheses):
+def test_precomputed_kernel_has_margins_in_its_own_units(normalize_hypotheses):
     problem = hard_problem(300, 3)
     X, y = problem.X.toarray(), problem.y
     K = X @ X.T
@@ -376,7 +371,7 @@ STREAMED = [*RULES[:5], *RULES[6:8], *RULES[9:], CRAMMA(0.5, 0.05, radius=9)]
     ("rule", "kernel", "delta", "hypothesis"),
     pairwise(STREAMED, KERNELS, [0.0, 0.5], ["last", "average", "vote"]),
 )
-def test_partial_fit_in_batches_is_an_epoch_of_fit(rule, kernel, delta, hypothesis):
+def test_partial_fit_in_batches_equals_one_epoch(rule, kernel, delta, hypothesis):
     problem, extras = hard_problem(300, n_classes=3), KernelExtras(1, rho=0.5, delta=delta)
     machine = KernelMachine(rule, kernel=kernel)
     fitted = extras.fit(machine, problem, hypothesis=hypothesis)
@@ -395,7 +390,7 @@ def test_partial_fit_in_batches_is_an_epoch_of_fit(rule, kernel, delta, hypothes
     machines(weighted_rules, forms=["named", "dense"]),
     problems(value_dtype=st.just("f4")), extras, vectors,
 )  # fmt: skip
-def test_float32_rows(machine, problem, extras, hypothesis):
+def test_float32_rows_agree_with_the_reference(machine, problem, extras, hypothesis):
     check_vectors(machine, problem, extras, hypothesis, tolerance=1e-3, least_gap=1e-3)
 
 
@@ -413,7 +408,7 @@ def test_large_degrees_stay_within_float32(degree):
     assert_same_outputs(narrow, wide, problem.X_test.astype("f4"), 1e-3)
 
 
-def test_a_warm_start_goes_on():
+def test_warm_start_continues_kernel_models():
     problem = hard_problem(300, n_classes=3)
     for rule in RULES:
         machine = KernelMachine(rule, kernel=KERNELS[0])
@@ -439,7 +434,7 @@ def test_threads_change_no_bit(form, hypothesis):
 
 
 @pytest.mark.parametrize("first", [-1, 1])
-def test_dense_rows_of_a_pool_move_with_their_features(first):
+def test_dense_pool_rows_follow_their_features(first):
     pool = SupportSet()
     pool.extend(Points(np.array([[0.0, 2.0, 9.0]]), np.ones(1), np.ones(1)))
     pool.resize(2, 3, first)

@@ -78,7 +78,7 @@ def streamed(model, X, y, n_passes=1):
     return model
 
 
-def test_the_order_of_rows_comes_from_random_state():
+def test_row_order_depends_on_random_state():
     X, y = make_problem()
     instance = np.random.RandomState(3)
     first, again, other, of_instance, later = (
@@ -163,7 +163,7 @@ def test_no_call_runs_after_ctrl_c_at_the_start_of_a_thread(monkeypatch):
 
 
 @pytest.mark.parametrize(("max_iter", "n_trials"), [(0.1, 8), (1, 80), (2.26, 181), (1e-9, 1)])
-def test_fractions_of_an_epoch(max_iter, n_trials):
+def test_fractions_of_an_epoch_are_trained(max_iter, n_trials):
     X, y = make_problem()
     model = ALMAClassifier(max_iter=max_iter, shuffle=False, intercept_scaling=1.0).fit(X, y)
     rows = np.arange(n_trials) % 80
@@ -173,7 +173,7 @@ def test_fractions_of_an_epoch(max_iter, n_trials):
 
 
 @pytest.mark.parametrize(("estimator", "hypothesis", "p"), pairwise(ESTIMATORS, VECTORS, POWERS))
-def test_a_fit_without_limit_ends_when_no_row_is_corrected(estimator, hypothesis, p, monkeypatch):
+def test_unlimited_fit_ends_without_corrections(estimator, hypothesis, p, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", 0)  # dot products would have other rounding errors
     X, y = make_dense()
     params = {"p": p, "hypothesis": hypothesis, "shuffle": False}
@@ -189,7 +189,7 @@ def test_a_fit_without_limit_ends_when_no_row_is_corrected(estimator, hypothesis
 @pytest.mark.parametrize(
     ("estimator", "hypothesis", "n_classes"), pairwise(ESTIMATORS, VECTORS, [2, 3])
 )
-def test_warm_start_goes_on(estimator, hypothesis, n_classes):
+def test_warm_start_continues_training(estimator, hypothesis, n_classes):
     X, y = make_problem(n_classes=n_classes)
     params = {"hypothesis": hypothesis, "shuffle": False}
     model = estimator(warm_start=True, max_iter=1, **params)
@@ -215,7 +215,7 @@ def test_parts_of_epochs_add_up():
     assert model.n_iter_ == model.max_iter
 
 
-def test_without_warm_start_a_fit_begins_anew():
+def test_fit_without_warm_start_begins_anew():
     X, y = make_problem(n_classes=3)
     model = PNormPerceptron(random_state=0).fit(X, y)
     assert_same_model(model.fit(X, y), PNormPerceptron(random_state=0).fit(X, y))
@@ -227,7 +227,7 @@ def test_without_warm_start_a_fit_begins_anew():
     assert_array_equal(model.classes_, [0, 1])
 
 
-def test_warm_start_accepts_new_parameters_of_the_rule_only():
+def test_warm_start_accepts_only_new_rule_parameters():
     X, y = make_problem()
     model = ALMAClassifier(alpha=1.0, warm_start=True, shuffle=False, max_iter=1).fit(X, y)
     on_mistakes = model.n_corrections_
@@ -241,7 +241,7 @@ def test_warm_start_accepts_new_parameters_of_the_rule_only():
 
 
 @pytest.mark.parametrize("hypothesis", VECTORS)
-def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
+def test_warm_start_at_the_correction_limit_stays_there(hypothesis):
     X, y = make_contradiction()
     model = PNormPerceptron(max_iter=None, warm_start=True, hypothesis=hypothesis, shuffle=False)
     for limit in 10, 10, 18:
@@ -253,7 +253,7 @@ def test_warm_start_at_the_limit_of_corrections_stays_there(hypothesis):
 
 
 @pytest.mark.parametrize("hypothesis", [*VECTORS, "vote"])
-def test_a_vector_that_stopped_early_resumes_as_if_alone(hypothesis):
+def test_vector_stopped_early_resumes_as_if_alone(hypothesis):
     X, y = make_problem(n_classes=3)
     model = PNormPerceptron(max_corrections=9, max_iter=3, hypothesis=hypothesis, shuffle=False)
     together = clone(model).fit(X, y)
@@ -266,7 +266,7 @@ def test_a_vector_that_stopped_early_resumes_as_if_alone(hypothesis):
         assert_array_equal(scores, alone.decision_function(X))
 
 
-def test_verbose_prints_a_line_an_epoch(capsys):
+def test_verbose_prints_one_line_per_epoch(capsys):
     X, y = make_problem()
     model = PNormPerceptron(max_iter=2.5, shuffle=False).fit(X, y)
     assert capsys.readouterr().out == ""
@@ -288,7 +288,7 @@ def test_history_and_verbose_do_not_change_the_model(watched, monkeypatch):
 @pytest.mark.parametrize(
     "estimator", [*ESTIMATORS, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier]
 )
-def test_an_epoch_without_corrections_proves_no_margin(estimator):
+def test_epoch_without_corrections_proves_no_margin(estimator):
     model = estimator(hypothesis="last", max_iter=None, tol=0.01)
     with pytest.warns(ConvergenceWarning, match=r"no row is left to correct, at a margin proven"):
         model.fit(*make_dense())
@@ -296,7 +296,7 @@ def test_an_epoch_without_corrections_proves_no_margin(estimator):
 
 
 @pytest.mark.parametrize("tol", [None, 0.6])
-def test_a_label_at_its_limit_has_not_converged(tol):
+def test_label_at_its_limit_has_not_converged(tol):
     X, y = make_dense(noise=20)
     y[X[:, 0] > 1.5] = 2
     model = MarginPerceptron(max_iter=None, max_corrections=3000, tol=tol)
@@ -331,9 +331,7 @@ GROWING = {"max_updates": None}
     ],
     ids=["implicit", "dual", "soon done", "bounded", "n x n"],
 )
-def test_a_slow_epoch_of_growing_cost_causes_one_early_warning(
-    estimator, parameters, seconds, times, monkeypatch
-):
+def test_slow_epoch_of_growing_cost_warns_once(estimator, parameters, seconds, times, monkeypatch):
     n_features = 200 if parameters.get("solver") == "primal" else 2000
     X, y = make_zipf_text(3000, n_features, noise=0.2, random_state=0)
     # Each reading of the clock is later by `seconds`.
@@ -350,7 +348,7 @@ def test_a_slow_epoch_of_growing_cost_causes_one_early_warning(
         assert int(re.match(TOLD, str(warning.message))[1]) > 2
 
 
-def test_a_forecast_assumes_mistakes_of_growing_cost(monkeypatch):
+def test_forecast_assumes_mistakes_of_growing_cost(monkeypatch):
     # There are 100 and 50 mistakes in a tenth of an epoch, after 300 and none.
     one, other = (SimpleNamespace(most_updates=-1, updates=n) for n in (300, 0))
 
@@ -427,7 +425,7 @@ def test_rows_after_the_last_trial_are_checked():
         ),
     ],
 )
-def test_ctrl_c_ends_a_fit_with_what_was_learned(model, memory, line, monkeypatch):
+def test_ctrl_c_ends_a_fit_with_a_usable_model(model, memory, line, monkeypatch):
     monkeypatch.setattr(gram, "MEMORY", memory)
     model.set_params(max_iter=None, verbose=1, warm_start=True)
     X, y = make_contradiction()

@@ -83,7 +83,7 @@ MAGNITUDES = {  # scales of rows, and sample weights
 @rules
 @every_solver
 @pytest.mark.parametrize("magnitudes", MAGNITUDES)
-def test_rows_and_weights_of_any_magnitude(rule, solver, magnitudes):
+def test_rows_and_weights_of_any_magnitude_are_learned(rule, solver, magnitudes):
     factors, sample_weight = MAGNITUDES[magnitudes]
     problem = dense_problem()
     problem.X = sp.csr_matrix(np.reshape(factors, (-1, 1)) * problem.X.toarray())
@@ -98,7 +98,7 @@ def test_rows_and_weights_of_any_magnitude(rule, solver, magnitudes):
 # again.
 @pytest.mark.parametrize("name", [name for name in RULES if name != "HO_21.5"])
 @every_solver
-def test_entries_of_any_magnitude_within_a_row(name, solver):
+def test_entries_of_any_magnitude_within_a_row_are_learned(name, solver):
     """Each row has nearly all of its norm in one coordinate, whose sign is the label."""
     exponents = np.linspace(-150, 150, 10)
     rng = np.random.RandomState(1)
@@ -117,7 +117,7 @@ def test_entries_of_any_magnitude_within_a_row(name, solver):
 
 @rules
 @every_solver
-def test_a_rejected_step_changes_nothing(rule, solver):
+def test_rejected_step_changes_nothing(rule, solver):
     """The row has a feature that no earlier row has."""
     X, y = sp.csr_matrix(np.eye(4)), np.array([1, 0, 1, 0])
     machine = MatrixMachine(rule, solver)
@@ -136,7 +136,7 @@ def test_a_rejected_step_changes_nothing(rule, solver):
 
 
 @models
-def test_a_step_out_of_range_is_rejected_before_any_training(model):
+def test_step_out_of_range_is_rejected_before_training(model):
     X, y = noisy_problem(60, n_classes=3)
     weights = np.full(60, 1e-300)
     fitted = model().partial_fit(X, y, classes=range(3), sample_weight=weights)
@@ -158,7 +158,7 @@ def test_cancelling_rows_leave_no_direction(p, c, solver):
     np.testing.assert_array_equal(model.coef_, 0)
 
 
-def test_products_that_overflow_are_refused():
+def test_products_that_overflow_are_rejected():
     X = sp.csr_matrix(np.eye(3))
     model = paper_so(hypothesis="last", shuffle=False, max_iter=3).fit(X, [1, 0, 1])
     far = sp.csr_matrix([[0.0, 0.0, 0.0], [1.7e308, -1.7e308, 1.7e308]])
@@ -173,7 +173,7 @@ wide = make_problem(0, m=100, n=200, density=0.07, noise=0.6)
 
 @pytest.mark.parametrize("problem", [dense_problem(), wide], ids=["long", "wide"])
 @pytest.mark.parametrize("a", [1e-9, 1e-6, 1e-3, 1e3, 1e6])
-def test_any_a(a, problem):
+def test_any_value_of_a_agrees_with_the_reference(a, problem):
     """A smaller `a` worsens the condition of the larger of the two matrices, and only of that
     one."""
     runs = runs_of(problem, SecondOrder(a=a))
@@ -187,7 +187,7 @@ def test_any_a(a, problem):
 @pytest.mark.parametrize(
     ("name", "hypothesis", "scale"), pairwise(list(RULES), VECTORS, [2.0**1000, 2.0**-1000])
 )
-def test_rows_of_any_scale_are_learned_and_predicted_alike(name, hypothesis, scale):
+def test_rows_of_any_scale_give_equal_predictions(name, hypothesis, scale):
     X, y = (problem := dense_problem()).X, problem.y
     machine = MatrixMachine(RULES[name])
     plain, scaled = (
@@ -203,7 +203,7 @@ def test_rows_of_any_scale_are_learned_and_predicted_alike(name, hypothesis, sca
 
 @rules
 @pytest.mark.parametrize("scale", [2.0**121, 2.0**-146])
-def test_the_ends_of_float32(rule, scale):
+def test_limits_of_float32_are_exact(rule, scale):
     problem = dense_problem()
     # Integers are used because the smallest floats have no more digits.
     X = sp.csr_matrix(np.round(7 * problem.X.toarray()).astype("f4"))
@@ -216,7 +216,7 @@ def test_the_ends_of_float32(rule, scale):
 
 @every_solver
 @pytest.mark.parametrize("p", [2.0, 4.0, 64.0])
-def test_one_row_with_both_labels_in_turns(p, solver):
+def test_one_row_with_alternating_labels(p, solver):
     """Every trial is a mistake, and the matrix reduces the only direction."""
     X, y = sp.csr_matrix(np.tile([3.0, 4.0, 0.0], (801, 1))), np.arange(801) % 2
     for model in (

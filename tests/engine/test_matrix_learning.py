@@ -82,7 +82,7 @@ def test_training_row_by_row_equals_one_batch(model):
 
 
 @models
-def test_mistakes_are_row_numbers_that_continue_in_a_stream(model):
+def test_mistakes_are_numbered_continuously_in_a_stream(model):
     X, y = noisy_problem()
     model = partial(model, max_updates=None)
     stream = streamed(model(warm_start=True, shuffle=False), X, y, [40])
@@ -102,7 +102,7 @@ def test_mistakes_are_row_numbers_that_continue_in_a_stream(model):
 @pytest.mark.parametrize(
     ("algo", "dtype", "n_rows"), pairwise(["ho", "so"], ["f4", "f8"], [40, 300])
 )
-def test_the_intercept_scale_depends_on_the_first_rows_only(algo, dtype, n_rows, tmp_path):
+def test_intercept_scale_depends_on_the_first_rows_only(algo, dtype, n_rows, tmp_path):
     X, y = noisy_problem(n_rows)
     # Rows after the first hundred are much longer.
     X = sp.diags(np.arange(1.0, n_rows + 1) ** 2).dot(X).tocsr()
@@ -130,7 +130,7 @@ def test_the_intercept_scale_depends_on_the_first_rows_only(algo, dtype, n_rows,
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
-def test_the_intercept_scale_without_nonzero_rows_or_a_linear_kernel(estimator, learn):
+def test_intercept_scale_for_zero_rows_and_kernels(estimator, learn):
     X, y = noisy_problem()
     more, rbf = {} if learn == "fit" else {"classes": [0, 1]}, {"kernel": "rbf", "gamma": 1.0}
     for params, rows, scale in [
@@ -151,7 +151,7 @@ SHAPES = {
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 @pytest.mark.parametrize("shape", list(SHAPES))
-def test_each_shape_takes_the_path_that_suits_it(estimator, shape):
+def test_solver_depends_on_the_shape_of_X(estimator, shape):
     m, n, density, solver = SHAPES[shape]
     rng = np.random.RandomState(0)
     per_row = round(n * density)
@@ -165,7 +165,7 @@ def test_each_shape_takes_the_path_that_suits_it(estimator, shape):
 
 
 @models
-def test_warm_start_goes_on(model):
+def test_warm_start_continues_training(model):
     X, y = noisy_problem(n_classes=3)
     warm = model(warm_start=True, shuffle=False).fit(X, y).fit(X, y)
     once, twice, thrice = (model(max_iter=n, shuffle=False).fit(X, y) for n in (1, 2, 3))
@@ -194,7 +194,7 @@ def test_warm_start_rejects_parameters_that_determine_the_state(name, value):
 @pytest.mark.parametrize(
     ("name", "hypothesis", "travel"), pairwise(list(MODELS), VECTORS, list(COPIES))
 )
-def test_a_copy_predicts_and_continues_training_bitwise_equally(name, hypothesis, travel, tmp_path):
+def test_copy_continues_training_bitwise_equally(name, hypothesis, travel, tmp_path):
     model, (X, y) = MODELS[name], noisy_problem(n_classes=3)
     params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}
     original = streamed(model(**params), X[:50], y[:50], n_classes=3)
@@ -218,7 +218,7 @@ def test_threads_change_no_bit(name, hypothesis, max_corrections):
 
 
 @models
-def test_a_fit_without_limit_ends_when_there_is_no_mistake(model):
+def test_unlimited_fit_ends_without_a_mistake(model):
     X = to_csr(np.random.RandomState(0).uniform(-1, 1, (25, 40)), "f8", "i4")
     y = np.arange(25) % 2
     model = partial(model, hypothesis="last", shuffle=False)
@@ -258,7 +258,7 @@ def test_ctrl_c_leaves_all_vectors_at_the_same_trial(model, n_jobs, monkeypatch)
 @pytest.mark.parametrize(
     "rule", [HigherOrder(), HigherOrder(p=4.0), SecondOrder()], ids=["HO_2", "HO_4", "SO"]
 )
-def test_a_matrix_without_room_stops_growing_with_a_warning(rule, solver, monkeypatch):
+def test_matrix_that_cannot_grow_further_warns(rule, solver, monkeypatch):
     monkeypatch.setattr(matrix, "MATRIX_MEMORY", 6000)
     monkeypatch.setattr(matrix, "PRIMAL_MEMORY", 6000)
     problem = make_problem(0, m=300, n=40, density=0.3, noise=0.6)
@@ -272,7 +272,7 @@ def test_a_matrix_without_room_stops_growing_with_a_warning(rule, solver, monkey
         estimator.partial_fit(problem.X, problem.y)
 
 
-def test_training_continues_with_a_warning_if_the_matrix_is_full(monkeypatch):
+def test_full_matrix_warns_and_training_continues(monkeypatch):
     X, y = noisy_problem(500)
     monkeypatch.setattr(matrix, "MATRIX_MEMORY", 4 * 30 * 31)
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
@@ -281,7 +281,7 @@ def test_training_continues_with_a_warning_if_the_matrix_is_full(monkeypatch):
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_a_matrix_over_too_many_features_is_refused(estimator):
+def test_matrix_of_too_many_features_is_rejected(estimator):
     X, y = sp.eye(3, 20_000, format="csr"), [0, 1, 0]
     for learn, more in ("fit", {}), ("partial_fit", {"classes": [0, 1]}):
         with pytest.raises(ValueError, match=r"solver='primal' .*20000 features.*'implicit'"):

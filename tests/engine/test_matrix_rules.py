@@ -66,7 +66,7 @@ class DualMachine(OverKernel, MatrixMachine):
     def learned_rows(self, problem):
         return self._vectors(problem)[0]
 
-    def test_rows(self, problem):
+    def test_rows_agree_with_the_reference(self, problem):
         return self._vectors(problem)[1]
 
     def estimator(self, **params):
@@ -123,7 +123,7 @@ machines = (
 
 @examples(some(900, 3000))
 @given(machines, any_problem, extras, vectors)
-def test_vectors(machine, problem, extras, hypothesis):
+def test_vectors_agree_with_the_reference(machine, problem, extras, hypothesis):
     check(machine, problem, extras, hypothesis)
 
 
@@ -132,7 +132,7 @@ def test_vectors(machine, problem, extras, hypothesis):
     machines.filter(lambda machine: not isinstance(machine, DualMachine)),
     problems(value_dtype=st.just("f4"), index_dtype=index_types), extras, vectors,
 )  # fmt: skip
-def test_float32_rows(machine, problem, extras, hypothesis):
+def test_float32_rows_agree_with_the_reference(machine, problem, extras, hypothesis):
     check(machine, problem, extras, hypothesis, tolerance=1e-4, least_gap=1e-4)
 
 
@@ -146,7 +146,7 @@ LONG_RUNS = [
 
 
 @pytest.mark.parametrize("rule", LONG_RUNS, ids=repr)
-def test_after_hundreds_of_mistakes(rule):
+def test_hundreds_of_mistakes_agree_with_the_reference(rule):
     problem = make_problem(0, m=some(800, 1500), n=some(120, 220), density=0.1, noise=0.6)
     runs = MatrixExtras().runs(MatrixMachine(rule), problem)
     assert runs[0].n_corrections >= some(250, 500)
@@ -163,7 +163,7 @@ def test_after_hundreds_of_mistakes(rule):
     "rule", [HigherOrder(c=0.8), HigherOrder(p=7.0, c=0.8), SecondOrder()], ids=repr
 )
 @pytest.mark.parametrize("value_dtype", ["f4", "f8"])
-def test_auto_switches_from_rows_to_the_matrix_when_it_is_cheaper(rule, value_dtype):
+def test_auto_solver_switches_to_the_cheaper_form(rule, value_dtype):
     problem = make_problem(0, m=300, n=20, density=0.5, noise=0.6, value_dtype=value_dtype)
     machine = MatrixMachine(rule)
     runs = MatrixExtras().runs(machine, problem)
@@ -195,7 +195,7 @@ def noisy(n_classes=2, m=500):
 
 
 @pytest.mark.parametrize(("name", "hypothesis", "n_classes"), pairwise(list(DUAL), VECTORS, [2, 3]))
-def test_the_dual_form_with_a_linear_kernel_equals_the_other_forms(name, hypothesis, n_classes):
+def test_dual_form_with_a_linear_kernel_equals_other_forms(name, hypothesis, n_classes):
     problem = noisy(n_classes)
     weights = np.random.RandomState(2).choice([0.0, 0.5, 1.0, 2.0], 500)
     dual, *others = (
@@ -227,7 +227,7 @@ def test_inconsistent_parameters_raise_an_error():
             model.fit(problem.X, problem.y)
 
 
-def test_a_precomputed_kernel_continues_only_with_the_same_rows():
+def test_precomputed_kernel_continues_with_the_same_rows_only():
     problem = noisy(m=60)
     K = (problem.X @ problem.X.T).toarray()
     model = SecondOrderPerceptron(kernel="precomputed", warm_start=True).fit(K, problem.y)

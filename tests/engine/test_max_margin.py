@@ -7,7 +7,7 @@ from sklearn.datasets import make_blobs
 
 from depth import pairwise
 from problems.first_order import scattered
-from references.first_order import augment, link, p_norm
+from references.runs import augment, link, p_norm
 from sparsemargin import MaxMarginClassifier
 from sparsemargin._engine.first_order import gram_loop as gram
 from sparsemargin._engine.fitting import certificate, threads
@@ -59,7 +59,7 @@ def ascend(X, signs, p, n_epochs, *, normalize=False, rho=None, delta=0.0):
         [0, gram.MEMORY],
     ),
 )
-def test_against_the_definition(p, normalize, rho, delta, chance, memory, monkeypatch):
+def test_max_margin_satisfies_its_definition(p, normalize, rho, delta, chance, memory, monkeypatch):
     """The rows are sorted or unsorted, and either loop is used."""
     monkeypatch.setattr(gram, "MEMORY", memory)
     X, y = separable_problem()
@@ -96,7 +96,7 @@ def test_both_loops_give_the_same_model(n_classes, monkeypatch):
         np.testing.assert_allclose(values, plain.history_[name], rtol=1e-10)
 
 
-def test_rows_that_are_left_out_are_checked_again(monkeypatch):
+def test_skipped_rows_are_checked_again(monkeypatch):
     """Only few rows matter: epochs leave most rows out, but finally all satisfy the margin."""
     monkeypatch.setattr(gram, "MEMORY", 0)
     X, y = make_blobs(3000, centers=[[3, 3], [-3, -3]], random_state=0)
@@ -138,7 +138,7 @@ def test_float32_rows_are_learned_in_float64():
     np.testing.assert_array_equal(narrow.coef_, wide.coef_)
 
 
-def test_batches_are_one_epoch():
+def test_batches_equal_one_epoch():
     X, y = separable_problem()
     whole = MaxMarginClassifier(hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False)
     with pytest.warns(match="Stopped after 1 epochs"):

@@ -8,7 +8,7 @@ from references.optimum import largest_margin
 POWERS = [2.0, 4.0, 10.0]
 
 
-def test_two_points_by_their_line():
+def test_two_points_have_the_margin_of_their_line():
     # The line through (3, 1.5) and (-1, -1.5) passes the origin at a distance of 3 / 5.
     found = largest_margin([[3.0], [1.0]], [1, -1], 2.0, normalize=False, rho=1.5)
     np.testing.assert_allclose([found.lower, found.upper], 0.6, rtol=1e-7)

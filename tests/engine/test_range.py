@@ -11,8 +11,9 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 
 from depth import pairwise, some
-from references.first_order import ALMA, Perceptron, augment, p_norm, run_reference
+from references.first_order import ALMA, Perceptron, run_reference
 from references.first_order import MarginPerceptron as Margin
+from references.runs import augment, p_norm
 from references.weights import step_factors
 from sparsemargin import (
     ALMAClassifier,
@@ -51,7 +52,7 @@ THOUSANDS, FEW = (1, 3000, 150, 15, 0.15), (3, 40, 8, 8, 0.3)
     + [(PERCEPTRON, p, 3, THOUSANDS, 0) for p in some([2.0, 10.0], [2.0, 6.0, 10.0, 21.5])]
     + [(of, p, 1, FEW, 0.2) for of in (PERCEPTRON, HALF_ALMA) for p in (21.5, 64)],
 )
-def test_thousands_of_corrections_and_steps_of_a_thousand(subject, p, n_epochs, shape, heavy):
+def test_thousands_of_corrections_with_large_steps(subject, p, n_epochs, shape, heavy):
     (estimator, rule), (rows, y) = subject, noisy_rows(*shape)
     weights = np.where(np.random.RandomState(3).uniform(size=len(y)) < heavy, 1e9, 1.0)
     steps = step_factors(weights)
@@ -72,7 +73,7 @@ N_CORRECTIONS = 10**6
 
 
 @pytest.mark.parametrize("estimator", [PNormPerceptron, ALMAClassifier])
-def test_the_norm_stays_exact_over_a_million_corrections(estimator):
+def test_norm_stays_exact_over_a_million_corrections(estimator):
     model, n_corrections = estimator(p=21.5, max_iter=1), 0
     # The labels are random.
     chunks = [noisy_rows(seed, 20_000, 100, 5, 0.5) for seed in range(3)]
@@ -132,7 +133,9 @@ def fit_or_refuse(estimator, rows, y):
     ),
 )
 @pytest.mark.parametrize("normalize", [True, False])
-def test_rows_of_any_scale_are_learned_alike_or_refused(estimator, p, scale, hypothesis, normalize):
+def test_rows_of_any_scale_are_learned_equally_or_rejected(
+    estimator, p, scale, hypothesis, normalize
+):
     rows, y = noisy_rows(5, 500, 30, 6, 0.1)
     plain = estimator(p=p, normalize=normalize, hypothesis=hypothesis, max_iter=2, **AS_PRINTED)
     scaled = fit_or_refuse(clone(plain), rows * scale, y)
@@ -169,7 +172,7 @@ DIVIDING = [
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("model", DIVIDING, ids=repr)
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
+def test_subnormal_rows_are_learned_like_others(model, n_classes):
     rng = np.random.RandomState(0)
     rows, y = rng.randint(-9, 10, (60, 8)) * 1.0, rng.randint(n_classes, size=60)
     tiny = sp.csr_matrix(rows * 2.0**-1065)  # without rounding
@@ -192,7 +195,7 @@ def test_subnormal_rows_are_learned_as_others_are(model, n_classes):
         *((ALMAClassifier, ALMA(normalize=how), [2.0]) for how in (False, "running", "max")),
     ],
 )
-def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, rule, powers):
+def test_mixed_magnitudes_agree_with_the_reference_or_raise(estimator, rule, powers):
     # Scales of 1e-300 and 1e300 alternate with a period of three, starting with the small one.
     rows, y = noisy_rows(7, 300, 12, 5, 0.1)
     rows *= np.where(np.arange(len(rows)) // 3 % 2, 1e300, 1e-300)[:, None]
@@ -218,7 +221,7 @@ def test_mixed_magnitudes_agree_with_the_reference_or_raise_an_error(estimator, 
 @pytest.mark.filterwarnings("ignore:Stopped after")
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("p", [14, 21.5, 40])
-def test_votes_are_exact_after_much_larger_weights_have_cancelled(p, seed):
+def test_votes_are_exact_after_larger_weights_have_cancelled(p, seed):
     rng = np.random.RandomState(seed)
     y = rng.choice([-1, 1], 40)
     # The weights are the (p - 1)th powers of these sizes: down to 2**-300.
@@ -238,7 +241,7 @@ def test_votes_are_exact_after_much_larger_weights_have_cancelled(p, seed):
 
 
 @pytest.mark.parametrize(("p", "small"), [(2, 1e-6), (2.5, 1e-12), (64, 0.01)])
-def test_the_remainder_of_two_rows_that_nearly_cancel(p, small):
+def test_remainder_of_two_nearly_cancelling_rows_is_exact(p, small):
     X = sp.csr_matrix([[1.0, small], [1.0, -small]])
     model = PNormPerceptron(p=p, hypothesis="last", max_iter=1, **AS_PRINTED).fit(X, [1, 0])
     np.testing.assert_allclose(model.coef_, [[0, 2 * small]], rtol=1e-11)
@@ -253,7 +256,7 @@ def test_rows_that_cancel_exactly_leave_zero():
     assert (model.n_corrections_, model.theta_, model.theta_norm_) == (3, 0, 0)
 
 
-def test_votes_by_huge_kernel_values_are_those_by_small_ones():
+def test_votes_by_huge_and_small_kernel_values_are_equal():
     rows, y = noisy_rows(0, 60, 10, 4, 0.2)
     of = {"kernel": "poly", "degree": 1, "gamma": 1.0, "hypothesis": "vote", "random_state": 0}
     votes = [
@@ -263,7 +266,7 @@ def test_votes_by_huge_kernel_values_are_those_by_small_ones():
     assert_array_equal(*votes)
 
 
-def test_a_row_may_be_far_larger_than_all_before():
+def test_row_may_be_far_larger_than_earlier_rows():
     X = sp.csr_matrix(np.diag([1.0, 2.0**20]))
     model = PNormPerceptron(p=64, normalize=False, max_iter=1, **AS_PRINTED)
     assert_array_equal(model.fit(X, [1, 0]).coef_, [[0.5, -(2.0**19)]])
@@ -278,7 +281,7 @@ def test_products_too_small_for_float32_do_not_become_zero():
 
 
 @pytest.mark.filterwarnings("ignore:Stopped after")
-def test_a_dual_vector_outgrows_the_range_of_its_powers():
+def test_dual_vector_may_exceed_the_range_of_its_powers():
     y = np.where(np.arange(100_000) % 2, 1, -1)
     model = MarginPerceptron(
         margin=1e9, p=64, hypothesis="last", max_iter=1, shuffle=False, fit_intercept=False
@@ -309,7 +312,7 @@ def test_outputs_that_overflow_raise_an_error(hypothesis):
             ask(mixed)
 
 
-def test_weights_beyond_float32_are_refused():
+def test_weights_beyond_float32_are_rejected():
     model = PNormPerceptron(normalize=False, shuffle=False, max_iter=3)
     model.fit((X * 1e38).astype(np.float32), y)
     with pytest.raises(ValueError, match="exceed float32"):
@@ -317,7 +320,7 @@ def test_weights_beyond_float32_are_refused():
 
 
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
-def test_features_that_do_not_occur_take_no_memory_of_a_replay(hypothesis):
+def test_missing_features_take_no_memory_in_a_replay(hypothesis):
     n_features = 2**22
     wide = sp.csr_matrix((X.data, X.indices * 2**18, X.indptr), (len(y), n_features))
     params = {"hypothesis": hypothesis, "random_state": 0, "fit_intercept": True}

@@ -10,14 +10,10 @@ from references.first_order import (
     ROMMA,
     MarginPerceptron,
     Perceptron,
-    augment,
-    link,
-    p_norm,
-    resolve_p,
     run_one_versus_rest,
     run_reference,
-    soft_margin_objective,
 )
+from references.runs import augment, link, p_norm, resolve_p, soft_margin_objective
 
 ROOT = np.sqrt(0.5)
 
@@ -35,7 +31,7 @@ def test_link_is_the_gradient_of_half_the_squared_p_norm(p):
     np.testing.assert_allclose(link(-3 * theta, p), -3 * w, rtol=1e-13)
 
 
-def test_scaling_of_norm_and_link_log_power_and_coordinates():
+def test_norm_and_link_scale_with_their_argument():
     for scale in (1e300, 1e-300):
         v = scale * np.array([3.0, 4.0])
         assert p_norm(v, 2) == pytest.approx(5 * scale, rel=1e-15, abs=0)
@@ -143,7 +139,7 @@ RUNS = {
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_runs_by_hand(name):
+def test_first_order_runs_agree_with_results_by_hand(name):
     (X, y), rule, options, expected = RUNS[name]
     run = run_reference(X, y, rule, **options)
     for attribute, value in expected.items():
@@ -152,7 +148,7 @@ def test_runs_by_hand(name):
         np.testing.assert_allclose(told, value, rtol=2e-15, atol=1e-18, err_msg=attribute)
 
 
-def test_votes_slices_and_normalized_averages_by_hand():
+def test_votes_and_averages_agree_with_results_by_hand():
     run = run_reference(*HAND, Perceptron(normalize=False))
     of_root = np.array([2 + 3 * ROOT, 3 * ROOT + 1]) / 6
     np.testing.assert_allclose(run.average(normalized=True), of_root, rtol=1e-15)
@@ -174,7 +170,7 @@ def test_votes_slices_and_normalized_averages_by_hand():
     assert [run_reference(X, y, rule).slice_index(r) for r in range(4)] == [0, 1, 2, 2]
 
 
-def test_alma_constants_default_to_theorem_3_and_norms_by_hand():
+def test_alma_constants_agree_with_theorem_3():
     rule = ALMA(alpha=0.5)
     assert rule.threshold(4, 10) == pytest.approx(0.5 * np.sqrt(8) / 0.5 * 3 / 2, rel=1e-15)
     assert rule.step(4, 10) == pytest.approx(np.sqrt(2) / (3 * 2), rel=1e-15)
@@ -204,7 +200,7 @@ def test_weights_scale_the_step_and_zero_removes_the_row():
     np.testing.assert_allclose(doubled.last(), 2 * run_reference(X, y, Perceptron(), 3.0).last())
 
 
-def test_machines_of_classes_and_their_weights():
+def test_vectors_of_classes_use_class_weights():
     X, y = dense_problem()
     labels = np.where(y > 0, 2, np.where(X[:, 2] > 0, 0, 1))
     for names, n_runs, class_weight, weights in (
@@ -220,7 +216,7 @@ def test_machines_of_classes_and_their_weights():
         np.testing.assert_allclose(runs[-1].last(), expected.last(), rtol=1e-14)
 
 
-def test_a_weight_that_cancelled_is_within_rounding_of_a_tie():
+def test_cancelled_weight_is_within_rounding_of_a_tie():
     # The steps C/sqrt(k) are sqrt(2), limited to 1, and 1: in exact arithmetic, theta returns to 0.
     for p in (2.0, 6.0):
         run = run_reference(np.ones((3, 1)), [1, -1, 1], ALMA(alpha=1.0, C=np.sqrt(2 * (p - 1))), p)
@@ -268,7 +264,7 @@ def lifted_problem(p):
 
 
 @pytest.mark.parametrize(("rule", "p"), RULES_AND_POWERS)
-def test_the_dual_vector_is_a_nonnegative_combination_of_rows(rule, p):
+def test_dual_vector_is_a_nonnegative_combination_of_rows(rule, p):
     X, y = dense_problem()
     weight = {} if p == 2 else {"sample_weight": np.arange(len(X)) % 3}
     run = run_reference(X, y, rule, p, n_epochs=3, rho=0.5, **weight)
@@ -285,7 +281,7 @@ def test_the_dual_vector_is_a_nonnegative_combination_of_rows(rule, p):
     assert len(run.bounds) == run.n_corrections + rule.starts_at_first_row
 
 
-def test_soft_margin_objective_by_hand():
+def test_soft_margin_objective_agrees_with_results_by_hand():
     # The rows (2|2,0) and (-1|0,2) in the extended space, w = their sum = (1|2,2) of length 3:
     # Gamma = 3/3, gamma = 3, D^2 = (3-2)^2 + (3+1)^2, D'^2 = 4 (9-1).
     run = run_reference([[2], [1]], [1, -1], Perceptron(normalize=False), delta=2.0)

@@ -10,7 +10,7 @@ from references.higher_order import HigherOrder, SecondOrder, run_matrix_referen
 POWERS = [2.0, 2.5, 4.0, 7.0, 10.0]
 
 
-def test_higher_order_by_hand():
+def test_higher_order_agrees_with_results_by_hand():
     # c = 1/2. Trial 0: rho = 1/2, v = (1, 0), B = diag(1/2, 1), w = B B v = (1/4, 0).
     # Trial 1 is right. Trial 2 is a tie: rho = 1/4, v = (1, 1), B = diag(1/2, 3/4), so
     # w = (1/4, 9/16). Trial 3, -(3, 4)/5, is wrong: rho = 1/6, x x^T = [[9, 12], [12, 16]] / 25.
@@ -29,7 +29,7 @@ def test_higher_order_by_hand():
     )
 
 
-def test_second_order_by_hand():
+def test_second_order_agrees_with_results_by_hand():
     # After (1, 0), A = diag(2, 1). -(3, 4)/5 is wrong, and adds [[9, 12], [12, 16]] / 25.
     run = run_matrix_reference([[1, 0], [3, 4], [0, 0]], [1, -1, 1], SecondOrder(a=1.0))
     A = np.array([[59, 12], [12, 41]]) / 25
@@ -42,7 +42,7 @@ def test_second_order_by_hand():
 
 @pytest.mark.parametrize("p", POWERS)
 @pytest.mark.parametrize("rho", [None, 0.5])
-def test_without_a_rate_it_is_the_p_norm_perceptron(p, rho):
+def test_higher_order_without_a_rate_is_the_p_norm_perceptron(p, rho):
     X, y = dense_problem()
     weights = np.random.RandomState(1).choice([0.0, 0.5, 2.0], 60)
     options = {"n_epochs": 2, "rho": rho, "sample_weight": weights}

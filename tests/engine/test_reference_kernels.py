@@ -6,8 +6,9 @@ from sklearn.metrics.pairwise import polynomial_kernel, rbf_kernel
 
 from depth import pairwise
 from problems.kernels import KERNELS, PLAIN, RULES
-from references.first_order import augment, run_reference
+from references.first_order import run_reference
 from references.kernels import Kernel, feature_vectors, run_kernel_reference
+from references.runs import augment
 
 
 @pytest.fixture
@@ -17,7 +18,7 @@ def problem():
     return X, np.where(rng.uniform(size=30) < 0.5, -1, 1), X[:7] + 0.1
 
 
-def test_kernels_are_those_of_scikit_learn(problem):
+def test_kernels_agree_with_scikit_learn(problem):
     X, _, Z = problem
     gaussian = rbf_kernel(X, Z, gamma=0.7)
     for kernel, expected in [
@@ -32,7 +33,7 @@ def test_kernels_are_those_of_scikit_learn(problem):
 @pytest.mark.parametrize(
     ("rule", "kernel", "extras"), pairwise(RULES, [PLAIN, *KERNELS], [(None, 0.0), (0.5, 0.3)])
 )
-def test_they_are_the_linear_algorithms_on_feature_vectors(problem, rule, kernel, extras):
+def test_kernel_algorithms_equal_linear_ones_on_feature_vectors(problem, rule, kernel, extras):
     (X, y, Z), (rho, delta) = problem, extras
     together = np.vstack([X, Z])
     V = feature_vectors(kernel.matrix(together, together))

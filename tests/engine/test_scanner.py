@@ -38,7 +38,7 @@ def texts_of(seeds):
         yield options, random_text(source, options), source
 
 
-def test_random_texts_against_reference():
+def test_random_texts_agree_with_the_reference():
     seeds = range(some(1500, 100_000))
     taken = sum(check_against_reference(text, options) for options, text, _ in texts_of(seeds))
     assert len(seeds) / 4 < taken < len(seeds) * 3 / 4
@@ -65,7 +65,7 @@ def test_random_texts_against_reference():
         (b"2:1 goal:2\na,b goal:1", Options(hash_bits=8, multilabel=True)),
     ],
 )  # fmt: skip
-def test_texts_of_every_kind_against_reference(text, options):
+def test_texts_of_every_kind_agree_with_the_reference(text, options):
     assert check_against_reference(text, options)
 
 
@@ -93,7 +93,7 @@ def numbers_of_every_length():
             yield from (digits[:whole], "-" + digits[:whole])
 
 
-def test_numbers():
+def test_numbers_agree_with_the_reference():
     source = random.Random(0)
     longest = ["0." + "3" * 4298, "0" * 4299 + "7", "1" + "0" * 4293 + "e-4290"]
     check_numbers([*ODD_NUMBERS, *longest, *numbers_of_every_length()])
@@ -102,7 +102,7 @@ def test_numbers():
     check_numbers([f"{double:{form}}" for form in (".17e", ".25g", "g") for double in doubles])
 
 
-def test_float32_is_the_double_rounded_or_refused():
+def test_float32_is_the_rounded_double_or_rejected():
     for number in "1e39", "-3.4028236e38", "3.40282357e38":
         text = f"1 1:{number}".encode()
         assert scan(text, Options())[1]["data"].tolist() == [float(number)]
@@ -149,7 +149,7 @@ def test_invalid_texts_are_rejected(text, options, code, offset, length):
         scan(before + text, options)
 
 
-def test_neither_padding_nor_cuts_between_lines_matter():
+def test_padding_and_cuts_between_lines_have_no_effect():
     for options, text, source in texts_of(range(1000)):
         after = source.randbytes(source.randint(1, 3))
         refusal, whole, rows = try_to_scan(text, options, after)
@@ -168,7 +168,7 @@ def test_neither_padding_nor_cuts_between_lines_matter():
         assert scanner.labels_from(0)[0] == whole.labels_from(0)[0]
 
 
-def test_a_great_many_labels():
+def test_great_many_labels_are_read():
     numbers = np.arange(30000) / 8
     text = "".join(f"{number}\nword-{number}\n" for number in numbers).encode()
     scanner, rows = scan(text + text, Options())
@@ -176,7 +176,7 @@ def test_a_great_many_labels():
     assert_array_equal(scanner.labels_from(0)[1][::2], numbers)
 
 
-def test_any_buffer_is_accepted_and_earlier_arrays_stay_valid():
+def test_any_buffer_is_accepted():
     """Their contents may change, but the memory must stay valid."""
     short, long = b"1 1:1\n", b"1 1:1 2:2 3:3\n" * 10000
     for kind in bytes, memoryview, lambda text: np.frombuffer(text, np.uint8):

@@ -92,7 +92,7 @@ def test_blocks_change_no_bit(machine, size, n_jobs, in_blocks):
 
 
 @pytest.mark.parametrize("machine", MACHINES, ids=str)
-def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, tmp_path):
+def test_label_block_models_are_saved_and_trained_further(machine, in_blocks, tmp_path):
     X, y = make_problem(40)
     in_blocks(0)
     model = fitted(machine, X, y)
@@ -106,7 +106,7 @@ def test_models_in_blocks_can_be_saved_and_trained_further(machine, in_blocks, t
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
+def test_streams_switch_from_dense_weights_to_blocks(hypothesis, in_blocks):
     X, y = make_problem(40)
 
     def begun():
@@ -128,7 +128,7 @@ def test_streams_outgrow_dense_weights(hypothesis, in_blocks):
     assert_same(model.partial_fit(wider[100:], y[100:]), dense, wider)
 
 
-def test_logs_of_blocks_and_bad_rows_are_refused(in_blocks):
+def test_logs_of_blocks_and_invalid_rows_are_rejected(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     with pytest.raises(ValueError, match=r"hypothesis='average', or fewer features .*hash_bits"):
@@ -157,7 +157,7 @@ def test_interrupted_labels_have_made_the_same_trials(in_blocks, monkeypatch):
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_weights_stay_sparse_and_outputs_are_those_of_dense_weights(hypothesis, in_blocks):
+def test_sparse_weights_give_the_outputs_of_dense_weights(hypothesis, in_blocks):
     X, y = make_problem(40, np.float32)
     in_blocks(0)
     model = ALMAClassifier(p=6.0, hypothesis=hypothesis, random_state=0, max_iter=2).fit(X, y)
@@ -198,7 +198,7 @@ def test_states_with_invalid_positions_are_rejected(in_blocks):
             VectorBlocks.__new__(VectorBlocks).__setstate__(bad)
 
 
-def test_a_copy_is_independent_of_the_original(in_blocks):
+def test_copy_is_independent_of_the_original(in_blocks):
     X, y = make_problem(40)
     in_blocks(0)
     model = PNormPerceptron().partial_fit(X[:50], y[:50], classes=np.arange(40))
@@ -223,7 +223,7 @@ def text(tmp_path):
 
 
 @pytest.mark.parametrize("n_features", [None, 100_000])
-def test_streams_take_the_memory_of_what_is_not_zero(text, n_features, in_blocks):
+def test_memory_of_streams_grows_with_nonzero_weights(text, n_features, in_blocks):
     settings = {"algo": "pnorm", "hypothesis": "last", "n_features": n_features}
     dense = fit_svmlight(text, **settings)
     in_blocks(1 << 20)
@@ -262,7 +262,7 @@ def test_streams_in_blocks_respect_the_memory_limit(text, tmp_path, in_blocks):
     ],
     ids=repr,
 )
-def test_the_memory_of_weights_is_predicted(model, dtype, in_blocks):
+def test_memory_of_weights_is_predicted(model, dtype, in_blocks):
     X, y = make_problem(40, dtype)
     n_coordinates = N_FEATURES + model.fit_intercept
     for on in (False, True):

@@ -34,7 +34,7 @@ def assert_same_answers(model, other, X):
 @pytest.mark.parametrize("hypothesis", VECTORS)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", [*LINEAR, "AROW"])
-def test_weights_outputs_and_classes_are_the_same(name, n_classes, hypothesis):
+def test_conversion_keeps_weights_outputs_and_classes(name, n_classes, hypothesis):
     X, y = make_problem(n_classes=n_classes)
     y = np.array(["ant", "bee", "cow"])[y]
     make = LINEAR.get(name, AROWClassifier)
@@ -47,7 +47,7 @@ def test_weights_outputs_and_classes_are_the_same(name, n_classes, hypothesis):
 
 
 @pytest.mark.parametrize("name", JOINT)
-def test_joint_models_and_sparse_weights(name):
+def test_joint_models_with_sparse_weights_are_converted(name):
     X, y = make_problem(n_classes=3)
     X = widened(X)
     model = fit(JOINT[name](random_state=0), X, y).sparsify()
@@ -56,7 +56,7 @@ def test_joint_models_and_sparse_weights(name):
     assert_same_answers(model, other, X)
 
 
-def test_a_model_without_an_intercept_and_one_that_was_chosen():
+def test_models_without_intercept_are_converted():
     X, y = make_problem()
     for model in (PNormPerceptron(fit_intercept=False), AutoClassifier(random_state=0)):
         assert_same_answers(model.fit(X, y), as_scikit_learn(model), X)
@@ -65,7 +65,7 @@ def test_a_model_without_an_intercept_and_one_that_was_chosen():
 
 
 @pytest.mark.parametrize("name", ["CountVectorizer", "HashingVectorizer", "TfidfVectorizer"])
-def test_pipelines_of_texts_become_scikit_learn_s_from_end_to_end(name):
+def test_text_pipelines_are_converted_to_scikit_learn(name):
     vectorizer = getattr(text, name)(ngram_range=(1, 2), n_jobs=1)
     model = make_pipeline(vectorizer, MaxAbsScaler(), AROWClassifier()).fit(TEXTS, LABELS)
     other = as_scikit_learn(model)
@@ -78,7 +78,7 @@ def test_pipelines_of_texts_become_scikit_learn_s_from_end_to_end(name):
     assert_same_answers(model, other, TEXTS)
 
 
-def test_a_model_of_files_of_texts(tmp_path):
+def test_model_fitted_to_text_files_is_converted(tmp_path):
     path = tmp_path / "texts.tsv"
     path.write_text("".join(f"{b}\t{a}\n" for a, b in zip(TEXTS, LABELS, strict=True)))
     model = fit_text(path)
@@ -100,6 +100,6 @@ X, Y = make_problem()
     ],
     ids=["kernel", "vote", "labels", "theirs", "unfitted", "chooses nothing yet"],
 )  # fmt: skip
-def test_what_has_no_vector_a_class_is_refused(model, message):
+def test_models_without_one_vector_per_class_are_rejected(model, message):
     with pytest.raises((TypeError, ValueError), match=message):
         as_scikit_learn(model)

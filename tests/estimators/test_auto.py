@@ -56,7 +56,7 @@ def wrong_labels():
     (few_of_many(share=0.009), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
     (wrong_labels(), AROWClassifier(r=1.0, max_loss=0.5)),
 ])  # fmt: skip
-def test_what_errs_less_one_step_ahead_is_taken(problem, taken):
+def test_fit_csr_selects_the_lowest_progressive_error(problem, taken):
     for random_state in 0, 1:
         model = fit_csr(*problem, random_state=random_state)
         expected = taken.set_params(random_state=random_state)
@@ -70,7 +70,7 @@ def test_what_errs_less_one_step_ahead_is_taken(problem, taken):
     {"keep_history": False}, {"class_weight": None}, {"early_stopping": False},
 ])  # fmt: skip
 @pytest.mark.parametrize("problem", [TEXT, DIGITS])
-def test_to_spell_a_default_changes_nothing(of_default, problem):
+def test_explicit_default_parameters_have_no_effect(of_default, problem):
     X, y = problem
     spelt, plain = fit_csr(X, y, random_state=0, **of_default), fit_csr(X, y, random_state=0)
     assert repr(spelt) == repr(plain)
@@ -79,7 +79,7 @@ def test_to_spell_a_default_changes_nothing(of_default, problem):
 
 @pytest.mark.parametrize("problem", [TEXT, DIGITS, (DIGITS[0][:80], DIGITS[1][:80])])
 @pytest.mark.parametrize("params", [{}, {"class_weight": "balanced"}, {"max_iter": 3}])
-def test_the_estimator_is_the_call(problem, params, tmp_path):
+def test_auto_classifier_agrees_with_fit_csr(problem, params, tmp_path):
     X, y = problem
     params = {"random_state": 0, **params}
     model, called = AutoClassifier(**params).fit(X, y), fit_csr(X, y, **params)
@@ -98,7 +98,7 @@ def test_the_estimator_is_the_call(problem, params, tmp_path):
         assert_array_equal(loaded.decision_function(X), saved.decision_function(X))
 
 
-def test_rows_and_classes_count_for_their_weights():
+def test_selection_uses_sample_and_class_weights():
     X, y = DIGITS
     text, labels = make_zipf_text(1500, 2000, random_state=0)
     both = sp.vstack([sp.csr_matrix((len(y), 2000)), text]).tolil()
@@ -112,7 +112,7 @@ def test_rows_and_classes_count_for_their_weights():
 
 
 @pytest.mark.parametrize("problem", [TEXT, DIGITS])
-def test_the_first_call_of_partial_fit_chooses(problem):
+def test_first_partial_fit_call_selects_the_classifier(problem):
     X, y = problem
     model = AutoClassifier(random_state=0).partial_fit(X[:800], y[:800], np.unique(y))
     kind = type(model.best_estimator_)
@@ -123,7 +123,7 @@ def test_the_first_call_of_partial_fit_chooses(problem):
     assert_array_equal(model.coef_, expected.coef_)
 
 
-def test_rows_that_were_not_learned_are_learned_for_longer():
+def test_rows_still_misclassified_get_more_epochs():
     random = np.random.RandomState(0)
     X = sp.csr_matrix(random.randn(100, 3000) * (random.rand(100, 3000) < 0.1))
     y = random.rand(100) < 0.5
@@ -138,7 +138,7 @@ def test_rows_that_were_not_learned_are_learned_for_longer():
 @pytest.mark.parametrize(("problem", "tried"), [
     (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 3), (DIGITS, 4),
 ])  # fmt: skip
-def test_of_sparse_rows_arow_learns_some_first(problem, tried, monkeypatch):
+def test_arow_alone_is_tried_first_on_sparse_rows(problem, tried, monkeypatch):
     entered, make = [], selection._Entrant
     monkeypatch.setattr(
         selection, "_Entrant", lambda each, **how: entered.append(each) or make(each, **how)
@@ -147,7 +147,7 @@ def test_of_sparse_rows_arow_learns_some_first(problem, tried, monkeypatch):
     assert len(entered) == tried
 
 
-def test_no_more_rows_are_tried_than_tell(monkeypatch):
+def test_selection_uses_a_bounded_number_of_rows(monkeypatch):
     tried = []
     check = selection.check_rows
     counted = lambda rows, **names: tried.append(rows.n_rows) or check(rows, **names)  # noqa: E731
@@ -159,7 +159,7 @@ def test_no_more_rows_are_tried_than_tell(monkeypatch):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_every_candidate_has_the_parameters_that_leave_the_choice_open(algo):
+def test_candidates_have_all_parameters_of_auto_classifier(algo):
     learner, _ = ALGORITHMS[algo]
     others = {each.algorithm for each in selection.others(10, sparse=False)}
     if algo in others | {"arow"}:
@@ -170,7 +170,7 @@ def test_every_candidate_has_the_parameters_that_leave_the_choice_open(algo):
 @pytest.mark.parametrize("params", [
     {"r": 2}, {"hypothesis": "average"}, {"early_stopping": True}, {"p": 2, "kernel": "linear"},
 ])  # fmt: skip
-def test_parameters_of_arow_make_it_the_learner(params):
+def test_arow_parameters_keep_arow_selected(params):
     assert type(fit_csr(*TEXT, **params)) is AROWClassifier
 
 
@@ -197,7 +197,7 @@ def test_no_parameter_selects_an_algorithm(tmp_path, entry, params, message):
     assert type(fit_csr(X, y, "alma", **params)) is ALMAClassifier
 
 
-def test_parameters_of_cells_are_those_of_their_default():
+def test_fit_anndata_accepts_parameters_of_its_default():
     anndata = pytest.importorskip("anndata")
     random = np.random.RandomState(0)
     adata = anndata.AnnData(random.poisson(1.0, (60, 20)).astype(np.float32))
@@ -209,12 +209,12 @@ def test_parameters_of_cells_are_those_of_their_default():
     assert type(fit_anndata(adata, "kind", "arow", r=0.1, max_iter=1)[-1]) is AROWClassifier
 
 
-def test_what_it_has_taken_is_told(capsys):
+def test_verbose_prints_the_selected_classifier(capsys):
     AutoClassifier(verbose=1, random_state=0).fit(*TEXT)
     assert "AutoClassifier has taken AROWClassifier(" in capsys.readouterr().out
 
 
-def test_a_wrong_parameter_is_told_of():
+def test_unknown_parameter_is_reported():
     with pytest.raises(ValueError, match="max_iter"):
         AutoClassifier(max_iter=-1).fit(*TEXT)
     assert auto.AutoClassifier is AutoClassifier
@@ -222,7 +222,7 @@ def test_a_wrong_parameter_is_told_of():
 
 
 @pytest.mark.parametrize("max_iter", [-1, "some"])
-def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
+def test_partial_fit_checks_max_iter(max_iter):
     X, y = TEXT
     for kind in AROWClassifier, AutoClassifier:
         with pytest.raises(ValueError, match=f"max_iter.*must be .*{max_iter!r}"):
@@ -230,7 +230,7 @@ def test_epochs_are_checked_where_rows_are_learned_once(max_iter):
 
 
 @pytest.mark.parametrize("steps", [[], [MaxAbsScaler()]])
-def test_one_that_is_not_fitted_is_told_to_be(steps, tmp_path):
+def test_unfitted_auto_classifier_cannot_be_saved(steps, tmp_path):
     model = make_pipeline(*steps, AutoClassifier())
     for unfitted in (model, model[-1]):
         with pytest.raises(ValueError, match="AutoClassifier is not fitted"):
@@ -239,14 +239,14 @@ def test_one_that_is_not_fitted_is_told_to_be(steps, tmp_path):
             write_readable(tmp_path / "a.txt", unfitted)
 
 
-def test_a_column_of_labels_is_warned_of_once():
+def test_column_vector_of_labels_warns_once():
     with pytest.warns(DataConversionWarning) as told:
         fit_csr(TEXT[0], TEXT[1][:, np.newaxis])
     assert len(told) == 1
 
 
 @pytest.mark.parametrize("twice", [False, True])
-def test_what_a_fit_warns_of_is_told_once(monkeypatch, twice):
+def test_warnings_of_a_fit_are_issued_once(monkeypatch, twice):
     X, y = sp.csr_matrix(np.ones((600, 1))), np.random.RandomState(0).rand(600) < 0.4
     monkeypatch.setattr(auto, "UNLEARNED", 0.1 if twice else 1.0)
     with pytest.warns(ConvergenceWarning, match="predicts class") as told:
@@ -254,7 +254,7 @@ def test_what_a_fit_warns_of_is_told_once(monkeypatch, twice):
     assert [(each.category, each.filename) for each in told] == [(ConvergenceWarning, __file__)]
 
 
-def test_what_cannot_learn_rows_is_given_up():
+def test_candidates_that_fail_on_the_rows_are_dropped():
     X, y = TEXT
     with pytest.raises(ValueError, match="too far in magnitude"):
         PNormPerceptron(p=2 * np.log(4000), max_iter=5).fit(X * 1e300, y)
@@ -263,7 +263,7 @@ def test_what_cannot_learn_rows_is_given_up():
 
 @pytest.mark.parametrize("n_rows", [400, 1500])
 @pytest.mark.parametrize("row", [0, 56, 396])
-def test_a_row_that_cannot_be_used_is_named_by_its_own_number(n_rows, row):
+def test_invalid_row_is_reported_by_its_original_number(n_rows, row):
     X = sp.csr_matrix(np.ones((n_rows, 5)))
     X[row, 3] = np.nan
     with pytest.raises(ValueError, match=f"NaN at row {row}, column 3"):
@@ -274,28 +274,28 @@ def test_a_row_that_cannot_be_used_is_named_by_its_own_number(n_rows, row):
     {"class_weight": "heavy"}, {"class_weight": {1: "x"}}, {"class_weight": {1: None}},
     {"fit_intercept": "no"},
 ])  # fmt: skip
-def test_wrong_parameters_are_refused_as_elsewhere(params):
+def test_auto_classifier_rejects_the_same_parameters_as_arow(params):
     for call in AutoClassifier(**params).fit, AROWClassifier(**params).fit:
         with pytest.raises(ValueError, match=r"class_weight|fit_intercept|could not convert"):
             call(*TEXT)
 
 
 @pytest.mark.parametrize("problem", [TEXT, DIGITS, (TEXT[0][:700], TEXT[1][:700])])
-def test_rows_of_weight_0_are_not_there(problem):
+def test_rows_of_weight_0_have_no_effect_on_the_selection(problem):
     X, y = problem
     counted = np.arange(len(y)) % 3 == 0
     model = fit_csr(X, y, sample_weight=counted.astype(float), random_state=0)
     assert repr(model) == repr(fit_csr(X[counted], y[counted], random_state=0))
 
 
-def test_lists_of_labels_are_scored():
+def test_auto_classifier_scores_label_lists():
     y = [[label, "both"] if label > 0 else [label] for label in TEXT[1].tolist()]
     y = [list(map(str, labels)) for labels in y]
     model = AutoClassifier(random_state=0).fit(TEXT[0], y)
     assert model.score(TEXT[0], y) == model.best_estimator_.score(TEXT[0], y) > 0.9
 
 
-def test_ctrl_c_ends_the_fit_and_begins_no_longer_one(monkeypatch):
+def test_ctrl_c_ends_the_fit_without_a_longer_second_fit(monkeypatch):
     X = sp.csr_matrix(np.ones((600, 1)))
     y = np.random.RandomState(0).rand(600) < 0.5
     assert fit_csr(X, y, random_state=0).max_iter == 5

@@ -95,7 +95,7 @@ OF_EACH_LOOP = [
         [(np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity")],
     ),
 )
-def test_values_that_are_not_finite_are_refused_by_place(
+def test_non_finite_values_are_reported_with_their_position(
     X, make, stored, dtype, row, value_and_name
 ):
     value, name = value_and_name
@@ -108,7 +108,7 @@ def test_values_that_are_not_finite_are_refused_by_place(
 
 
 @pytest.mark.parametrize("n_features", [1, N_FEATURES - 1, N_FEATURES + 1, 10**6])
-def test_another_number_of_features_is_refused(X, n_features):
+def test_different_number_of_features_is_rejected(X, n_features):
     model = PNormPerceptron(warm_start=True).fit(X, Y)
     other = sp.csr_matrix(np.ones((1, 1)))
     other.resize(2, n_features)
@@ -143,7 +143,7 @@ CORRUPTIONS = [
     ("corruption", "index_dtype", "kind"),
     pairwise(CORRUPTIONS, ["i4", "i8"], [sp.csr_matrix, sp.csr_array]),
 )
-def test_corrupted_csr_is_refused(X, corruption, index_dtype, kind):
+def test_corrupted_csr_is_rejected(X, corruption, index_dtype, kind):
     corrupt, words = corruption
     bad = csr_of(X.data, X.indices.astype(index_dtype), X.indptr.astype(index_dtype), X.shape, kind)
     corrupt(bad)
@@ -167,7 +167,7 @@ for n_classes, n_features in sizes:
 """
 
 
-def test_more_weights_than_can_be_addressed_are_refused():
+def test_too_many_weights_to_address_are_rejected():
     # A separate process is used because a size that wraps around could corrupt memory.
     subprocess.run([sys.executable, "-c", WIDE], check=True)
 
@@ -202,7 +202,7 @@ def at_3(value):
     ("sample_weight", np.ones((N_ROWS, 1)), ["sample_weight", "shape"]),
     ("sample_weight", ["heavy"] * N_ROWS, ["heavy"]),
 ])  # fmt: skip
-def test_what_is_no_rows_labels_or_weights_is_refused(X, argument, bad, words):
+def test_invalid_X_y_and_sample_weight_are_rejected(X, argument, bad, words):
     given = {"X": X, "y": Y, argument: bad}
     assert_first_refused(PNormPerceptron(), given.pop("X"), given.pop("y"), *words, **given)
     model = PNormPerceptron().fit(X, Y)
@@ -210,7 +210,7 @@ def test_what_is_no_rows_labels_or_weights_is_refused(X, argument, bad, words):
     assert_refused_by(model, [call], *words)
 
 
-def test_classes_of_a_fit_and_of_a_stream(X):
+def test_fit_and_partial_fit_check_the_classes(X):
     for label, told in (1, "1"), (0.0, "0"), ("a", "a"), (True, "True"):
         one = [label] * N_ROWS
         assert_refused(partial(PNormPerceptron().fit, X, one), f"one class only, {told};")
@@ -231,7 +231,7 @@ def test_classes_of_a_fit_and_of_a_stream(X):
     (["0", "1"], Y, ["y[0]", "0"]),
     ([0, 1], Y.astype(str), ["y[0]", "0"]),
 ])  # fmt: skip
-def test_an_unseen_label_is_refused_by_row(X, classes, unseen, words):
+def test_unseen_label_is_reported_with_its_row(X, classes, unseen, words):
     names = np.array(classes)[Y]
     bad = np.where(np.arange(N_ROWS) == 7, unseen, names) if np.ndim(unseen) == 0 else unseen
     model = PNormPerceptron(warm_start=True).partial_fit(X, names, classes=classes)
@@ -239,7 +239,7 @@ def test_an_unseen_label_is_refused_by_row(X, classes, unseen, words):
     assert_refused_by(model, calls, *words)
 
 
-def test_weights_of_zero_are_no_trials_but_a_fit_needs_one(X):
+def test_rows_of_weight_0_are_skipped_but_not_all_may_be_0(X):
     assert_refused(lambda: PNormPerceptron().fit(X, Y, sample_weight=np.zeros(N_ROWS)), "zero")
     model = PNormPerceptron().partial_fit(X, Y, classes=[0, 1])
     before = model.coef_.copy()
@@ -293,23 +293,23 @@ OWN = {
     for estimator, own in OWN.items()
     for name, values in (own | COMMON).items()
 ])  # fmt: skip
-def test_bad_parameters_are_refused_by_name(X, estimator, name, values):
+def test_invalid_parameters_are_named(X, estimator, name, values):
     y = np.arange(N_ROWS) % 3
     for value in values:
         assert_first_refused(estimator(**{name: value}), X, y, name, classes=[0, 1, 2])
 
 
-def test_what_is_said_of_the_upper_end_of_a_range_is_said_beyond_it(X):
+def test_message_about_p_depends_on_the_violated_limit(X):
     for p, told in (1, r"\[2, 64\] or a str"), (65, r"\[2, 64\] \(p > 2 ln n_features gains"):
         with pytest.raises(ValueError, match=told):
             PNormPerceptron(p=p).fit(X, Y)
 
 
-def test_epochs_beyond_any_count_are_refused():
+def test_too_large_max_iter_is_rejected():
     assert_refused(partial(PNormPerceptron(max_iter=1e30).fit, np.eye(2), [0, 1]), "max_iter")
 
 
-def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X):
+def test_partial_fit_rejects_options_that_need_all_rows(X):
     for name, value, word in ("class_weight", "balanced", ""), ("normalize", "max", "running"):
         model = ALMAClassifier(**{name: value})
         assert_refused(partial(model.partial_fit, X, Y, classes=[0, 1]), name, value, word)
@@ -318,7 +318,7 @@ def test_what_is_known_of_all_rows_only_is_unknown_to_a_stream(X):
     assert model.partial_fit(X, Y).n_corrections_ >= n_corrections
 
 
-def test_nothing_works_before_a_fit():
+def test_methods_raise_before_fit():
     model = ALMAClassifier()
     assert_unfitted(model)
     for name in "intercept_", "n_corrections_", "theta_", "theta_norm_", "sparsify", "densify":
@@ -327,7 +327,7 @@ def test_nothing_works_before_a_fit():
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average"])
-def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(X, hypothesis):
+def test_rejected_warm_start_leaves_the_model_consistent(X, hypothesis):
     model = PNormPerceptron(
         hypothesis=hypothesis, normalize=False, shuffle=False, warm_start=True, fit_intercept=False
     ).fit(X, Y)
@@ -339,12 +339,12 @@ def test_after_a_refused_warm_fit_coefficients_and_predictions_are_of_one_model(
 
 
 @pytest.mark.parametrize("name", ["p", "max_iter", "max_corrections"])
-def test_integers_that_no_float_holds_are_refused(name):
+def test_integers_beyond_float_range_are_rejected(name):
     with pytest.raises(ValueError, match=f"The '{name}' parameter of PNormPerceptron must be"):
         PNormPerceptron(**{name: 10**400}).fit(np.eye(2), [0, 1])
 
 
 @pytest.mark.parametrize("weights", ["balanced", ["a", "b"], {"a": 1}])
-def test_weights_that_are_no_numbers_are_told(weights):
+def test_non_numeric_weights_are_reported(weights):
     with pytest.raises(ValueError, match=r"sample_weight is no array of numbers.*class_weight"):
         PNormPerceptron().fit(np.eye(2), [0, 1], sample_weight=weights)

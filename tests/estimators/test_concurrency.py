@@ -70,7 +70,7 @@ def answers(model, X, y):
 
 
 @pytest.mark.parametrize(("make", "hypothesis"), FITTED)
-def test_many_threads_are_answered_as_one(make, hypothesis):
+def test_concurrent_predictions_equal_sequential_ones(make, hypothesis):
     X, y = make_problem(30, n_classes=3)
     model = fit(make(hypothesis=hypothesis, random_state=0), X, y)
     # Each thread predicts other rows.
@@ -83,7 +83,7 @@ def test_many_threads_are_answered_as_one(make, hypothesis):
 @pytest.mark.parametrize(
     ("hypothesis", "in_blocks"), [("random", False), ("last", False), ("average", True)]
 )
-def test_labels_of_rows_that_have_several(hypothesis, in_blocks, monkeypatch):
+def test_predict_labels_is_thread_safe(hypothesis, in_blocks, monkeypatch):
     monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0 if in_blocks else 1 << 40)
     X, y = make_problem(60, n_classes=20)
     Y = sp.csr_matrix(np.eye(20, dtype=int)[y])
@@ -150,9 +150,7 @@ def refused(does, *calls, who="Another"):
 
 @pytest.mark.parametrize("who", ["Another", "This"])
 @pytest.mark.parametrize("doing", ["fit", "partial_fit", "decision_function"])
-def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
-    model, rows, who, doing, tmp_path
-):
+def test_training_excludes_other_uses_of_the_model(model, rows, who, doing, tmp_path):
     """The model is used by another thread, or by this one in a call from its kernel. Such a call
     would change the state that the outer call is using."""
     X, y = rows
@@ -196,7 +194,7 @@ def test_who_learns_has_the_model_alone_and_who_asks_does_not_learn(
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_a_forked_process_does_not_wait_for_threads_it_does_not_have(model, rows):
+def test_forked_process_does_not_wait_for_missing_threads(model, rows):
     def fork():
         child = os.fork()
         if child == 0:
@@ -211,7 +209,7 @@ def test_a_forked_process_does_not_wait_for_threads_it_does_not_have(model, rows
     during(model, lambda: model.decision_function(rows[0]), fork)
 
 
-def test_nothing_is_learned_while_the_model_is_copied(model, rows):
+def test_training_during_a_copy_is_rejected(model, rows):
     X, y = rows
     fits = lambda: model.fit(X, y), lambda: model.partial_fit(X, y)
     model.kernel.when_copied = [partial(refused, "asks", *fits, who="This")]

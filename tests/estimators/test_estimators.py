@@ -63,7 +63,7 @@ NOT_EQUIVALENT = {
         NOT_EQUIVALENT if "class_weight" in estimator.get_params() else {}
     ),
 )
-def test_scikit_learn_contract(estimator, check):
+def test_scikit_learn_estimator_checks(estimator, check):
     check(estimator)
 
 
@@ -75,7 +75,7 @@ def make_rows(n_classes=2, m=60):
     ("travel", "p", "hypothesis", "n_classes"),
     pairwise(list(COPIES), [2.0, 6.0], HYPOTHESES, [2, 3]),
 )
-def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_classes, tmp_path):
+def test_copy_predicts_and_trains_bitwise_equally(travel, p, hypothesis, n_classes, tmp_path):
     X, y = make_rows(n_classes)
     classes = np.arange(n_classes)
     # The first batch is too small to measure the scale of the intercept, so it is given.
@@ -96,7 +96,7 @@ def test_a_copy_predicts_and_learns_on_to_the_bit(travel, p, hypothesis, n_class
 
 
 @pytest.mark.parametrize("classifier", [CRAMMAClassifier, MaxMarginClassifier, ROMMAClassifier])
-def test_what_cannot_weight_its_steps_takes_no_weights(classifier):
+def test_classifiers_without_weighted_steps_take_no_weights(classifier):
     for call in classifier().fit, classifier().partial_fit:
         assert "sample_weight" not in call.__doc__
         with pytest.raises(TypeError, match="unexpected keyword argument 'sample_weight'"):
@@ -117,7 +117,7 @@ WITH_WEIGHTS = [
     ("kind", "hypothesis", "n_classes"),
     pairwise(WITH_WEIGHTS, ["last", "average"], [2, 3, 20]),
 )
-def test_what_is_learned_has_one_row_a_label(kind, hypothesis, n_classes):
+def test_coef_and_intercept_have_one_row_per_label(kind, hypothesis, n_classes):
     make, given, expected = kind
     n_labels = 1 if n_classes == 2 else n_classes
     X, y = make_rows(n_classes)
@@ -139,14 +139,14 @@ def test_what_is_learned_has_one_row_a_label(kind, hypothesis, n_classes):
 
 
 @pytest.mark.parametrize("hypothesis", ["vote", "random"])
-def test_hypotheses_without_a_weight_vector_say_so(hypothesis):
+def test_coef_of_votes_raises_an_explanatory_error(hypothesis):
     model = PNormPerceptron(hypothesis=hypothesis).fit(*make_rows())
     for attribute in "coef_", "intercept_":
         with pytest.raises(AttributeError, match=f"'{hypothesis}' has no single .*'average'"):
             getattr(model, attribute)
 
 
-def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
+def test_changing_returned_coefficients_keeps_the_model_intact():
     X, y = make_rows()
     model = PNormPerceptron(random_state=0).fit(X, y)
     dense, scores = model.coef_, model.decision_function(X)
@@ -174,7 +174,7 @@ def test_coefficients_that_are_handed_out_may_be_made_sparse_or_written_to():
     ],
     ids=lambda names: f"{names.dtype}-{len(names)}",
 )
-def test_labels_of_any_type_are_only_names(names):
+def test_type_of_labels_does_not_change_the_model(names):
     X, codes = make_rows(len(names))
     params = {"p": 4, "random_state": 0}
     plain = PNormPerceptron(**params).fit(X, codes)
@@ -193,7 +193,7 @@ def test_labels_of_any_type_are_only_names(names):
     assert_array_equal(streamed.classes_, names)
 
 
-def test_labels_of_objects_are_text_for_reports_tables_and_rejections():
+def test_object_labels_are_predicted_as_strings():
     X, codes = make_rows(2)
     y = np.array(["no", "yes"], dtype=object)[codes]
     for given in y, pd.Series(y), pd.Series(y, dtype="category"):
@@ -277,7 +277,7 @@ OF_EACH_LOOP = [
 @pytest.mark.parametrize(
     ("form", "make", "hypothesis"), pairwise(list(FORMATS), OF_EACH_LOOP, HYPOTHESES)
 )
-def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
+def test_model_does_not_depend_on_the_matrix_format(form, make, hypothesis, tmp_path):
     X, y = make_rows(3)
     given = FORMATS[form](X, tmp_path) if form == "memory-mapped" else FORMATS[form](X)
     y.flags.writeable = False
@@ -305,7 +305,7 @@ def test_any_format_gives_the_same_model(form, make, hypothesis, tmp_path):
 
 @pytest.mark.parametrize("density", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize(("dtype", "order"), [("f4", "C"), ("f8", "F")])
-def test_dense_rows_become_what_scipy_makes_of_them(density, dtype, order):
+def test_dense_rows_are_converted_as_by_scipy(density, dtype, order):
     random = np.random.RandomState(0)
     X = random.standard_normal((5, 7)) * (random.uniform(size=(5, 7)) < density)
     X = np.array(X, dtype, order=order)
@@ -317,7 +317,7 @@ def test_dense_rows_become_what_scipy_makes_of_them(density, dtype, order):
 
 
 @pytest.mark.parametrize("dtype", ["f4", "i1", "i8", "u2", "?"])
-def test_value_types_are_converted_where_the_engine_lacks_them(dtype):
+def test_unsupported_value_types_are_converted(dtype):
     X, y = make_rows()
     X = abs(X.sign()).astype(dtype)
     model = PNormPerceptron(p=3, random_state=0)
@@ -325,7 +325,7 @@ def test_value_types_are_converted_where_the_engine_lacks_them(dtype):
 
 
 @pytest.mark.parametrize(("learned", "rounding"), [("f4", 1e-6), ("f8", 0)])
-def test_a_model_of_one_value_type_predicts_rows_of_another(learned, rounding):
+def test_model_predicts_rows_of_another_value_type(learned, rounding):
     X, y = make_rows()
     X = X.sign()
     model = PNormPerceptron(normalize=False, random_state=0).fit(X.astype(learned), y)
@@ -336,7 +336,7 @@ def test_a_model_of_one_value_type_predicts_rows_of_another(learned, rounding):
 
 @pytest.mark.parametrize("form", [sp.csr_matrix, scrambled, shuffled_rows, sp.csr_matrix.toarray])
 @pytest.mark.parametrize("make", OF_EACH_LOOP)
-def test_no_byte_of_the_input_changes(form, make):
+def test_input_arrays_are_not_modified(form, make):
     X, y = make_rows(3)
     X, weights = form(X), np.linspace(0, 1, len(y))
     arrays = parts_of(X)
@@ -350,7 +350,7 @@ def test_no_byte_of_the_input_changes(form, make):
 
 
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
-def test_sparse_rows_are_never_made_dense(hypothesis):
+def test_sparse_rows_are_not_densified(hypothesis):
     n_features, rng = 500_000, np.random.RandomState(0)
     values, columns = rng.standard_normal(300), rng.randint(n_features, size=300)
     X = sp.csr_matrix((values, columns, np.arange(0, 301, 3)), shape=(100, n_features))

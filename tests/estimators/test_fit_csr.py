@@ -47,7 +47,7 @@ def problem():
      SecondOrderPerceptron(max_iter=3, fit_intercept=False)),
     (None, {"r": 0.1, "max_iter": 3}, AROWClassifier(r=0.1, max_iter=3)),
 ])  # fmt: skip
-def test_names_and_parameters_stand_for_estimators(problem, algo, params, estimator):
+def test_algo_and_parameters_select_the_estimator(problem, algo, params, estimator):
     X, y = problem
     weights = np.arange(len(y)) % 2.0
     model = fit_csr(X, y, algo, sample_weight=weights, random_state=0, **params)
@@ -61,7 +61,7 @@ def test_names_and_parameters_stand_for_estimators(problem, algo, params, estima
     sp.csr_matrix, sp.csc_array, lambda X: scrambled(sp.csr_matrix(X)), np.asarray, np.float32,
     np.ndarray.tolist, lambda X: X.astype(object), lambda X: X.astype(int),
 ])  # fmt: skip
-def test_the_default_scales_its_intercept_with_the_rows(as_given):
+def test_default_intercept_scales_with_the_rows(as_given):
     X = np.array([[3.0, 4.0], [0.0, 0.0], [0.0, -5.0], [5.0, 0.0]])
     model = fit_csr(as_given(X), [1, 0, 0, 1])
     assert model.intercept_scaling == "auto"
@@ -76,7 +76,7 @@ def test_the_default_scales_its_intercept_with_the_rows(as_given):
     (["a", "b", "b", "c"] * 500, 2), (np.tile([0.0, 1.0, 2.0, 0.0], 500), 2),
     ([["a"], [], ["a", "b"], ["b"]] * 500, 2), (sp.csr_matrix(np.tile([[1], [0]], (1000, 2))), 2),
 ])  # fmt: skip
-def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, epochs, monkeypatch):
+def test_default_epochs_depend_on_the_label_frequencies(y, epochs, monkeypatch):
     monkeypatch.setattr(selection, "_ENOUGH_TRIALS", 0)
     X = sp.random(2000, 1000, density=0.01, format="csr", random_state=0)
     model = fit_csr(X, y)
@@ -90,9 +90,7 @@ def test_the_default_makes_more_epochs_where_labels_are_many_or_one_is_rare(y, e
     (0, 1000, "AROWClassifier"), (0, 999, "SecondOrderPerceptron"),
     (2, 1000, "AROWClassifier"), (30, 1000, "SecondOrderPerceptron"),
 ])  # fmt: skip
-def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
-    as_given, shift, n_features, chosen
-):
+def test_default_is_second_order_for_rows_with_a_common_part(as_given, shift, n_features, chosen):
     random = np.random.RandomState(0)
     X = random.randn(400, n_features) + shift
     y = np.sign((X - shift)[:, :5].sum(axis=1))
@@ -107,7 +105,7 @@ def test_the_default_takes_a_matrix_where_rows_have_a_part_in_common(
 
 @pytest.mark.parametrize("rows_are", [list, tuple, frozenset, np.array])
 @pytest.mark.parametrize("in_array", [False, True])
-def test_the_default_learns_any_number_of_labels_from_dense_rows(problem, rows_are, in_array):
+def test_default_learns_multilabel_dense_rows(problem, rows_are, in_array):
     X, _ = problem
     y = [rows_are(["a"]), rows_are(["a", "b"])] * 40
     if in_array:
@@ -118,7 +116,7 @@ def test_the_default_learns_any_number_of_labels_from_dense_rows(problem, rows_a
     assert (type(model).__name__, model.classes_.tolist()) == ("AROWClassifier", ["a", "b"])
 
 
-def test_the_default_depends_on_neither_the_format_nor_the_order_of_rows():
+def test_default_does_not_depend_on_format_or_order_of_rows():
     X, y = make_zipf_text(300, 900, random_state=0)
     for given in X, X.toarray(), X.toarray().tolist():
         assert type(fit_csr(given, y)) is AROWClassifier
@@ -139,13 +137,13 @@ def test_the_default_depends_on_neither_the_format_nor_the_order_of_rows():
     (np.full((4, 1200), "a"), "could not convert string"),
     (np.full((4, 1200), 1j), "Complex data not supported"),
 ])  # fmt: skip
-def test_what_is_no_matrix_of_numbers_is_told_as_by_named_algorithms(X, words):
+def test_non_numeric_X_is_reported_with_and_without_algo(X, words):
     for algo in None, "arow":
         with pytest.raises(ValueError, match=words):
             fit_csr(X, [0, 1, 0, 1], algo)
 
 
-def test_the_default_learns_from_a_column_of_labels(problem):
+def test_default_accepts_a_column_vector_of_labels(problem):
     X, _ = problem
     with pytest.warns(DataConversionWarning):
         assert type(fit_csr(X, np.arange(80)[:, np.newaxis] % 2)) is SecondOrderPerceptron
@@ -153,7 +151,7 @@ def test_the_default_learns_from_a_column_of_labels(problem):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(algo):
+def test_intercept_scale_sums_repeats_in_rows_without_correction(algo):
     # The second row is already classified correctly, so it causes no correction.
     rows = [3.0, 1.0, 1.0, -2.0], [0, 0, 0, 1], [0, 1, 3, 4]
     model = fit_csr(sp.csr_matrix(rows, shape=(3, 2)), [1, 1, 0], algo, max_iter=1)
@@ -161,7 +159,7 @@ def test_the_default_scales_with_repeats_summed_in_a_row_that_never_corrects(alg
 
 
 @pytest.mark.parametrize("size", [1.0, 1e-200, 1e200])
-def test_the_intercept_is_measured_in_the_norm_of_the_rows(size):
+def test_intercept_scale_uses_the_norm_of_the_rows(size):
     X = np.array([[3.0, 4.0, 1.0], [1.0, -2.0, 2.0], [0.0, 0.0, 0.0]])
     expected = size * np.sqrt(np.mean(np.linalg.norm(X, ord=6, axis=1) ** 2)) / 3
     X, y = sp.csr_matrix(size * X), [1, 0, 1]
@@ -173,7 +171,7 @@ def test_the_intercept_is_measured_in_the_norm_of_the_rows(size):
 
 
 @pytest.mark.parametrize("kernel", ["rbf", "precomputed", lambda X, Z: (X @ Z.T).toarray()])
-def test_there_is_no_intercept_beside_a_kernel(problem, kernel):
+def test_kernels_have_no_intercept(problem, kernel):
     X, y = problem
     X = 1000 * (X @ X.T if kernel == "precomputed" else X)
     assert not fit_csr(X, y, "alma", kernel=kernel).intercept_.any()
@@ -181,7 +179,7 @@ def test_there_is_no_intercept_beside_a_kernel(problem, kernel):
 
 
 @pytest.mark.parametrize("X", [[["words"]], None, 3, [[1.0], [1.0, 2.0]], [[np.nan]]])
-def test_the_default_leaves_what_is_no_matrix_of_numbers_to_fit(X):
+def test_default_raises_the_errors_of_fit(X):
     with pytest.raises((ValueError, TypeError)) as by_default:
         fit_csr(X, [1])
     with pytest.raises(type(by_default.value)) as by_fit:
@@ -190,7 +188,7 @@ def test_the_default_leaves_what_is_no_matrix_of_numbers_to_fit(X):
 
 
 @pytest.mark.parametrize("size", [2.0**1000, 2.0**-1000])
-def test_the_default_scales_with_rows_of_any_size(problem, size):
+def test_default_scales_with_rows_of_any_magnitude(problem, size):
     X, y = problem
     one, far = fit_csr(X, y, random_state=0), fit_csr(X * size, y, random_state=0)
     assert far.intercept_scaling_ == one.intercept_scaling_ * size
@@ -199,13 +197,13 @@ def test_the_default_scales_with_rows_of_any_size(problem, size):
     assert_array_equal(far.predict(X * size), one.predict(X))
 
 
-def test_arguments_by_place_are_refused(problem):
+def test_positional_arguments_are_rejected(problem):
     with pytest.raises(TypeError, match="positional"):
         fit_csr(*problem, "alma", np.ones(80))
 
 
 @pytest.mark.parametrize("algo", [*ALGORITHMS, None])
-def test_defaults_err_less_than_always_answering_the_more_frequent_class(algo):
+def test_defaults_are_better_than_the_majority_class(algo):
     X, y = make_zipf_text(20_000, random_state=5)
     chosen = (y < 0) | (np.random.RandomState(0).rand(len(y)) < 0.05)
     X, y = X[chosen], y[chosen]
@@ -218,7 +216,7 @@ def test_defaults_err_less_than_always_answering_the_more_frequent_class(algo):
 @pytest.mark.parametrize(("y", "message"), [
     (None, "y"), (3, "y"), ([0, 1], "samples"), (["a", ["b"]] * 100, "labels"),
 ])  # fmt: skip
-def test_the_default_refuses_what_are_no_labels_as_others_do(y, message):
+def test_default_rejects_invalid_labels_like_other_algorithms(y, message):
     X = sp.random(200, 1000, density=0.01, format="csr", random_state=0)
     told = []
     for algo in None, "perceptron":
@@ -238,7 +236,7 @@ def noisy_problem(n_classes=2):
 
 
 @pytest.mark.parametrize("algo", ["margin", "cramma", "romma", "maxmargin"])
-def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perceptron(algo):
+def test_margin_algorithms_stop_on_noisy_data_with_a_low_error(algo):
     X, y, X_test, y_test = noisy_problem()
     model = fit_csr(X, y, algo, random_state=0)
     assert model.n_iter_ < (300 if algo == "cramma" else 200)
@@ -251,7 +249,7 @@ def test_what_seeks_a_margin_ends_without_one_and_errs_little_more_than_the_perc
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes):
+def test_early_stopping_counts_epochs_without_fewer_corrections(algo, n_classes):
     X, y, *_ = noisy_problem(n_classes)
     X, y = X[:300], y[:300]
     how = {"eta0": 0.01} if algo == "cramma" else {}
@@ -275,7 +273,7 @@ def test_early_stopping_waits_for_a_pass_with_fewer_corrections(algo, n_classes)
     assert_allclose(model.coef_, passes.coef_, rtol=1e-9, atol=1e-12)
 
 
-def test_early_stopping_in_files(tmp_path):
+def test_early_stopping_of_files(tmp_path):
     X, y, *_ = noisy_problem()
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
     how = {"max_iter": 100, "early_stopping": True, "shuffle": False, "intercept_scaling": 0.1}
@@ -285,7 +283,7 @@ def test_early_stopping_in_files(tmp_path):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
+def test_constant_prediction_on_training_rows_warns(tmp_path):
     random = np.random.RandomState(0)
     y = np.arange(60) % 3 > 0
     X = 1000 * random.lognormal(sigma=0.5, size=(60, 500))
@@ -304,7 +302,7 @@ def test_a_model_that_predicts_one_class_for_its_own_rows_says_so(tmp_path):
         fit_svmlight(tmp_path / "rows.svm", max_iter=5, **collapse)
 
 
-def test_a_rare_class_that_comes_late_in_a_file_is_tried_too(tmp_path):
+def test_rare_late_class_of_a_file_is_part_of_the_selection(tmp_path):
     X = sp.random(20_000, 2000, density=0.02, format="csr", random_state=0)
     y = np.arange(20_000) >= 19_980
     dump_svmlight_file(X, y, str(tmp_path / "rows.svm"), zero_based=False)
@@ -314,7 +312,7 @@ def test_a_rare_class_that_comes_late_in_a_file_is_tried_too(tmp_path):
 
 
 @pytest.mark.parametrize("rare", [0.002, 0.02, 0.05, 0.1])
-def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
+def test_never_predicting_a_rare_class_warns(rare):
     X = sp.random(5000, 2000, density=0.01, format="csr", random_state=0)
     y = np.random.RandomState(1).rand(5000) < rare
     with pytest.warns(ConvergenceWarning, match="another r"):
@@ -332,13 +330,13 @@ def test_a_model_that_never_predicts_a_rare_class_says_so(rare):
     ("perceptron", {}, "to weigh the other classes more (class_weight), more epochs."),
     ("alma", {"class_weight": "balanced"}, "more epochs, another alpha."),
 ])  # fmt: skip
-def test_of_one_class_nothing_is_advised_that_cannot_be_done(algo, params, left):
+def test_constant_prediction_warning_suggests_valid_options(algo, params, left):
     X, y = sp.csr_matrix((200, 5)), np.arange(200) % 10 == 0
     with pytest.warns(ConvergenceWarning, match=re.escape(f"else try {left}")):
         fit_csr(X, y, algo, **params)
 
 
-def test_a_fit_of_crammas_that_stopped_early_as_asked_says_nothing():
+def test_cramma_warns_of_limits_but_not_of_early_stopping():
     X, y, *_ = noisy_problem()
     with warnings.catch_warnings():
         warnings.simplefilter("error")

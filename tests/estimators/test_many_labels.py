@@ -60,7 +60,7 @@ def assert_is_one_versus_rest(model, X, Y, labels=None, **more):
     ("p", "hypothesis", "n_labels"),
     pairwise([2, 6], ["last", "average"], [1, 2, 17, 104]),
 )
-def test_all_labels_at_once_are_one_versus_rest_to_the_bit(p, hypothesis, n_labels):
+def test_multilabel_fit_is_bitwise_equal_to_one_versus_rest(p, hypothesis, n_labels):
     n_jobs, dtype = (2, "f4") if n_labels % 2 else (1, "f8")
     # With fewer rows, scores would be updated with dot products, whose rounding differs.
     X, Y = make_labels(n_labels, n_rows=3000, dtype=dtype)
@@ -79,12 +79,12 @@ def test_all_labels_at_once_are_one_versus_rest_to_the_bit(p, hypothesis, n_labe
     PNormPerceptron(p=2, hypothesis="vote", max_iter=2, random_state=0),
     PNormPerceptron(p=6, hypothesis="random", max_iter=2, random_state=0),
 ], ids=repr)  # fmt: skip
-def test_every_rule_learns_all_labels_at_once(model):
+def test_every_algorithm_learns_many_labels(model):
     X, Y = make_labels(5)
     assert_is_one_versus_rest(model, X, sp.csc_array(Y))
 
 
-def test_weights_are_those_of_each_label_also_where_no_row_or_every_row_has_another():
+def test_weights_apply_to_each_label_separately():
     X, Y = make_labels(4)
     model, weights = ALMAClassifier(random_state=0), np.arange(N_ROWS) % 3.0
     assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), sample_weight=weights)
@@ -102,7 +102,7 @@ def test_weights_are_those_of_each_label_also_where_no_row_or_every_row_has_anot
         assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), [0])
 
 
-def test_certificates_are_those_of_each_label():
+def test_certificates_are_given_per_label():
     X, Y = make_labels(3)
     settings = {"tol": 0.5, "soft_margin": 1.0, "keep_history": True, "random_state": 0}
     model = MaxMarginClassifier(**settings).fit(X, Y)
@@ -117,7 +117,7 @@ def test_certificates_are_those_of_each_label():
     assert one.history_["margin"].ndim == 2
 
 
-def test_nothing_of_the_size_of_rows_by_labels_is_made():
+def test_multilabel_fit_needs_no_dense_indicator():
     n_rows, n_labels = 20_000, 1000
     X = sp.random(n_rows, 10, density=0.3, format="csr", random_state=0)
     Y = sp.random(n_rows, n_labels, density=0.001, format="csr", random_state=0).ceil()
@@ -139,7 +139,7 @@ def lists_of(Y, names=NAMES):
 
 
 @pytest.mark.parametrize("kind", [bool, int, float, object])
-def test_predictions_and_scores_come_in_the_form_of_y(kind):
+def test_predictions_have_the_format_of_y(kind):
     X, Y = make_labels(4)
     forms = Y.astype(kind), sp.coo_array(Y.astype(float)), lists_of(Y)
     dense, sparse, lists = (ALMAClassifier(random_state=0).fit(X, form) for form in forms)
@@ -166,7 +166,7 @@ def test_predictions_and_scores_come_in_the_form_of_y(kind):
     ([np.array([2, 1]), np.array([5]), np.array([1, 1])], [1, 2, 5]),
     ([{7}, {7}, set()], [7]),
 ])  # fmt: skip
-def test_lists_of_labels(lists, classes):
+def test_label_lists_equal_an_indicator(lists, classes):
     X = make_labels(1)[0][:3]
     model = PNormPerceptron(max_iter=50, random_state=0).fit(X, lists)
     assert model.classes_.tolist() == classes
@@ -198,7 +198,7 @@ def test_labels_chosen_by_threshold_and_by_rank(monkeypatch):
 
 @examples(60)
 @given(st.data(), st.integers(1, 6), st.integers(1, 7))
-def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
+def test_label_choice_equals_a_stable_sort(data, n_labels, top_k):
     values = st.sampled_from([-np.inf, -1.0, -0.0, 0.0, 0.5, 2.0])
     outputs = data.draw(st.lists(values, min_size=n_labels, max_size=n_labels))
     threshold = data.draw(st.none() | values)
@@ -211,7 +211,7 @@ def test_choices_are_those_of_a_stable_sort(data, n_labels, top_k):
     assert choice.labels(np.array([outputs])).labels.tolist() == ranked
 
 
-def test_an_indicator_is_left_as_it_is():
+def test_indicator_is_not_modified():
     X, Y = make_labels(4)
     # The indicator stores every entry, including zeros, with columns in reverse order.
     values, columns = Y[:, ::-1].astype("f4").ravel(), np.tile([3, 2, 1, 0], N_ROWS)
@@ -230,7 +230,7 @@ def test_an_indicator_is_left_as_it_is():
     ("top_k", [0, 1.5, True]),
     ("threshold", [[0, 1], np.nan, "0.5", {0: 0.5}, 1j, np.array([1j, 0, 0]), [[0], [1, 2]]]),
 ])  # fmt: skip
-def test_choices_that_cannot_be_made(name, values):
+def test_invalid_threshold_and_top_k_are_rejected(name, values):
     model = ALMAClassifier().fit(*make_labels(3))
     for value in values:
         with pytest.raises(ValueError, match=f"^{name} .*"):
@@ -238,7 +238,7 @@ def test_choices_that_cannot_be_made(name, values):
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
-def test_streams_of_many_labels(as_given):
+def test_partial_fit_learns_many_labels(as_given):
     X, Y = make_labels(4)
     model = ALMAClassifier(shuffle=False, max_iter=1, intercept_scaling=1.0)
     whole = clone(model).fit(X, as_given(Y))
@@ -250,7 +250,7 @@ def test_streams_of_many_labels(as_given):
     assert type(model.predict(X)) is type(whole.predict(X))
 
 
-def test_warm_starts_go_on_with_the_labels():
+def test_warm_start_continues_with_many_labels():
     X, Y = make_labels(4)
     model = ALMAClassifier(hypothesis="last", warm_start=True, shuffle=False, max_iter=1)
     model.fit(X, Y).fit(X, Y)
@@ -268,7 +268,7 @@ def test_warm_starts_go_on_with_the_labels():
     ("classes", "labels"),
     [([0, 1], [[0], [], [0, 1], [0, 1]]), ([0, 1, 2], [[0, 1], [0, 1], [1, 0], [0, 1]])],
 )
-def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists(classes, labels):
+def test_lists_of_0_and_1_are_labels_for_a_model_of_lists(classes, labels):
     X = np.eye(4)
     model = PNormPerceptron(hypothesis="last")
     whole = clone(model).partial_fit(X, labels, classes=classes)
@@ -281,7 +281,7 @@ def test_lists_of_the_labels_0_and_1_are_no_indicator_for_a_model_of_lists(class
     assert warm.fit(X[2:], labels[2:]).predict(X[2:]) == [(0, 1), (0, 1)]
 
 
-def test_lists_go_on_as_the_rows_of_an_indicator():
+def test_lists_of_0_and_1_continue_an_indicator_model():
     X, Y = np.eye(3), [[0, 1], [1, 1], [0, 0]]
     for model in (PNormPerceptron().partial_fit(X, Y), PNormPerceptron().fit(X, sp.csr_matrix(Y))):
         model.partial_fit(X, Y)
@@ -292,7 +292,7 @@ def test_lists_go_on_as_the_rows_of_an_indicator():
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix, lists_of])
-def test_copies_know_the_labels(as_given, tmp_path):
+def test_copies_keep_the_labels(as_given, tmp_path):
     X, Y = make_labels(2)
     y = as_given(Y)
     model = ALMAClassifier(random_state=0).fit(X, y)
@@ -308,7 +308,7 @@ def test_copies_know_the_labels(as_given, tmp_path):
     [(2, sp.csr_matrix), (-1, np.asarray), (np.nan, sp.csr_matrix), (0.5, np.asarray)]
     + [(entry, None) for entry in ("1", None, [1])],
 )
-def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
+def test_indicator_entries_other_than_0_and_1_are_rejected(entry, kind):
     X, Y = make_labels(3)
     Y = Y.astype(object if kind is None else float)
     Y[7, 2] = entry
@@ -328,12 +328,12 @@ def test_entries_of_an_indicator_that_are_neither_0_nor_1(entry, kind):
     ([[], [None], []] * 40, r"y\[1\]\[0\] is None, which is no label"),
     ([["a"], ["b"]], "inconsistent numbers of samples"),
 ])  # fmt: skip
-def test_what_is_neither_an_indicator_nor_lists(y, words):
+def test_invalid_multilabel_targets_are_rejected(y, words):
     with pytest.raises(ValueError, match=words):
         ALMAClassifier().fit(make_labels(3)[0], y)
 
 
-def test_lists_with_labels_that_were_not_told():
+def test_unknown_labels_in_lists_are_reported():
     X = np.eye(3)
     model = ALMAClassifier().partial_fit(X, [["a"], [], ["b"]], classes=["a", "b"])
     unsortable = [["a"], [["b"]], []]
@@ -349,7 +349,7 @@ def test_lists_with_labels_that_were_not_told():
             call()
 
 
-def test_models_of_one_class_a_row_point_to_one_versus_rest_and_figures_of_it_are_refused():
+def test_single_label_methods_reject_multilabel_targets():
     X, Y = make_labels(3)
     for model in HigherOrderPerceptron(), ALMAClassifier(kernel="rbf"):
         with pytest.raises(ValueError, match="OneVsRestClassifier"):
@@ -371,7 +371,7 @@ def test_models_of_one_class_a_row_point_to_one_versus_rest_and_figures_of_it_ar
     partial(ALMAClassifier, kernel="rbf"), partial(PNormPerceptron, fit_intercept=False),
 ])  # fmt: skip
 @pytest.mark.parametrize("classes", [["c", "a", "b"], ["b", "a"]])
-def test_the_best_classes_of_rows_of_one_each(make, classes):
+def test_predict_labels_returns_the_best_classes(make, classes):
     X = sp.random(90, 20, density=0.3, format="csr", random_state=0)
     X.data -= 0.5
     X[::7] = 0  # all outputs of these rows are equal
@@ -398,7 +398,7 @@ def test_weights_of_exactly_zero_predict_zero(p):
     assert_is_one_versus_rest(model, X, sp.csr_matrix(Y), range(0, 600, 50))
 
 
-def test_a_bad_row_is_named_whichever_part_it_is_in(monkeypatch):
+def test_invalid_row_is_reported_in_any_part(monkeypatch):
     monkeypatch.setattr(KernelSpace, "outputs_per_part", 12)
     Z = np.random.RandomState(0).randn(20, 4)
     model = PNormPerceptron(kernel="poly", degree=8, gamma=1.0).fit(Z, np.arange(20) % 3)

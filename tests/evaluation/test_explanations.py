@@ -72,7 +72,7 @@ def test_contributions_add_up_to_the_decision_value(model, n_classes):
             assert why.names == [str(j) for j in why.columns]
 
 
-def test_labels_of_rows_that_may_have_several():
+def test_multilabel_rows_are_explained():
     X, scores = rows_and_labels("f4")
     model = ALMAClassifier(random_state=0).fit(X, (scores > 0.5).astype(int))
     outputs = model.decision_function(X)
@@ -91,7 +91,7 @@ def test_labels_of_rows_that_may_have_several():
     assert n_told > {1, 2}
 
 
-def test_a_text_is_explained_through_its_pipeline():
+def test_text_is_explained_through_its_pipeline():
     model = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
     model.fit(TEXTS, ["spam", "spam", "ham", "ham"])
     (why,) = explain_row(model, "the money is free: see it, money lovers")
@@ -109,7 +109,7 @@ def test_a_text_is_explained_through_its_pipeline():
     assert why.names == [str(j) for j in why.columns]
 
 
-def test_a_row_of_a_table_is_explained_as_one():
+def test_row_of_a_data_frame_is_explained():
     text_alone = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
     text_alone.fit(TEXTS, ["spam", "spam", "ham", "ham"])
     (expected,) = explain_row(text_alone, "free money")
@@ -139,7 +139,7 @@ LINEAR = PNormPerceptron().fit(np.eye(2), [0, 1])
     (LINEAR, {"feature_names": ["a"]}, "1 names, but there are 2"),
     (PNormPerceptron(), {}, "not fitted"),
 ])  # fmt: skip
-def test_what_cannot_be_explained_is_refused(model, how, words):
+def test_explain_row_rejects_models_without_weights(model, how, words):
     with pytest.raises(ValueError, match=words):
         explain_row(model, **{"row": np.eye(2)[[0]], **how})
 
@@ -151,7 +151,7 @@ def explained(*args):
 
 
 @pytest.mark.parametrize("many", [False, True])
-def test_the_command_line_tells_the_same(tmp_path, monkeypatch, many):
+def test_explain_command_agrees_with_explain_row(tmp_path, monkeypatch, many):
     monkeypatch.chdir(tmp_path)
     names = ["a", "b", "(others)", "d d", "e"]
     Path("rows.svm").write_text("x 1:2 2:1 5:3\n# none\ny 2:1 3:2 9:1\nx 1:1 4:1\n" * 5)
@@ -178,7 +178,7 @@ def test_the_command_line_tells_the_same(tmp_path, monkeypatch, many):
     assert len(explained("a.model", "rows.svm", *options, "--explain")) >= len(told)
 
 
-def test_the_command_line_refuses_what_has_no_weights(tmp_path, monkeypatch):
+def test_explain_command_rejects_models_without_weights(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("rows.svm").write_text("x 1:2\ny 2:1\n")
     save_model(PNormPerceptron(kernel="rbf").fit(*load_svmlight("rows.svm")), "a.model")

@@ -12,7 +12,7 @@ from sklearn.svm import SVC, LinearSVC
 
 from depth import pairwise
 from problems.csr import scrambled
-from references.first_order import p_norm
+from references.runs import p_norm
 from sparsemargin import PNormPerceptron
 from sparsemargin.evaluation import margin_distribution, margins
 
@@ -66,7 +66,7 @@ FORMS += [lambda X: scrambled(sp.csr_matrix(X))]
     ("p", "rho", "n_classes", "hypothesis", "form", "dtype"),
     pairwise([2.0, 3.0, 7.5], [None, 2.5], [2, 3], ["last", "average"], FORMS, ["f8", "f4"]),
 )
-def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis, form, dtype):
+def test_margins_agree_with_the_definition(p, rho, n_classes, hypothesis, form, dtype):
     X, y = make_problem(n_classes)
     X = X.astype(dtype)
     space = {"p": p, "fit_intercept": rho is not None, "intercept_scaling": rho or 1.0}
@@ -76,14 +76,14 @@ def test_margins_are_those_of_the_definition(p, rho, n_classes, hypothesis, form
 
 
 @pytest.mark.parametrize(("peer", "n_classes"), PEERS)
-def test_peers_are_measured_in_the_same_way(peer, n_classes):
+def test_margins_of_scikit_learn_models_are_measured_alike(peer, n_classes):
     X, y = make_problem(n_classes)
     has_intercept = getattr(peer, "fit_intercept", True)
     rho = getattr(peer, "intercept_scaling", 1.0) if has_intercept else None
     assert_margins_are_dense(peer.fit(X, y), X, y, rho=rho)
 
 
-def test_sparse_rows_are_never_made_dense_nor_need_weights_be(monkeypatch):
+def test_margins_do_not_densify_rows_or_weights(monkeypatch):
     X, y = make_problem(3)
     model = PNormPerceptron(p=4).fit(X, y)
     expected, rows = margins(model, X, y), sp.csr_array(X)
@@ -96,7 +96,7 @@ def test_sparse_rows_are_never_made_dense_nor_need_weights_be(monkeypatch):
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_vote_is_measured_by_its_shares(n_classes):
+def test_margin_of_votes_uses_their_shares(n_classes):
     X, y = make_problem(n_classes)
     model = PNormPerceptron(p=4, hypothesis="vote").fit(X, y)
     shares, codes = model.decision_function(X), np.searchsorted(model.classes_, y)
@@ -108,7 +108,7 @@ def test_a_vote_is_measured_by_its_shares(n_classes):
         assert_array_equal(margins(model, X, y, normalize=normalize), expected)
 
 
-def test_what_is_zero_has_margin_zero():
+def test_zero_rows_and_weights_have_margin_zero():
     X, y = make_problem()
     assert margins(PNormPerceptron(p=4).fit(X, y), X, y)[-1] != 0
     nothing = np.zeros((3, 2))
@@ -133,14 +133,14 @@ def test_margins_do_not_depend_on_the_scale_of_rows_or_weights(p, size):
     (PNormPerceptron(hypothesis="random"), ["ant", "cow"], "another .*hypothesis='last'"),
     (SVC(), ["ant", "cow"], "SVC has no weight vector"),
 ])  # fmt: skip
-def test_unusable_labels_and_models_are_refused(model, labels, message):
+def test_unusable_labels_and_models_are_rejected(model, labels, message):
     X, y = make_problem()
     with pytest.raises(ValueError, match=message):
         margins(model.fit(X, y), X[:2], labels)
 
 
 @pytest.mark.parametrize("grid", [None, np.linspace(-1.1, 1.1, 23)])
-def test_the_distribution_counts_margins_at_most_the_threshold(grid):
+def test_distribution_counts_margins_at_most_the_threshold(grid):
     drawn = np.random.RandomState(0).randint(-5, 6, 40) / 5
     thresholds, share = margin_distribution(drawn, grid)
     assert_array_equal(thresholds, np.unique(drawn) if grid is None else grid)

@@ -78,7 +78,7 @@ def told_by_us(source):
 
 
 @pytest.mark.parametrize("kind", TOOLS)
-def test_what_the_tool_reads_is_read_whole_and_what_it_refuses_is_refused(tmp_path, kind):
+def test_reading_agrees_with_the_decompression_tool(tmp_path, kind):
     if shutil.which(TOOLS[kind]) is None:
         pytest.skip(f"there is no {TOOLS[kind]} to compare with")
     rng, n_read, n_refused = random.Random(kind), 0, 0
@@ -107,7 +107,7 @@ def assert_refused(source, begin):
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz", "zst"])
-def test_zeros_after_a_member(tmp_path, kind):
+def test_zeros_after_a_member_are_allowed_only_where_legal(tmp_path, kind):
     """Zeros are legal in multiples of four in xz, and at the end of gzip. Otherwise they are
     damage."""
     members = [PACK[kind](part) for part in PARTS]
@@ -125,7 +125,7 @@ def test_zeros_after_a_member(tmp_path, kind):
                 assert_refused(source, begin)
 
 
-def test_frames_of_zst_that_hold_no_content_are_skipped(tmp_path):
+def test_empty_zst_frames_are_skipped(tmp_path):
     """Files of pzstd begin with such a frame."""
     skipped = b"\x50\x2a\x4d\x18" + struct.pack("<I", 5) + b"hello"
     content = skipped + PACK["zst"](PARTS[0]) + skipped + PACK["zst"](PARTS[1]) + skipped
@@ -134,7 +134,7 @@ def test_frames_of_zst_that_hold_no_content_are_skipped(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["bz2", "xz"])
-def test_much_that_is_packed_into_little_is_unpacked_bit_by_bit(tmp_path, kind):
+def test_highly_compressed_files_are_decompressed_in_parts(tmp_path, kind):
     (tmp_path / "text.svm").write_bytes(PACK[kind](b"1 1:1\n" * (1 << 20)))
     room = memoryview(bytearray(1 << 16))
     with io.FileIO(tmp_path / "text.svm") as file:

@@ -109,7 +109,7 @@ SLOW = [("training", kind) for kind in ("kill amid", "power", "full amid")]
     ("name", "kind"), [case for case in product(SCENARIOS, KINDS) if ALL or case not in SLOW]
 )
 @pytest.mark.filterwarnings("error")
-def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
+def test_fault_at_any_point_leaves_the_old_or_the_new_file(name, kind, tmp_path):
     operations, struck = strike_everywhere(SCENARIOS[name], kind, tmp_path)
     files = "create( write)+ fsync replace open fsync ?" * len(SCENARIOS[name].names)
     assert re.fullmatch(files, " ".join(operations))
@@ -125,7 +125,7 @@ def test_a_fault_anywhere_leaves_old_or_new(name, kind, tmp_path):
     assert struck >= strikable & set(places_among(len(operations)))
 
 
-def test_a_file_that_is_replaced_keeps_its_permissions_and_its_owner(tmp_path, monkeypatch):
+def test_replaced_file_keeps_permissions_and_owner(tmp_path, monkeypatch):
     owners = []
     monkeypatch.setattr(os, "fchown", lambda descriptor, *owner: owners.append(owner))
     write_file(tmp_path)
@@ -139,7 +139,7 @@ def test_a_file_that_is_replaced_keeps_its_permissions_and_its_owner(tmp_path, m
     assert (tmp_path / "another").stat().st_mode == usual.st_mode
 
 
-def test_writers_side_by_side_do_not_remove_each_other_s_files(tmp_path):
+def test_concurrent_writers_keep_each_others_files(tmp_path):
     def write(i):
         for _ in range(some(20, 60)):
             cache_of(i % 2)(tmp_path)
@@ -179,7 +179,7 @@ def leave_fresh_file(folder):
         (leave_fresh_file, "full amid"),
     ],
 )
-def test_a_planted_mistake_is_found(write, kind, tmp_path):
+def test_crash_test_detects_a_planted_fault(write, kind, tmp_path):
     with pytest.raises(AssertionError):
         strike_everywhere(Scenario(write_old_file, write, ["file"]), kind, tmp_path)
 
@@ -230,7 +230,7 @@ def first_and_last(lines):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
+def test_ctrl_c_at_any_point_leaves_the_old_or_the_new_file(tmp_path):
     """Ctrl-C is raised before the first and the last run of each line."""
     path, left = tmp_path / "cache", set()
 
@@ -248,7 +248,7 @@ def test_ctrl_c_anywhere_is_ctrl_c_and_leaves_old_or_new(tmp_path):
     assert left == {OLD, new}
 
 
-def test_ctrl_c_after_the_first_rows_never_loses_the_model(tmp_path):
+def test_ctrl_c_after_the_first_rows_keeps_the_model(tmp_path):
     """Ctrl-C is raised before each line of the training loop, the code after it, and the writing of
     the file."""
     text, model = write_text(tmp_path / "text.svm", X, Y), tmp_path / "model"

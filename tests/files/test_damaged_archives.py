@@ -101,14 +101,14 @@ def places_in(content, step):
     return [*range(ends), *range(ends, n - ends, some(step, 1)), *range(n - ends, n)]
 
 
-def test_a_file_cut_anywhere_is_refused(file):
+def test_truncated_file_is_rejected(file):
     content = file.path.read_bytes()
     for end in places_in(content, 61):
         file.path.write_bytes(content[:end])
         file.assert_refused(file.begin)
 
 
-def test_a_changed_bit_is_refused_or_tells_of_nothing(file):
+def test_flipped_bit_is_rejected_or_has_no_effect(file):
     """A changed bit has no effect if it is, for example, in the date of a member."""
     content, rng = file.path.read_bytes(), np.random.RandomState(0)
     places, n_refused = places_in(content, 19), 0
@@ -121,7 +121,7 @@ def test_a_changed_bit_is_refused_or_tells_of_nothing(file):
     assert n_refused > len(places) / 3
 
 
-def test_bytes_put_in_taken_out_or_moved_are_refused(file):
+def test_inserted_removed_or_moved_bytes_are_rejected(file):
     """Bytes are also changed at random in the directory."""
     content, rng = file.path.read_bytes(), np.random.RandomState(1)
     directory, n_refused, n = content.index(b"PK\x01\x02"), 0, some(60, 400)
@@ -146,7 +146,7 @@ def test_bytes_put_in_taken_out_or_moved_are_refused(file):
     assert n_refused > 3.5 * n
 
 
-def test_members_are_there_once_as_they_are_and_not_too_long(file):
+def test_missing_repeated_or_long_members_are_rejected(file):
     members = members_of(file.path)
     pack(file.path, members.items())
     # The arrays of a cache must also be aligned.
@@ -165,7 +165,7 @@ def test_members_are_there_once_as_they_are_and_not_too_long(file):
     file.assert_refused(f"{file.document} takes more than")
 
 
-def test_members_that_lie_over_each_other_are_refused(file):
+def test_overlapping_members_are_rejected(file):
     """Two entries of the directory refer to the same contents."""
     long = b"x" * 10 * file.path.stat().st_size
     pack(file.path, [*members_of(file.path).items(), ("aaa", long), ("bbb", b"")])
@@ -196,7 +196,7 @@ DOCUMENTS = {
 
 
 @pytest.mark.parametrize("document", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_documents_that_tell_of_nothing_are_refused(document, file):
+def test_empty_documents_are_rejected(document, file):
     members = members_of(file.path)
     for name in members.keys() & {file.document, "rows.json"}:
         pack(file.path, (members | {name: document}).items())
@@ -230,6 +230,6 @@ ARRAYS = {
 
 
 @pytest.mark.parametrize("content", ARRAYS.values(), ids=ARRAYS)
-def test_arrays_that_are_none_are_refused(content, file):
+def test_invalid_arrays_are_rejected(content, file):
     pack(file.path, (members_of(file.path) | {f"{file.array}.npy": content}).items())
     file.assert_refused("block 0 " if isinstance(file, CacheFile) else file.array)

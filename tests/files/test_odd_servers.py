@@ -46,7 +46,7 @@ def at_home(tmp_path, monkeypatch):
     {"ranges": True, "no_total": True}, {"ranges": True, "head": 0.5}, {"ranges": True, "head": 2},
 ], ids=str)  # fmt: skip
 @pytest.mark.parametrize("epochs", [1, 3])
-def test_the_rows_are_those_of_the_file(how, epochs, text, data):
+def test_unusual_servers_give_the_rows_of_the_file(how, epochs, text, data):
     expected = sparsemargin.fit_svmlight(text, **{**HOW, "max_iter": epochs})
     with odd_server(data, **how) as (server, url):
         assert_same(sparsemargin.fit_svmlight(url, **{**HOW, "max_iter": epochs}), expected)
@@ -56,7 +56,7 @@ def test_the_rows_are_those_of_the_file(how, epochs, text, data):
         assert passes < 5
 
 
-def test_traffic_of_a_server_without_ranges_is_one_file_a_pass():
+def test_server_without_ranges_sends_the_file_once_per_epoch():
     line = b"1 1:1 2:0.5\n0 2:1 3:0.25\n"
     data = line * (32_000_000 // len(line))
     with odd_server(data) as (server, url):
@@ -76,7 +76,7 @@ def test_traffic_of_a_server_without_ranges_is_one_file_a_pass():
     ({"status": 404}, "no such file .HTTP status 404"), ({"status": 500}, "HTTP status 500"),
     ({"status": 400}, "HTTP status 400"),
 ], ids=str)  # fmt: skip
-def test_what_is_wrong_is_told_with_the_url_and_the_reason(how, reason, data):
+def test_server_errors_are_reported_with_url_and_reason(how, reason, data):
     with odd_server(data, **how) as (_, url):
         with pytest.raises((OSError, ValueError), match=reason) as told:
             sparsemargin.fit_svmlight(url, **HOW)
@@ -85,13 +85,13 @@ def test_what_is_wrong_is_told_with_the_url_and_the_reason(how, reason, data):
         assert len(str(told.value)) < 500
 
 
-def test_nobody_answers():
+def test_refused_connection_is_reported():
     url = "http://127.0.0.1:9/a.svm"
     with pytest.raises(OSError, match=f"{url} can't be reached: .*[Cc]onnect.* Check the address"):
         sparsemargin.fit_svmlight(url, **HOW)
 
 
-def test_a_stream_that_breaks_off_once_is_gone_on_with(data, monkeypatch):
+def test_interrupted_download_is_continued(data, monkeypatch):
     with odd_server(data) as (server, url):
         file, waits = RemoteFile.find(url), []
         server.how["stops"] = 0.5
@@ -119,7 +119,7 @@ def test_a_stream_that_breaks_off_once_is_gone_on_with(data, monkeypatch):
 @pytest.mark.parametrize("headers", [
     {"ETag": '"{}"'}, {"Last-Modified": "Thu, 0{} Jan 2026 00:00:00 GMT"},
 ], ids=list)  # fmt: skip
-def test_a_row_cache_is_used_again_until_the_file_changes(ranges, headers, data):
+def test_row_cache_is_reused_until_the_file_changes(ranges, headers, data):
     how = {**HOW, "cache": True, "max_iter": 2}
     other = data.replace(b"\n0 ", b"\n1 ")
 
@@ -139,7 +139,7 @@ def test_a_row_cache_is_used_again_until_the_file_changes(ranges, headers, data)
         assert not np.array_equal(changed.coef_, first.coef_)
 
 
-def test_without_a_version_no_row_cache_is_used_again_and_that_is_told_once(data):
+def test_missing_version_disables_the_row_cache_with_one_warning(data):
     how = {**HOW, "cache": True, "max_iter": 2}
     with odd_server(data) as (server, url):
         with pytest.warns(UserWarning, match=f"{url}: the server sends neither ETag"):
@@ -152,7 +152,7 @@ def test_without_a_version_no_row_cache_is_used_again_and_that_is_told_once(data
 
 
 @pytest.mark.parametrize("how", [{}, {"packed": True}, {"ranges": True, "packed": True}], ids=str)
-def test_models_and_tables_are_had_from_such_servers(how, data, text, tmp_path):
+def test_models_and_tables_are_read_from_unusual_servers(how, data, text, tmp_path):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow.parquet import write_table
 
@@ -169,7 +169,7 @@ def test_models_and_tables_are_had_from_such_servers(how, data, text, tmp_path):
     assert found.predict(["cheap pills now"]).tolist() == ["spam"]
 
 
-def test_an_empty_file_is_told(data):
+def test_empty_remote_file_is_reported(data):
     for ranges in True, False:
         with (
             odd_server(b"", ranges=ranges) as (_, url),

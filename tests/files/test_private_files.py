@@ -33,7 +33,7 @@ def folder(tmp_path, monkeypatch):
 @pytest.mark.parametrize(("source", "expected"), [
     (0o600, 0o600), (0o640, 0o640), (0o644, 0o644), (0o666, 0o644), (0o604, 0o604),
 ])  # fmt: skip
-def test_a_row_cache_is_as_private_as_its_text(source, expected):
+def test_row_cache_is_as_private_as_its_text(source, expected):
     os.chmod("train.svm", source)
     for _ in range(2):  # an existing cache is replaced by a private one, too
         sparsemargin.fit_svmlight("train.svm", cache=True, max_iter=2)
@@ -43,14 +43,14 @@ def test_a_row_cache_is_as_private_as_its_text(source, expected):
         os.utime("train.svm")
 
 
-def test_a_row_cache_of_several_texts_is_as_private_as_each():
+def test_row_cache_of_several_texts_is_as_private_as_each():
     os.chmod("train.svm", 0o640)
     os.chmod("test.svm", 0o604)
     sparsemargin.fit_svmlight(["train.svm", "test.svm"], cache="rows", max_iter=2)
     assert mode("rows") == 0o600
 
 
-def test_a_checkpoint_is_as_private_as_the_model_and_the_text(monkeypatch):
+def test_checkpoint_is_as_private_as_the_model_and_the_text(monkeypatch):
     monkeypatch.setattr(run, "_CHECKPOINT_EVERY", 0)
     Path("m").touch(0o640)
     learn_svmlight("train.svm", checkpoint="m.checkpoint", made_from=("m", "missing"))
@@ -60,7 +60,7 @@ def test_a_checkpoint_is_as_private_as_the_model_and_the_text(monkeypatch):
     assert mode("m.checkpoint") == 0o600
 
 
-def test_a_checkpoint_of_shards_is_as_private_as_these():
+def test_checkpoint_of_shards_is_as_private_as_the_shards():
     os.chmod("train.svm", 0o600)
     from sparsemargin.distributed import fit_distributed
 
@@ -68,7 +68,7 @@ def test_a_checkpoint_of_shards_is_as_private_as_these():
     assert mode("m") == 0o600
 
 
-def test_a_file_is_private_until_it_is_complete():
+def test_file_is_private_until_it_is_complete():
     Path("old").touch()
     os.chmod("old", 0o664)
     for name in "new", "old":
@@ -79,7 +79,7 @@ def test_a_file_is_private_until_it_is_complete():
         assert mode(name) == {"new": 0o644, "old": 0o664}[name]
 
 
-def test_members_of_another_group_are_others(monkeypatch):
+def test_other_groups_get_no_access(monkeypatch):
     """If a file can't have the group of its source, nobody else gains access to the contents."""
     status = os.stat("train.svm")
 
@@ -97,7 +97,7 @@ def test_members_of_another_group_are_others(monkeypatch):
     assert mode("new2") == 0o644
 
 
-def test_what_is_made_from_a_remote_file_is_for_its_owner(monkeypatch, tmp_path):
+def test_files_derived_from_remote_files_are_private(monkeypatch, tmp_path):
     fsspec = pytest.importorskip("fsspec")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cached"))
     url = "memory://private/a.svm"
@@ -107,7 +107,7 @@ def test_what_is_made_from_a_remote_file_is_for_its_owner(monkeypatch, tmp_path)
     assert mode(default_cache_path([url]).parent) == 0o700
 
 
-def test_a_model_that_is_set_aside_is_for_its_owner(monkeypatch, tmp_path):
+def test_model_saved_elsewhere_is_private(monkeypatch, tmp_path):
     model, modes = sparsemargin.fit_svmlight("train.svm"), []
     monkeypatch.setattr(model_files.tempfile, "tempdir", str(tmp_path))
 

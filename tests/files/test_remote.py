@@ -38,7 +38,7 @@ def server():
         yield server, url
 
 
-def test_a_memory_file_is_what_a_local_one_is(text):
+def test_fsspec_memory_file_equals_a_local_file(text):
     store = fsspec.filesystem("memory")
     store.pipe("/news/a.svm", Path(text).read_bytes())
     expected = sparsemargin.fit_svmlight(text, **HOW)
@@ -57,7 +57,7 @@ def test_a_memory_file_is_what_a_local_one_is(text):
 @pytest.mark.parametrize("faults", [
     ["cut"], ["busy", "cut", "busy"], ["cut"] * 4, ["busy", None, "cut", None, "busy"],
 ])  # fmt: skip
-def test_broken_connections_change_no_bit(faults, text, server):
+def test_broken_connections_do_not_change_the_model(faults, text, server):
     server, url = server
     server.files["/a.svm"] = Path(text).read_bytes()
     server.faults += faults
@@ -66,7 +66,7 @@ def test_broken_connections_change_no_bit(faults, text, server):
     assert server.faults == []
 
 
-def test_bytes_are_those_of_the_file_at_any_place(server):
+def test_remote_reads_agree_with_the_file_at_any_offset(server):
     server, url = server
     data = np.random.default_rng(0).bytes(23_456)
     server.files["/a"] = data
@@ -79,7 +79,7 @@ def test_bytes_are_those_of_the_file_at_any_place(server):
             assert found or place == len(data)
 
 
-def test_what_stays_broken_is_told(text, server):
+def test_permanent_server_errors_are_reported(text, server):
     server, url = server
     server.files["/a.svm"] = Path(text).read_bytes()
     server.faults += ["busy"] * 50
@@ -89,7 +89,7 @@ def test_what_stays_broken_is_told(text, server):
         sparsemargin.fit_svmlight(f"{url}/none.svm", **HOW)
 
 
-def test_a_file_that_changes_is_told_and_its_row_cache_is_made_anew(text, server, tmp_path):
+def test_changed_remote_file_is_reported_and_cached_again(text, server, tmp_path):
     server, url = server
     data = server.files["/a.svm"] = Path(text).read_bytes()
     expected = fit_distributed([f"{url}/a.svm"], **HOW)
@@ -116,7 +116,7 @@ def test_a_file_that_changes_is_told_and_its_row_cache_is_made_anew(text, server
         source.check_unchanged()
 
 
-def test_s3_is_read_and_written(text, monkeypatch, tmp_path):
+def test_s3_files_are_read_and_written(text, monkeypatch, tmp_path):
     pytest.importorskip("s3fs")
     pytest.importorskip("moto")
     with s3_server(monkeypatch.setenv) as bucket:
@@ -136,7 +136,7 @@ def test_s3_is_read_and_written(text, monkeypatch, tmp_path):
         assert_same(fit_distributed(f"{bucket}/part-*.svm", **HOW), resumed)
 
 
-def test_parquet_is_read_where_it_lies(monkeypatch):
+def test_remote_parquet_is_read_in_parts(monkeypatch):
     pyarrow = pytest.importorskip("pyarrow")
     from pyarrow.parquet import write_table
 
@@ -151,7 +151,7 @@ def test_parquet_is_read_where_it_lies(monkeypatch):
     assert shards.predict(["cheap pills now"]).tolist() == ["spam"]
 
 
-def test_a_server_that_knows_no_ranges_sends_all(monkeypatch):
+def test_server_without_ranges_sends_the_whole_file(monkeypatch):
     class Store:
         protocol = "store"
 

@@ -22,7 +22,7 @@ def small_blocks(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 64)
 
 
-def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
+def test_files_are_found_by_name_list_and_pattern(tmp_path):
     (tmp_path / "folder").mkdir()
     for name in "b", "a", "c", "folder/d":
         (tmp_path / name).write_bytes(b"")
@@ -57,7 +57,7 @@ def test_files_are_found_by_name_by_list_and_by_pattern(tmp_path):
         (["-", "train.svm", "-"], ValueError, "twice"),
     ],
 )
-def test_what_is_not_found_is_named_with_help(tmp_path, monkeypatch, paths, error, words):
+def test_missing_files_are_named_with_suggestions(tmp_path, monkeypatch, paths, error, words):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "train.svm").write_bytes(TEXT)
     (tmp_path / "folder").mkdir()
@@ -66,7 +66,7 @@ def test_what_is_not_found_is_named_with_help(tmp_path, monkeypatch, paths, erro
         open_sources(paths)
 
 
-def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
+def test_unreadable_file_is_named(tmp_path, monkeypatch):
     path = source_of(tmp_path, b"").path
 
     def forbidden(path):
@@ -78,7 +78,7 @@ def test_a_file_that_may_not_be_read_is_named(tmp_path, monkeypatch):
         open_sources(path)
 
 
-def test_the_identity_changes_with_the_file(tmp_path):
+def test_identity_changes_with_the_file(tmp_path):
     source = source_of(tmp_path, TEXT)
     identities = [source.identity]
     for position in 0, len(TEXT) - 1:
@@ -98,7 +98,7 @@ def test_the_identity_changes_with_the_file(tmp_path):
 
 
 @pytest.mark.parametrize("kind", PACK)
-def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, kind, small_blocks):
+def test_compression_is_detected_by_content(tmp_path, kind, small_blocks):
     pack, content = PACK[kind], PACK[kind](TEXT)
     source = source_of(tmp_path, content)
     assert (source.compression, source.rereadable) == (kind, True)
@@ -120,16 +120,14 @@ def test_archives_are_known_by_their_content_and_refused_when_damaged(tmp_path, 
             text_of(source)
 
 
-def test_zst_without_its_package_says_how_to_get_it(tmp_path, monkeypatch):
+def test_zst_without_zstandard_suggests_installing_it(tmp_path, monkeypatch):
     source = source_of(tmp_path, PACK["zst"](TEXT))
     monkeypatch.setitem(sys.modules, "zstandard", None)
     with pytest.raises(ValueError, match=r"pip install 'sparsemargin\[files\]'"):
         text_of(source)
 
 
-def test_a_line_longer_than_a_block_comes_whole_but_none_without_end(
-    tmp_path, small_blocks, monkeypatch
-):
+def test_lines_longer_than_a_block_are_read_up_to_a_limit(tmp_path, small_blocks, monkeypatch):
     long = b"1 " + b"1:1 " * 1000 + b"\n"
     content = b"1 2:3\n" + long + b"1 2:3\n" * 5 + long
     assert text_of(source_of(tmp_path, content)) == content
@@ -139,7 +137,7 @@ def test_a_line_longer_than_a_block_comes_whole_but_none_without_end(
         text_of(source_of(tmp_path, content))
 
 
-def test_buffers_are_used_again_once_they_are_released(tmp_path, small_blocks):
+def test_released_buffers_are_reused(tmp_path, small_blocks):
     source, seen, free = source_of(tmp_path, TEXT), [], []
     for block in source.blocks(free):
         seen.append(id(block.buffer))
@@ -151,7 +149,7 @@ def test_buffers_are_used_again_once_they_are_released(tmp_path, small_blocks):
     assert [block.consumed for block in held][-1] == len(TEXT)
 
 
-def test_marks_of_encodings_are_skipped_or_refused(tmp_path):
+def test_byte_order_marks_are_skipped_or_rejected(tmp_path):
     for pack in bytes, PACK["gz"]:
         assert text_of(source_of(tmp_path, pack(b"\xef\xbb\xbf1 2:3\n"))) == b"   1 2:3\n"
     for encoding in "utf-16-le", "utf-16-be":
@@ -160,7 +158,7 @@ def test_marks_of_encodings_are_skipped_or_refused(tmp_path):
 
 
 @pytest.mark.parametrize("kind", [None, *PACK])
-def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
+def test_shortened_file_is_rejected(tmp_path, monkeypatch, kind):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     text = random.Random(0).randbytes(200_000).hex(" ", 30).replace(" ", "\n").encode()
     source = source_of(tmp_path, PACK.get(kind, bytes)(text))
@@ -171,7 +169,7 @@ def test_a_file_that_becomes_shorter_is_refused(tmp_path, monkeypatch, kind):
         list(reading)
 
 
-def test_a_file_that_changes_is_noticed(tmp_path):
+def test_changed_file_is_detected(tmp_path):
     source = source_of(tmp_path, TEXT)
     assert (source.compression, source.rereadable, source.size) == (None, True, len(TEXT))
     source.check_unchanged()
@@ -190,7 +188,7 @@ def test_a_file_that_changes_is_noticed(tmp_path):
         lambda: io.BufferedReader(io.FileIO(0, closefd=False)),
     ],
 )
-def test_what_does_not_block_is_waited_for(small_blocks, kind, given):
+def test_nonblocking_standard_input_is_waited_for(small_blocks, kind, given):
     with standard_input(PACK.get(kind, bytes)(TEXT), blocks=False):
         assert text_of(*open_sources(given())) == TEXT
 

@@ -37,13 +37,13 @@ def by_hand(sequence, k, canonical):
 
 @settings(max_examples=50, deadline=None)
 @given(st.lists(LETTERS, min_size=1, max_size=4), st.integers(1, 6), st.booleans())
-def test_counts_are_those_by_hand(sequences, k, canonical):
+def test_kmer_counts_agree_with_counts_by_hand(sequences, k, canonical):
     vectorizer = KmerVectorizer(k, canonical=canonical)
     assert named(vectorizer, sequences) == [by_hand(each, k, canonical) for each in sequences]
 
 
 @pytest.mark.parametrize("k", [1, 4, 7])
-def test_counts_are_those_of_characters(k):
+def test_kmer_counts_agree_with_character_ngrams(k):
     random = np.random.RandomState(0)
     sequences = ["".join(random.choice(list("ACGT"), 400)) for _ in range(20)]
     theirs = CountVectorizer(analyzer="char", ngram_range=(k, k), lowercase=False)
@@ -55,7 +55,7 @@ def test_counts_are_those_of_characters(k):
     assert not (X[:, [at[name] for name in theirs.get_feature_names_out()]] != Y).nnz
 
 
-def test_rna_case_and_strands_are_one():
+def test_rna_lower_case_and_reverse_strand_are_equal_to_dna():
     dna = KmerVectorizer(3).transform(["ACGGTTA"])
     for other in "acgguua", "ACGGUUA", "TAACCGT", b"ACGGTTA":
         assert not (KmerVectorizer(3).transform([other]) != dna).nnz
@@ -77,7 +77,7 @@ def test_long_kmers_are_hashed(k):
     assert small.toarray().min() > 5
 
 
-def test_wrong_parameters_and_names():
+def test_invalid_parameters_and_feature_names():
     for wrong in {"k": 0}, {"k": 32}, {"k": 5, "n_features": 0}, {"k": 5, "canonical": 2}:
         with pytest.raises(ValueError, match=list(wrong)[-1]):
             KmerVectorizer(**wrong).transform(["ACGT"])
@@ -87,7 +87,7 @@ def test_wrong_parameters_and_names():
         KmerVectorizer(12).get_feature_names_out()
 
 
-def test_models_of_sequences_are_saved_and_learn_from_files(tmp_path):
+def test_sequence_models_are_saved_and_learn_from_files(tmp_path):
     random = np.random.RandomState(0)
     kinds = random.randint(2, size=200)
     shares = [0.3, 0.2, 0.2, 0.3], [0.2, 0.3, 0.3, 0.2]
@@ -102,7 +102,7 @@ def test_models_of_sequences_are_saved_and_learn_from_files(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_sequences_from_files(tmp_path, packed):
+def test_sequences_are_read_from_files(tmp_path, packed):
     def written(text):
         path = tmp_path / ("reads.gz" if packed else "reads")
         path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
@@ -127,7 +127,7 @@ PACKED = {
 @pytest.mark.parametrize("kind", PACKED)
 @pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "A.FA.GZ", "a.fa.bz2", "a"])
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"])
-def test_files_are_known_by_their_content(tmp_path, kind, name, end):
+def test_sequence_formats_are_detected_by_content(tmp_path, kind, name, end):
     fasta = [b"\xef\xbb\xbf;first", b"", b">s\xe9 1", b"ACGT ", b";a comment", b"NN", b"", b">two"]
     (tmp_path / name).write_bytes(PACKED[kind](end.join(fasta)))
     assert list(read_sequences(tmp_path / name)) == [("s\xe9 1", b"ACGTNN"), ("two", b"")]
@@ -142,7 +142,7 @@ def test_files_are_known_by_their_content(tmp_path, kind, name, end):
 
 
 @pytest.mark.parametrize("kind", ["gz", "bz2", "xz"])
-def test_files_that_were_cut_off_are_named(tmp_path, kind):
+def test_truncated_files_are_named(tmp_path, kind):
     bases = bytes(np.random.RandomState(0).choice(list(b"ACGT"), 5000).astype(np.uint8))
     content = PACKED[kind](b">one\n" + bases)
     (tmp_path / "cut.fa").write_bytes(content[: len(content) // 2])
@@ -159,7 +159,7 @@ def test_files_that_were_cut_off_are_named(tmp_path, kind):
     ("\n\nACGT\n", "line 3: the file is neither FASTA"),
     (">a\n" + "ACGT\n" * 20000 + "AC\rGT\n", r"lines of the record 'a' end in \\r"),
 ])  # fmt: skip
-def test_wrong_sequences_are_refused_by_their_line(tmp_path, text, words):
+def test_invalid_sequences_are_reported_with_their_line(tmp_path, text, words):
     (tmp_path / "wrong.fq").write_bytes(text.encode())
     with pytest.raises(ValueError, match=rf"wrong\.fq.*{words}"):
         list(read_sequences(tmp_path / "wrong.fq"))
@@ -171,7 +171,7 @@ def test_files_without_records_are_empty(tmp_path):
         assert list(read_sequences(tmp_path / "empty.fa")) == []
 
 
-def test_proteins_are_warned_of_once():
+def test_proteins_warn_once():
     random = np.random.RandomState(0)
     proteins = ["".join(random.choice(list("ACDEFGHIKLMNPQRSTVWY"), 300)) for _ in range(20)]
     with pytest.warns(UserWarning, match="99 % of the k-mers were left out") as found:

@@ -16,7 +16,7 @@ from sparsemargin.genomes.scales import CHECKED, Conversion
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(0, 10**6), st.floats(1, 1e6), st.booleans(), st.floats(0.1, 500))
-def test_any_counts_are_normalised(seed, target, wide, mean):
+def test_any_counts_are_normalized(seed, target, wide, mean):
     random = np.random.RandomState(seed)
     dense = random.poisson(random.gamma(0.3, mean, (7, 30))) * (random.rand(7, 30) < 0.5)
     dense = dense.astype(np.float64 if wide else np.float32)
@@ -27,11 +27,11 @@ def test_any_counts_are_normalised(seed, target, wide, mean):
     assert np.allclose(made.toarray(), expected, rtol=1e-12 if wide else 1e-6, atol=0)
 
 
-def test_it_keeps_scikit_learns_contract():
+def test_scikit_learn_estimator_checks():
     check_estimator(CellNormalizer())
 
 
-def test_frames_keep_the_names_of_genes():
+def test_data_frames_keep_gene_names():
     pd = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pd.DataFrame([[1, 2], [3, 0]], columns=["g", "h"])
     normalizer = CellNormalizer().fit(frame)
@@ -40,7 +40,7 @@ def test_frames_keep_the_names_of_genes():
         normalizer.transform(frame[["h", "g"]])
 
 
-def test_what_is_given_stays_as_it_is():
+def test_input_is_not_modified():
     X = csr_matrix(random_array((20, 30), density=0.3, rng=np.random.default_rng(0)) * 10)
     X.data = np.ceil(X.data)
     before = X.copy()
@@ -58,7 +58,7 @@ def test_what_is_given_stays_as_it_is():
 
 @settings(deadline=None)
 @given(st.data(), st.sampled_from([np.float32, np.float64]), st.sampled_from([np.int32, np.int64]))
-def test_the_two_walks_come_to_what_a_dense_table_comes_to(data, dtype, index_type):
+def test_normalization_agrees_with_a_dense_table(data, dtype, index_type):
     """The cells contain counts or logarithms, and may be empty.
 
     Genes may have a different order, be left out or be columns that are not genes. Cells may have

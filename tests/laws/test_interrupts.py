@@ -15,7 +15,7 @@ from sparsemargin.models.fitted.state import Fitted
 
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_repeatedly_interrupted_fit_keeps_its_state(algo, n_classes, monkeypatch):
+def test_repeatedly_interrupted_fit_keeps_its_state(algo, n_classes, monkeypatch):
     random = np.random.RandomState(0)
     X, y = random.randn(300, 10), random.randint(n_classes, size=300)
     learner, params = find_algorithm(algo, {"random_state": 0, "early_stopping": False})

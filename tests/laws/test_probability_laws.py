@@ -60,7 +60,7 @@ WAYS = ["fit", "partial_fit", "partial_fit twice", "warm_start"]
 
 
 @pytest.mark.parametrize(("name", "epochs", "way"), pairwise(list(KINDS), EPOCHS, WAYS))
-def test_random_labels_are_told_by_their_shares(name, epochs, way):
+def test_random_labels_get_class_frequencies_as_probabilities(name, epochs, way):
     if name == "AutoClassifier" and way == "warm_start":
         pytest.skip("has no warm_start")
     random = np.random.default_rng(0)
@@ -76,7 +76,7 @@ def test_random_labels_are_told_by_their_shares(name, epochs, way):
 @pytest.mark.parametrize(("name", "epochs", "way", "n_classes"), pairwise(
     list(KINDS), EPOCHS, ["fit", "partial_fit", "weights"], [2, 4]
 ))  # fmt: skip
-def test_known_probabilities_are_told(name, epochs, way, n_classes):
+def test_known_probabilities_are_recovered(name, epochs, way, n_classes):
     if way == "weights" and not getattr(KINDS[name], "weighs_steps", lambda: True)():
         pytest.skip("takes no weights")
     random = np.random.default_rng(1)
@@ -107,7 +107,7 @@ def test_known_probabilities_are_told(name, epochs, way, n_classes):
 
 @pytest.mark.parametrize("n_rows", some([10, 40, 200], [6, 10, 15, 25, 40, 60, 100, 200, 400]))
 @pytest.mark.parametrize("name", KINDS)
-def test_few_rows_tell_something(name, n_rows):
+def test_probabilities_of_few_rows_are_informative(name, n_rows):
     random = np.random.default_rng(0)
     y = np.arange(n_rows + 500) % 3 == 0
     X = random.normal(size=(len(y), 5)) + 2 * y[:, np.newaxis]
@@ -136,7 +136,7 @@ def test_random_labels_in_files_and_shards(way, epochs, tmp_path):
         assert log_loss(actual, told) < np.log(2) + 0.02
 
 
-def test_a_sigmoid_of_one_feature_is_found():
+def test_sigmoid_of_one_feature_is_found():
     random = np.random.default_rng(0)
     X = random.normal(size=(3000, 1))
     known = expit(2 * X[:, 0] - 1)

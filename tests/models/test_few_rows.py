@@ -8,7 +8,7 @@ from sparsemargin import AROWClassifier, PNormPerceptron
 
 
 @pytest.mark.parametrize(("n_rows", "most"), [(12, 0.80), (24, 0.74), (40, 0.74)])
-def test_probabilities_of_random_classes_stay_near_the_shares_of_the_classes(n_rows, most):
+def test_probabilities_for_random_labels_are_class_frequencies(n_rows, most):
     losses = []
     for seed in range(8):
         random = np.random.RandomState(seed)

@@ -17,7 +17,7 @@ MODELS = [ALMAClassifier(), CRAMMAClassifier(max_iter=2), SecondOrderPerceptron(
 
 
 @pytest.mark.parametrize("model", MODELS, ids=repr)
-def test_a_state_that_lacks_anything_is_refused_by_name(model):
+def test_incomplete_state_is_rejected_by_attribute(model):
     state = fit(model, X, Y).fitted.saved()
     learner = LEARNERS[model.classifier]
     assert_same(restored_state(state, learner), model.fitted)
@@ -27,7 +27,7 @@ def test_a_state_that_lacks_anything_is_refused_by_name(model):
             restored_state(rest, learner)
 
 
-def test_copies_go_on_by_themselves():
+def test_copies_are_trained_independently():
     model = ALMAClassifier(random_state=0).fit(X[:40], Y[:40])
     copies = [copy.deepcopy(model), pickle.loads(pickle.dumps(model))]
     before = model.coef_.copy()
@@ -39,12 +39,12 @@ def test_copies_go_on_by_themselves():
 
 
 @pytest.mark.parametrize("kind", [Space, NumberedRows, Loop, SpanLoop])
-def test_what_owes_anything_can_not_be_made(kind):
+def test_abstract_learners_cannot_be_instantiated(kind):
     with pytest.raises(TypeError, match="abstract"):
         object.__new__(kind)
 
 
-def test_a_space_that_lacks_a_method_can_not_be_made():
+def test_incomplete_spaces_cannot_be_instantiated():
     class Halved(FeatureSpaces):
         norms = Space.norms
 

@@ -30,7 +30,7 @@ def progress_of(model):
     {"counts": np.zeros(1, np.int64)}, {"largest": -1}, {"largest": 1 << 64},
     {"excess": np.nan}, {"compared": -1.0},
 ], ids=str)  # fmt: skip
-def test_a_damaged_state_is_refused(change, text):
+def test_damaged_state_is_rejected(change, text):
     model = AROWClassifier(max_iter=2, random_state=0).fit(text[0][:600], text[1][:600])
     state = progress_of(model).__getstate__()
     place = state["fingerprints"] if next(iter(change)) in state["fingerprints"] else state
@@ -41,7 +41,7 @@ def test_a_damaged_state_is_refused(change, text):
         fresh.__setstate__(state)
 
 
-def test_outputs_held_out_count_as_if_others_had_come_before():
+def test_held_out_outputs_are_replaced_by_later_trials():
     kept = ProgressiveOutputs(1, 16, 1)
     rows = np.arange(6.0)
     kept = kept.held_out(rows[:, np.newaxis], np.zeros((6, 1), np.uint8), np.ones(6))
@@ -52,7 +52,7 @@ def test_outputs_held_out_count_as_if_others_had_come_before():
     assert len(kept.recent()) == 12
 
 
-def test_fits_of_several_epochs_do_not_depend_on_what_is_held_out(text, monkeypatch):
+def test_held_out_models_do_not_change_the_fit(text, monkeypatch):
     X, y = text[0][:900], text[1][:900]
     makes = [lambda: AROWClassifier(max_iter=3, random_state=np.random.RandomState(0)),
              lambda: SecondOrderPerceptron(random_state=0)]  # fmt: skip
@@ -78,7 +78,7 @@ def likes(monkeypatch):
     return fitted
 
 
-def test_no_model_has_learned_the_rows_whose_outputs_it_gives(text, monkeypatch):
+def test_held_out_outputs_are_of_unseen_rows(text, monkeypatch):
     folds, original = [], held_out._folds
     monkeypatch.setattr(
         held_out, "_folds", lambda *args: folds.extend(original(*args)) or iter(folds)
@@ -89,7 +89,7 @@ def test_no_model_has_learned_the_rows_whose_outputs_it_gives(text, monkeypatch)
         assert sorted([*left, *rest]) == list(range(600))
 
 
-def test_models_that_hold_rows_out_have_the_columns_of_their_rows_alone(text, likes):
+def test_held_out_models_have_used_columns_only(text, likes):
     X = text[0][:60]
     n_used, wide = len(np.unique(X.indices)), sp.csr_matrix(X)
     wide.resize(60, 10**6)
@@ -98,21 +98,21 @@ def test_models_that_hold_rows_out_have_the_columns_of_their_rows_alone(text, li
     assert all(like.space.n_features <= n_used + 2 for _, like in likes)
 
 
-def test_a_power_that_depends_on_the_number_of_features_stays_the_same(text, likes):
+def test_held_out_models_keep_the_value_of_p_log(text, likes):
     X = sp.csr_matrix(text[0][:60])
     X.resize(60, 10**6)
     PNormPerceptron(p="log", max_iter=2, random_state=0).fit(X, text[1][:60])
     assert {like.p for _, like in likes} == {2 * np.log(10**6)}
 
 
-def test_models_that_hold_rows_out_make_no_more_epochs_than_the_model(text, likes):
+def test_held_out_models_have_at_most_the_epochs_of_the_model(text, likes):
     how = {"max_iter": None, "random_state": 0}
     model = PNormPerceptron(**how).fit(text[0], text[1])
     assert likes
     assert all(like.max_iter <= model.n_iter_ for _, like in likes)
 
 
-def test_matrices_of_any_size_are_made_of_few_rows_held_out(likes):
+def test_held_out_matrix_models_use_a_bounded_number_of_rows(likes):
     X, y = make_zipf_text(3000, 300, n_classes=2, random_state=0)
     for max_updates, n_rows in (None, 2000), (10, 3000):
         likes.clear()
@@ -120,7 +120,7 @@ def test_matrices_of_any_size_are_made_of_few_rows_held_out(likes):
         assert 0 < max(len(task.codes) for task, _ in likes) <= n_rows * 2 // 3 + 1
 
 
-def test_models_that_hold_rows_out_are_silent(text, monkeypatch):
+def test_held_out_models_print_and_warn_nothing(text, monkeypatch):
     begin = AROWClassifier._begin
     n_begun = []
 
@@ -135,7 +135,7 @@ def test_models_that_hold_rows_out_are_silent(text, monkeypatch):
     assert (len(n_begun), len(told)) == (4, 1)
 
 
-def test_outputs_held_out_take_no_more_places_than_they_need():
+def test_held_out_outputs_use_few_places():
     kept = ProgressiveOutputs(1, 16, 1)
     for n, n_places in (6, 16), (16, 16), (17, 32):
         whole = kept.held_out(np.zeros((n, 1)), np.zeros((n, 1), np.uint8), np.ones(n))

@@ -32,7 +32,7 @@ def indicator_of(places, n_labels):
 
 @examples(200)
 @given(st.lists(st.integers(0, 255), min_size=1), st.sampled_from(["u1", "i8", "f4", "f8", "U3"]))
-def test_classes_are_sorted_and_rows_are_their_places(values, kind):
+def test_label_encoder_agrees_with_scikit_learn(values, kind):
     y = np.array(values).astype(kind)
     encoder, reference = LabelEncoder(), Reference()
     expected = reference.fit_transform(y)
@@ -44,7 +44,7 @@ def test_classes_are_sorted_and_rows_are_their_places(values, kind):
 
 @examples(200)
 @given(LISTS)
-def test_lists_are_those_of_an_indicator(lists):
+def test_label_lists_agree_with_an_indicator(lists):
     reference = MultiLabelBinarizer()
     expected = reference.fit_transform(lists)
     targets, encoder = multilabel_targets(lists, 0), MultilabelEncoder()
@@ -60,7 +60,7 @@ def test_lists_are_those_of_an_indicator(lists):
 
 @examples(200)
 @given(st.data(), LISTS)
-def test_rows_match_where_they_have_the_very_labels(data, lists):
+def test_rows_match_if_their_label_sets_are_equal(data, lists):
     """Rows may also contain labels other than the classes 0, 1 and 2."""
     sets = st.lists(st.integers(0, 2), unique=True)
     told = data.draw(st.lists(sets, min_size=len(lists), max_size=len(lists)))
@@ -70,7 +70,7 @@ def test_rows_match_where_they_have_the_very_labels(data, lists):
     assert matches.tolist() == [set(a) == set(b) for a, b in zip(lists, told, strict=True)]
 
 
-def test_labels_of_text_are_told_apart_as_numbers_and_words():
+def test_text_labels_are_compared_as_numbers_or_words():
     table = LabelTable(["+1", "spam", "-1.0", "1"], [1.0, np.nan, -1.0, 1.0])
     assert table.texts == ["+1", "spam", "-1.0"]
     encoder = LabelEncoder.of_text(np.array(["-1", "1", "spam"]))
@@ -88,7 +88,7 @@ def test_labels_of_text_are_told_apart_as_numbers_and_words():
     assert several.inverse_transform(places) == [("1", "spam"), (), ("spam",), ("-1",)]
 
 
-def test_targets_that_hardly_repeat_are_warned_of_as_scikit_learn_does(tmp_path):
+def test_mostly_unique_targets_warn_like_scikit_learn(tmp_path):
     X = sp.csr_matrix(np.eye(40))
     for n_rows, n_classes, warns in (
         (20, 20, False),
@@ -134,7 +134,7 @@ def test_large_integers_of_other_types_are_compared_exactly():
     ]  # fmt: skip
 
 
-def test_one_label_of_two_spellings_is_refused_among_classes():
+def test_two_spellings_of_one_class_are_rejected():
     encoder = LabelEncoder.of_text(np.array(["True", "true", "a"]))
     table = LabelTable(["TRUE"], [np.nan])
     with pytest.raises(ValueError, match="True and true are one label in files of texts"):

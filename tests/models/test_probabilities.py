@@ -66,7 +66,7 @@ def assert_same_progress(one, other):
 
 @models
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_outputs_are_kept_as_decision_function_gives_them_before_each_row(model, n_classes, text):
+def test_kept_outputs_are_decision_values_before_each_row(model, n_classes, text):
     X, y = text[0][:120], text[1][:120] % n_classes
     kept = progress_of(model(**HOW).partial_fit(X, y, classes=np.unique(y)))
     assert kept.n_trials == 120
@@ -83,7 +83,7 @@ def test_outputs_are_kept_as_decision_function_gives_them_before_each_row(model,
 
 @given(st.integers(0, 7), st.integers(0, 3000))
 @settings(max_examples=60, deadline=None)
-def test_places_hold_the_later_half_of_all_trials_evenly(exponent, n_trials):
+def test_places_hold_the_later_half_of_the_trials(exponent, n_trials):
     kept = ProgressiveOutputs(1, 1 << exponent, 3)
     kept.n_trials = n_trials
     trials = kept.trials()
@@ -99,7 +99,7 @@ def test_places_hold_the_later_half_of_all_trials_evenly(exponent, n_trials):
     assert gaps.max(initial=0) <= 2 * max(1, n_trials >> exponent)
 
 
-def test_trials_have_the_places_that_are_told(text):
+def test_trials_have_the_reported_places(text):
     X, y = text
     model = ALMAClassifier(max_iter=1, **HOW).fit(X, y)
     kept = progress_of(model)
@@ -109,7 +109,7 @@ def test_trials_have_the_places_that_are_told(text):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_batches_files_threads_and_saved_models_keep_the_same(n_jobs, text, tmp_path):
+def test_batches_files_threads_and_saving_keep_equal_outputs(n_jobs, text, tmp_path):
     X, y = text
     whole = AROWClassifier(n_jobs=n_jobs, **HOW).fit(X, y)
     parts = AROWClassifier(**HOW)
@@ -124,7 +124,7 @@ def test_batches_files_threads_and_saved_models_keep_the_same(n_jobs, text, tmp_
     np.testing.assert_array_equal(again.predict_proba(X[:9]), whole.predict_proba(X[:9]))
 
 
-def test_labels_in_blocks_keep_what_those_side_by_side_do(text, monkeypatch):
+def test_label_blocks_keep_the_outputs_of_dense_labels(text, monkeypatch):
     X = text[0][:200]
     Y = np.random.default_rng(0).random((200, 40)) < 0.2
     dense = AROWClassifier(**HOW).fit(X, Y.astype(int))
@@ -154,7 +154,7 @@ def reference_sigmoid(outputs, having, weights):
 
 @given(st.integers(0, 2**32 - 1), st.floats(-3, 3))
 @settings(max_examples=20, deadline=None)
-def test_sigmoids_are_platts_with_two_slopes(seed, shift):
+def test_sigmoids_agree_with_platt_scaling_with_two_slopes(seed, shift):
     random = np.random.default_rng(seed)
     outputs = random.normal(size=400)
     having = random.random(400) < 1 / (1 + np.exp(-2 * outputs - shift))
@@ -165,7 +165,7 @@ def test_sigmoids_are_platts_with_two_slopes(seed, shift):
     np.testing.assert_allclose(found(outputs[:, np.newaxis])[:, 0], expected, atol=5e-3)
 
 
-def test_weights_count_as_rows_do():
+def test_calibration_weights_equal_repeated_rows():
     random = np.random.default_rng(0)
     outputs = random.normal(size=(200, 3))
     codes = (outputs + random.normal(size=(200, 3))).argmax(axis=1)
@@ -198,7 +198,7 @@ def test_probabilities_of_odd_outputs_are_finite_and_sum_to_1(n_labels, kind):
 
 
 @models
-def test_probabilities_are_better_than_the_shares_of_the_classes(model, text):
+def test_probabilities_are_better_than_class_frequencies(model, text):
     X, y = text
     fitted = model(random_state=0).fit(X[:4000], y[:4000])
     told = fitted.predict_proba(X[4000:])
@@ -212,7 +212,7 @@ def test_probabilities_are_better_than_the_shares_of_the_classes(model, text):
     assert off < 0.08
 
 
-def test_several_labels_have_a_probability_each(text):
+def test_multilabel_predict_proba_gives_one_value_per_label(text):
     X, y = text
     Y = np.c_[y == 0, y > 0, y == 2].astype(int)
     model = fit_csr(X[:4000], Y[:4000], random_state=0)
@@ -225,7 +225,7 @@ def test_several_labels_have_a_probability_each(text):
 @pytest.mark.parametrize("how", [
     {}, {"max_iter": 2}, {"sample_weight": np.array([1.0, 0, 1, 1, 1, 1, 2, 2])},
 ])  # fmt: skip
-def test_probabilities_of_few_rows_agree_with_predictions(how):
+def test_predict_proba_agrees_with_predict_for_few_rows(how):
     weights = how.pop("sample_weight", None)
     X, y = np.eye(8), [0, 0, 0, 0, 0, 0, 1, 1]
     model = AROWClassifier(random_state=0, **how).fit(X, y, weights)
@@ -236,7 +236,7 @@ def test_probabilities_of_few_rows_agree_with_predictions(how):
         Rejector(AROWClassifier()).fit(X, y)
 
 
-def test_votes_and_stacks_of_few_rows_do_not_always_predict_the_larger_class():
+def test_ensembles_on_few_rows_predict_both_classes():
     y = np.arange(20) % 3 == 0
     X = np.c_[y, ~y, np.eye(20)].astype(float)
     for model in AROWClassifier(random_state=0), AutoClassifier(random_state=0):
@@ -249,7 +249,7 @@ def test_votes_and_stacks_of_few_rows_do_not_always_predict_the_larger_class():
 
 
 @pytest.mark.parametrize("ways", ["warm_start", "partial_fit", "batches", "a part", "saved"])
-def test_rows_learned_again_leave_no_probabilities(ways, text, tmp_path):
+def test_repeated_rows_in_partial_fit_disable_predict_proba(ways, text, tmp_path):
     X, y = text[0][:600], text[1][:600]
     model = AROWClassifier(warm_start=ways == "warm_start", random_state=0)
     if ways == "warm_start":
@@ -277,7 +277,7 @@ def test_rows_learned_again_leave_no_probabilities(ways, text, tmp_path):
 
 
 @pytest.mark.parametrize("way", ["init_model", "epochs"])
-def test_a_file_learned_again_leaves_no_probabilities(way, text, tmp_path):
+def test_repeated_file_disables_predict_proba(way, text, tmp_path):
     dump_svmlight_file(text[0][:600], text[1][:600], str(tmp_path / "rows.svm"))
     dump_svmlight_file(text[0][600:900], text[1][600:900], str(tmp_path / "new.svm"))
     model = fit_svmlight(tmp_path / "rows.svm", algo="arow")
@@ -286,7 +286,7 @@ def test_a_file_learned_again_leaves_no_probabilities(way, text, tmp_path):
     assert not hasattr(fit_svmlight(tmp_path / "rows.svm", **again), "predict_proba")
 
 
-def test_new_batches_keep_probabilities_even_where_rows_are_alike():
+def test_new_batches_with_equal_rows_keep_predict_proba():
     random = np.random.default_rng(0)
     X = random.integers(0, 2, (3000, 6)).astype(float)  # 64 different rows
     y = random.random(3000) < 0.2 + 0.6 * X[:, 0]
@@ -299,7 +299,7 @@ def test_new_batches_keep_probabilities_even_where_rows_are_alike():
 
 
 @pytest.mark.parametrize("how", [{"hypothesis": "vote"}, {"kernel": "rbf"}])
-def test_what_keeps_no_outputs_has_no_probabilities(how, text):
+def test_predict_proba_is_missing_without_kept_outputs(how, text):
     model = PNormPerceptron(**how)
     assert not hasattr(model, "predict_proba")
     model.fit(text[0][:60], text[1][:60])
@@ -309,7 +309,7 @@ def test_what_keeps_no_outputs_has_no_probabilities(how, text):
     assert "CalibratedClassifierCV" in str(refusal.value.__cause__)
 
 
-def test_thresholds_find_more_of_rare_labels(text):
+def test_f1_threshold_increases_recall_of_rare_labels(text):
     X, y = text[0], np.random.default_rng(0).random((6000, 3)) < 0.002
     rare = (text[1] == 0) & (np.arange(6000) % 8 == 0)
     Y = np.c_[rare, text[1] == 1, y[:, 0]].astype(int)
@@ -325,7 +325,7 @@ def test_thresholds_find_more_of_rare_labels(text):
         fit_csr(X[:400], text[1][:400]).predict_labels(X, threshold="f1")
 
 
-def test_f1_thresholds_are_those_of_the_largest_expected_f1(text):
+def test_f1_thresholds_maximize_expected_f1(text):
     X, y = text
     model = AROWClassifier(random_state=0).fit(X, y == 0)
     window, sigmoids = model.fitted.window(), model.fitted.calibrated().sigmoids
@@ -335,7 +335,7 @@ def test_f1_thresholds_are_those_of_the_largest_expected_f1(text):
     np.testing.assert_allclose(sigmoids(found[np.newaxis])[0, 0], expected / 2, rtol=1e-10)
 
 
-def test_a_rejector_errs_on_as_many_of_its_answers_as_allowed(text):
+def test_rejector_keeps_the_error_below_max_error(text):
     X, y = text
     names = np.array(["a", "b", "c"])[y]
     for allowed in (0.01, 0.05):
@@ -350,7 +350,7 @@ def test_a_rejector_errs_on_as_many_of_its_answers_as_allowed(text):
         assert abs(answered.mean() - model.share_) < 0.1
 
 
-def test_a_rejector_leaves_rows_of_other_classes_without_one(text):
+def test_rejector_rejects_rows_of_unknown_classes(text):
     X, y = text
     known = np.flatnonzero(y[:4000] < 2)
     model = AROWClassifier(random_state=0).fit(X[known], y[known])
@@ -363,12 +363,12 @@ def test_a_rejector_leaves_rows_of_other_classes_without_one(text):
     ({"max_error": 1.5}, "max_error"), ({"unknown": "x"}, "unknown='x'"),
     ({"unknown": 1}, "one of the classes"),
 ])  # fmt: skip
-def test_a_rejector_tells_what_it_cannot_use(how, told, text):
+def test_rejector_rejects_unsuitable_input(how, told, text):
     with pytest.raises(ValueError, match=told):
         Rejector(AROWClassifier(), **how).fit(text[0][:100], text[1][:100])
 
 
-def test_a_rejector_that_is_never_sure_says_so():
+def test_rejector_warns_if_it_rejects_everything():
     random = np.random.default_rng(0)
     X, y = random.normal(size=(1000, 500)), random.integers(0, 2, 1000)
     with pytest.warns(UserWarning, match="all rows are left"):
@@ -379,7 +379,7 @@ def test_a_rejector_that_is_never_sure_says_so():
         Predictor(model.estimator_, lambda _: None, max_error=0.05)
 
 
-def test_a_rejector_takes_labels_of_a_table(text):
+def test_rejector_accepts_pandas_labels(text):
     names = np.array(["a", "b", "c"], dtype=object)[text[1]]
     for unknown in None, "unknown", "?":
         model = Rejector(AROWClassifier(random_state=0), unknown=unknown).fit(text[0], names)
@@ -391,7 +391,7 @@ def test_a_rejector_takes_labels_of_a_table(text):
         Rejector(AROWClassifier(), unknown=-1).fit(text[0], names)
 
 
-def test_scikit_learns_display_takes_the_probabilities(text):
+def test_calibration_display_accepts_the_probabilities(text):
     pytest.importorskip("matplotlib").use("agg")
     X, y = text
     model = AutoClassifier(random_state=0).fit(X[:4000], y[:4000] == 0)
@@ -399,7 +399,7 @@ def test_scikit_learns_display_takes_the_probabilities(text):
     assert np.abs(display.prob_true - display.prob_pred).max() < 0.2
 
 
-def test_what_later_batches_keep_is_in_the_place_of_their_trials():
+def test_outputs_of_later_batches_are_placed_by_their_trials():
     X, y = make_zipf_text(80, 200, random_state=0)
     model = AROWClassifier(max_iter=2, **HOW).fit(X[:50], y[:50])  # these epochs do not count
     told = []
@@ -423,7 +423,7 @@ def test_only_the_later_half_of_trials_counts():
     assert whole.outputs.min() >= 4
 
 
-def test_rows_count_by_their_weights():
+def test_probabilities_use_sample_weights():
     X, y = make_zipf_text(60, 200, random_state=0)
     weights = np.where(np.arange(60) % 2, 8.0, 1.0)
     y = np.where(y > 0, 1, -1)
@@ -435,7 +435,7 @@ def test_rows_count_by_their_weights():
         np.testing.assert_allclose(ratio, weights[30:], rtol=1e-12)
 
 
-def test_probabilities_of_two_classes_are_of_these_classes(text):
+def test_binary_predict_proba_follows_classes_(text):
     X, y = text
     some = y != y[0]
     model = AROWClassifier(**HOW).fit(X[some], y[some])

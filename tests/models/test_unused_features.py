@@ -87,7 +87,7 @@ def in_blocks(request, monkeypatch):
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("algo", "params", "n_classes"), WAYS)
-def test_features_that_no_row_has_cost_nothing(algo, params, n_classes, tmp_path):
+def test_unused_features_take_no_time(algo, params, n_classes, tmp_path):
     def calls(model, X, y, path):
         row = X[0]
         yield "predict", lambda: model.predict(row)
@@ -117,7 +117,7 @@ def test_features_that_no_row_has_cost_nothing(algo, params, n_classes, tmp_path
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize(("algo", "params", "n_classes"), WAYS)
-def test_learning_and_copies_take_the_weights_alone(algo, params, n_classes):
+def test_fit_and_deepcopy_need_memory_for_weights_only(algo, params, n_classes):
     def peaks(n_features):
         model = learned(algo, params, n_classes, n_features)[0]
         dense = dense_bytes(model.space)
@@ -128,7 +128,7 @@ def test_learning_and_copies_take_the_weights_alone(algo, params, n_classes):
         assert wide < narrow + ROOM, name
 
 
-def test_products_of_few_rows_are_made_over_the_features_they_have(monkeypatch):
+def test_gram_matrix_uses_only_occurring_features(monkeypatch):
     made = Mock(wraps=gram_loop.fill_gram)
     monkeypatch.setattr(gram_loop, "fill_gram", made)
     how = {"hypothesis": "last", "early_stopping": False, "max_iter": 1000, "random_state": 0}
@@ -137,7 +137,7 @@ def test_products_of_few_rows_are_made_over_the_features_they_have(monkeypatch):
     assert all(call.args[1].n_features <= N_USED + 1 for call in made.call_args_list)
 
 
-def test_what_is_held_in_blocks_costs_a_row_nothing(monkeypatch):
+def test_label_blocks_add_no_memory_per_row(monkeypatch):
     monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 0)
     peaks = []
     for n_used in 100, 20_000:
@@ -150,7 +150,7 @@ def test_what_is_held_in_blocks_costs_a_row_nothing(monkeypatch):
     assert peaks[1] < peaks[0] + 20_000
 
 
-def test_a_row_costs_a_joint_machine_little_beside_its_weights():
+def test_joint_model_needs_little_memory_beside_its_weights():
     X, y = make_problem(1000, 60)
     X, y = sp.vstack([X] * 10), np.arange(1200)
     model = ALMAClassifier(multi_class="joint", random_state=0, max_iter=3).fit(X, y)
@@ -159,7 +159,7 @@ def test_a_row_costs_a_joint_machine_little_beside_its_weights():
 
 
 @pytest.mark.parametrize("algo", ["ho", "so"])
-def test_mistakes_cost_nothing_once_the_matrix_changes_no_more(algo):
+def test_mistakes_are_free_once_the_matrix_is_full(algo):
     rng = np.random.RandomState(0)
     X = sp.random(500, 10, 0.5, format="csr", random_state=rng)
     model = fit_csr(X, rng.randint(2, size=500), algo, max_updates=5, random_state=0)
@@ -183,7 +183,7 @@ class CountingText(str):
         return str.__eq__(self, other)
 
 
-def test_weights_of_classes_are_looked_up(monkeypatch):
+def test_class_weights_are_looked_up_by_hash(monkeypatch):
     labels = np.array([f"label {i}" for i in range(500)])
     X = sp.random(500, 20, 0.5, format="csr", random_state=0)
     weight = {CountingText(label): 2.0 for label in labels.tolist()}

@@ -43,7 +43,7 @@ linear_models = pytest.mark.parametrize("model", WEIGHING[:-1], ids=repr)
 
 @each_model
 @pytest.mark.parametrize("n_classes", [2, 3])
-def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
+def test_equal_sample_weights_change_no_bit(model, n_classes):
     X, y = make_problem(120, n_classes=n_classes)
     model.set_params(random_state=0)
     plain = clone(model).fit(X, y)
@@ -63,7 +63,7 @@ def test_a_weight_that_all_share_changes_no_bit(model, n_classes):
 
 
 @pytest.mark.parametrize("model", WEIGHING[:-3], ids=repr)
-def test_nor_does_a_weight_that_all_labels_of_many_share(model):
+def test_equal_class_weights_of_many_labels_change_no_bit(model):
     X, y = make_problem(120, n_classes=3)
     Y = np.eye(3, dtype=int)[y]
     weighted = clone(model).set_params(random_state=0, class_weight=dict.fromkeys(range(3), 7.0))
@@ -73,7 +73,7 @@ def test_nor_does_a_weight_that_all_labels_of_many_share(model):
 
 @pytest.mark.parametrize("weight", [-1.0, np.inf, np.nan])
 @pytest.mark.parametrize("many", [False, True])
-def test_weights_of_classes_are_finite_and_not_negative(weight, many):
+def test_class_weights_must_be_finite_and_nonnegative(weight, many):
     X, y = make_problem(60, n_classes=3)
     y = np.eye(3, dtype=int)[y] if many else y
     for named in {0: weight}, dict.fromkeys(range(3), weight):
@@ -81,7 +81,7 @@ def test_weights_of_classes_are_finite_and_not_negative(weight, many):
             ALMAClassifier(class_weight=named).fit(X, y)
 
 
-def test_a_stream_measures_weights_by_those_of_its_first_rows():
+def test_stream_scales_weights_by_those_of_its_first_rows():
     X, y = make_problem(100)
     twice, thrice = np.full(50, 2.0), np.full(50, 3.0)
     given, told = (PNormPerceptron(shuffle=False, max_iter=1) for _ in range(2))
@@ -97,7 +97,7 @@ def test_a_stream_measures_weights_by_those_of_its_first_rows():
 
 
 @each_model
-def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(model):
+def test_only_ratios_of_weights_matter(model):
     X, y = make_problem(300)
     keep = np.flatnonzero((y == 0) | (np.arange(300) % 5 == 0))
     X, y = X[keep], y[keep]
@@ -114,7 +114,7 @@ def test_only_ratios_of_weights_matter_and_balanced_ones_are_those_of_classes(mo
 
 
 @each_model
-def test_rows_of_a_class_of_weight_0_are_no_trials(model):
+def test_rows_of_a_class_of_weight_0_are_skipped(model):
     """Averages ignore these rows, and so does stopping after an epoch without a correction."""
     X, y = make_problem(200)
     model = clone(model).set_params(hypothesis="average", random_state=0, max_iter=12)
@@ -125,7 +125,7 @@ def test_rows_of_a_class_of_weight_0_are_no_trials(model):
 
 
 @pytest.mark.parametrize("max_iter", [2, 12])
-def test_nor_are_they_in_files(max_iter, tmp_path):
+def test_rows_of_a_class_of_weight_0_are_skipped_in_files(max_iter, tmp_path):
     X, y = make_problem(200)
     dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
     how = {"algo": "pnorm", "class_weight": {0: 0, 1: 1}, "max_iter": max_iter, "random_state": 0}
@@ -147,7 +147,7 @@ def rare():
 
 
 @linear_models
-def test_balanced_weights_help_a_rare_class(model, rare):
+def test_balanced_weights_improve_a_rare_class(model, rare):
     (X, y), learned, asked = rare, slice(4000), slice(4000, None)
     scores = []
     for class_weight in None, "balanced":
@@ -168,7 +168,7 @@ def dense():
 
 
 @linear_models
-def test_nor_do_they_take_many_others_for_it_where_rows_are_dense(model, dense):
+def test_balanced_weights_keep_the_error_of_dense_rows_low(model, dense):
     (X, y), learned, asked = dense, slice(4000), slice(4000, None)
     errors = []
     for class_weight in None, "balanced":
@@ -178,7 +178,7 @@ def test_nor_do_they_take_many_others_for_it_where_rows_are_dense(model, dense):
 
 
 @linear_models
-def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
+def test_zero_output_predicts_the_more_frequent_class(model, tmp_path):
     for n_classes, most in (2, 0), (2, 1), (4, 2):
         X, y = make_problem(200, n_classes=n_classes)
         y = np.where(np.arange(200) % 2, y, most)
@@ -202,7 +202,7 @@ def test_outputs_of_zero_predict_the_more_frequent_class(model, tmp_path):
         assert_array_equal(stream.predict(nothing), [1 if n_classes == 2 else 0] * 3)
 
 
-def test_outputs_of_zero_predict_the_labels_that_half_of_the_rows_have():
+def test_zero_output_predicts_labels_of_half_of_the_rows():
     X, Y = make_problem(60)[0], np.zeros((60, 3), dtype=int)
     Y[:, 0], Y[:, 1], Y[:, 2] = np.arange(60) % 2, np.arange(60) % 3 == 0, np.arange(60) % 3 > 0
     model = ALMAClassifier(fit_intercept=False, random_state=0).fit(X, Y)
@@ -211,7 +211,7 @@ def test_outputs_of_zero_predict_the_labels_that_half_of_the_rows_have():
     assert_array_equal(model.predict_labels(nothing, threshold=0.0), [[1, 1, 1]])
 
 
-def test_a_file_of_empty_rows_is_predicted_alike(tmp_path):
+def test_empty_rows_of_a_file_get_the_same_prediction(tmp_path):
     (tmp_path / "a.svm").write_text("-1 1:1\n-1 2:1\n1 3:1\n-1\n")
     (tmp_path / "b.svm").write_text("1\n-1 9:1\n")
     model = fit_svmlight(tmp_path / "a.svm", "alma", fit_intercept=False)
@@ -221,7 +221,7 @@ def test_a_file_of_empty_rows_is_predicted_alike(tmp_path):
 
 
 @pytest.mark.parametrize("model", [*WEIGHING[:2], *WEIGHING[3:], AutoClassifier()], ids=repr)
-def test_weights_that_leave_no_row_are_refused(model):
+def test_weights_that_are_all_zero_are_rejected(model):
     X, y = make_problem(60)
     classes, first = np.unique(y, return_inverse=True)
     nothing = clone(model).set_params(class_weight=dict.fromkeys(classes.tolist(), 0))
@@ -235,7 +235,7 @@ def test_weights_that_leave_no_row_are_refused(model):
     half.fit(X, y)  # the remedy: rows of the other class have a weight
 
 
-def test_class_weights_that_leave_no_label_of_many_are_refused():
+def test_class_weights_of_0_for_all_labels_are_rejected():
     X, y = make_problem(60)
     Y = np.column_stack([y == y[0], y != y[0]]).astype(int)
     for model in (

@@ -102,7 +102,7 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
 
 
 @pytest.mark.parametrize(("rule", "space", "n_classes"), CASES)
-def test_errors_equal_those_of_models_trained_up_to_each_moment(rule, space, n_classes):
+def test_errors_equal_those_of_shorter_trained_models(rule, space, n_classes):
     data = make_problem(n_classes)
     parameters = {"hypothesis": "vote", "shuffle": True, "random_state": 3, "max_iter": 2.5}
     model = clone(RULES[rule]).set_params(**parameters, **SPACES[space])
@@ -120,7 +120,7 @@ LOGS = {
 
 
 @pytest.mark.parametrize("name", LOGS)
-def test_logs_of_three_classes(name):
+def test_logs_cover_three_classes(name):
     X, y, X_test, y_test = make_problem(3)
     dtype = np.float32 if name == "float32" else np.float64
     data = X.astype(dtype), y, X_test.astype(dtype), y_test
@@ -139,7 +139,7 @@ def test_skipped_epochs_count(space):
     check_moments(model, data, [1, 20, 500])
 
 
-def test_rows_of_weight_zero_are_no_trials_and_fits_go_on():
+def test_rows_of_weight_zero_are_skipped():
     data = make_problem()
     weights = {"sample_weight": np.where(np.arange(len(data[1])) % 3, 2.0, 0.0)}
     model = ALMAClassifier(max_iter=2, random_state=0, **VOTE)
@@ -151,7 +151,7 @@ def test_rows_of_weight_zero_are_no_trials_and_fits_go_on():
 
 
 @pytest.mark.parametrize("p", [2, 10])
-def test_averages_that_would_cancel(p):
+def test_averages_avoid_cancellation(p):
     # Early vectors outweigh later ones by a factor of a million, and most points change rarely.
     X, *others = make_problem(m=400, n=60)
     data = sp.csr_matrix(X.multiply(np.logspace(-4, 4, 400)[:, np.newaxis])), *others
@@ -160,7 +160,7 @@ def test_averages_that_would_cancel(p):
     check_moments(model.fit(*data[:2]), data, [0.5, 1, 2], tolerance=1e-8)
 
 
-def test_precomputed_and_callable_kernels_and_dense_rows():
+def test_hypothesis_errors_support_kernels_and_dense_rows():
     X, y, X_test, y_test = make_problem(3)
     X, X_test = X.toarray(), X_test.toarray()
     cubic = partial(polynomial_kernel, degree=3, gamma=1.0, coef0=1.0)
@@ -180,7 +180,7 @@ def test_precomputed_and_callable_kernels_and_dense_rows():
             np.testing.assert_array_equal(curve.errors[name], first.errors[name])
 
 
-def test_points_beyond_one_replay(monkeypatch):
+def test_points_beyond_one_replay_are_evaluated(monkeypatch):
     X, y, X_test, y_test = make_problem(3)
     for space in ("linear", "poly"):
         model = ALMAClassifier(hypothesis="vote", max_iter=1, random_state=0, **SPACES[space])
@@ -194,7 +194,7 @@ def test_points_beyond_one_replay(monkeypatch):
             np.testing.assert_array_equal(parts.errors[name], errors)
 
 
-def test_an_unknown_label_is_counted_as_an_error():
+def test_unknown_label_is_counted_as_an_error():
     X, y, X_test, _ = make_problem(3)
     model = PNormPerceptron(max_iter=1, random_state=0, **VOTE).fit(X, y)
     unknown = hypothesis_errors(model, X_test, np.full(X_test.shape[0], "dog"), [1])
@@ -212,7 +212,7 @@ def of_labels_that_learned_on(X, y):
     (PNormPerceptron(max_iter=1, **VOTE).fit, [0.5, 1.5], "reach 1.5 epochs"),
     (of_labels_that_learned_on, [1], "after max_corrections had stopped it"),
 ])  # fmt: skip
-def test_models_that_do_not_know_their_moments(fit, moments, message):
+def test_models_without_a_log_are_rejected(fit, moments, message):
     X, y, X_test, y_test = make_problem(3)
     with pytest.raises(ValueError, match=message):
         hypothesis_errors(fit(X, y), X_test, y_test, moments)

@@ -18,7 +18,7 @@ MOST_UPDATES = some(50_000, 3_000_000)
 
 
 @pytest.mark.parametrize("number", some([0, 3], range(4)))
-def test_a_table_of_cramma(number):
+def test_cramma_table_has_its_measures(number):
     """The numbers of updates and the largest margin equal those of Tsampouka & Shawe-Taylor
     (2006)."""
     data_folder(*(SONAR if number < 2 else WBC))
@@ -35,7 +35,7 @@ def test_a_table_of_cramma(number):
     assert found["upper_bound"] * (1 - 1e-6) <= found["margin"] <= found["upper_bound"]
 
 
-def test_a_run_reports_the_results_of_separate_fits(monkeypatch):
+def test_run_reports_the_results_of_separate_fits(monkeypatch):
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     rows = kernels.Data(X[:120], y[:120], X[120:], y[120:])
     monkeypatch.setattr(kernels, "load", lambda name: rows)

@@ -42,7 +42,7 @@ def make_splits(n_splits, test_size=30):
 
 
 @pytest.mark.parametrize(("n_classes", "container"), [(2, sp.csr_matrix), (3, np.asarray)])
-def test_comparison_is_the_loop_over_splits(n_classes, container):
+def test_comparison_equals_a_loop_over_splits(n_classes, container):
     X, y = make_problem(n_classes)
     X, splits = container(X), make_splits(6, test_size=25)
     results = compare_on_splits(RIVALS, X, y, splits)
@@ -78,7 +78,7 @@ def test_ctrl_c_within_a_fit_ends_the_comparison(monkeypatch):
         compare_on_splits(rivals, X, y, make_splits(2))
 
 
-def test_choice_is_by_cross_validation_on_each_training_part():
+def test_settings_are_chosen_by_cross_validation_within_training():
     X, y = make_problem(3)
     splits = make_splits(5)
     grid = {f"p = {p}": PNormPerceptron(p=p, **IN_ORDER) for p in (2, 3, 4)}

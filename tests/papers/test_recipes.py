@@ -86,7 +86,7 @@ def run_tiny(folder, quick=True):
     ("3.7", [5.0, 7.0, 9.0], Allowed(spread=0.25), Verdict.OUTSIDE),
     ("4.2", [5.0, 7.0, 9.0], Allowed(spread=0.25), Verdict.WITHIN),
 ])  # fmt: skip
-def test_a_figure_is_within_what_is_allowed_and_rounding(printed, values, allowed, verdict):
+def test_figures_agree_within_tolerance_and_rounding(printed, values, allowed, verdict):
     assert Cell(printed, ONE, lambda records: values, allowed).compare([{}]).verdict is verdict
 
 
@@ -116,7 +116,7 @@ def test_missing_data_is_reported(tiny, tmp_path, monkeypatch):
     assert "NOT RUN: sonar.mines" in text_report(outcome, 100)
 
 
-def test_the_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys, monkeypatch):
+def test_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys, monkeypatch):
     assert main(["tiny", "-o", str(tmp_path)]) == 1
     (told,) = json.loads((tmp_path / "report.json").read_text())["recipes"]
     figures = told["parts"][0]["figures"]
@@ -155,7 +155,7 @@ def test_the_command_writes_and_prints_figures_and_claims(tiny, tmp_path, capsys
     assert "[<noted>]" in narrow
 
 
-def test_the_command_lists_recipes_and_refuses_unknown_ones(tiny, capsys):
+def test_command_lists_recipes_and_rejects_unknown_ones(tiny, capsys):
     for arguments in [], ["all", "--list"]:
         assert main(arguments) == 0
         assert "tiny" in capsys.readouterr().out

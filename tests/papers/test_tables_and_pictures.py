@@ -70,7 +70,7 @@ def test_printed_figures_confirm_the_claims_about_ho():
             assert all(claim.examine(Measured(found)).holds for claim in table.claims)
 
 
-def test_the_library_projects_as_the_paper_does_and_draws():
+def test_projections_agree_with_the_paper_and_are_drawn():
     record = alma_figures.WORK(0)
     stepped = np.add(record["w"], record["step"])
     assert np.linalg.norm(record["w"]) <= 1 + 1e-12

@@ -10,8 +10,9 @@ from sklearn.svm import SVC
 
 from depth import some
 from papers import theory
-from references.first_order import CRAMMA, Perceptron, augment, p_norm, run_reference
+from references.first_order import CRAMMA, Perceptron, run_reference
 from references.optimum import largest_margin
+from references.runs import augment, p_norm
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin.evaluation import margins
 
@@ -39,7 +40,7 @@ def make_noisy(seed, m=300, n=20):
 
 
 @each_seed
-def test_the_perceptron_satisfies_theorems_1_and_2(seed):
+def test_perceptron_satisfies_theorems_1_and_2(seed):
     X, y = make_separable(seed)
     model = PNormPerceptron(normalize=False, **TO_CONVERGENCE).fit(X, y)
     R, gamma = np.linalg.norm(X, axis=1).max(), largest_margin(X, y, 2, normalize=False).upper
@@ -137,7 +138,7 @@ def make_unlucky_order(gamma):
 
 
 @pytest.mark.parametrize("gamma", [0.3, 0.05])
-def test_one_misclassified_example_can_violate_part_2_as_printed(gamma):
+def test_one_misclassified_row_can_violate_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
     constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
@@ -182,7 +183,7 @@ def test_cramma_satisfies_its_bounds(epsilon, seed):
 
 
 @pytest.mark.parametrize("epsilon", [0.2, 0.999999, 1.0, 1.000001, 3.0])
-def test_the_root_solves_eq_13_for_all_epsilon_with_proved_convergence(epsilon):
+def test_root_solves_equation_13_for_all_epsilon(epsilon):
     g, beta, eta = 0.05, 1.5, 0.02
     fraction = theory.cramma_margin_fraction(g, 1.0, beta=beta, eta_eff=eta, epsilon=epsilon)
     tau = fraction ** (-1 / epsilon) - 1
@@ -205,7 +206,7 @@ def test_the_root_solves_eq_13_for_all_epsilon_with_proved_convergence(epsilon):
 
 
 @pytest.mark.parametrize("rho", [0.5, 50.0])
-def test_the_geometric_margin_satisfies_eq_2(rho):
+def test_geometric_margin_satisfies_equation_2(rho):
     X, y = make_separable(1, n=4)
     X = X + np.array([2.0, -1.0, 0.0, 1.0])
     machine = SVC(kernel="linear", C=1e8, tol=1e-10).fit(X, y)
@@ -218,7 +219,7 @@ def test_the_geometric_margin_satisfies_eq_2(rho):
 
 
 @each_seed
-def test_soft_margins_satisfy_eq_27_and_rates_converge_from_93_rows_on(seed):
+def test_soft_margins_satisfy_equation_27(seed):
     X, y, _ = make_noisy(seed, m=25, n=3)
     delta = 0.8
     best = largest_margin(X, y, 2, normalize=False, delta=delta).lower

@@ -9,8 +9,8 @@ from sklearn.svm import LinearSVC
 from depth import pairwise, some
 from papers import theory
 from papers.theory import HigherOrderRun
-from references.first_order import link, p_norm
 from references.higher_order import HigherOrder, run_matrix_reference
+from references.runs import link, p_norm
 from sparsemargin import HigherOrderPerceptron
 
 RATES = [0.0, 0.2, 0.8]
@@ -43,7 +43,7 @@ def dense_transform(rows, rates, p):
 
 
 @pytest.mark.parametrize("c", RATES)
-def test_the_bound_is_the_printed_one(c):
+def test_bound_equals_the_printed_one(c):
     """The printed c is 1 - c here; without a matrix and losses, the bound is the Perceptron's."""
     rng = np.random.RandomState(0)
     margins, losses = rng.uniform(0.05, 3, 50), rng.uniform(0, 9, 50)
@@ -58,7 +58,7 @@ def test_the_bound_is_the_printed_one(c):
 
 
 @pytest.mark.parametrize(("p", "radius"), [(2.0, None), (2.0, 0.8), (4.0, 1.3)])
-def test_the_tightest_bound_is_the_minimum_over_all_margins(p, radius):
+def test_tightest_bound_is_the_minimum_over_margins(p, radius):
     margins = np.random.RandomState(1).normal(0.3, 0.2, 40)
     grid = np.linspace(1e-3, margins.max(), 5000)
     losses = theory.deviations(margins, grid[:, np.newaxis]).sum(axis=1)
@@ -73,7 +73,7 @@ def test_the_tightest_bound_is_the_minimum_over_all_margins(p, radius):
     (2.0, 0.4, {"sparse_updates": True}), (4.0, 0.4, {"max_updates": 7}),
     (2.0, 0.4, {"sparse_updates": True, "max_updates": 7}),
 ])  # fmt: skip
-def test_the_sequence_is_that_of_the_matrices(p, c, options):
+def test_sequence_agrees_with_explicit_matrices(p, c, options):
     """Rates are 0 where the matrix does not change."""
     X, y, u = make_examples(0)
     dense, run = dense_run(X, y, p=p, c=c, **options)
@@ -96,7 +96,7 @@ def test_the_sequence_is_that_of_the_matrices(p, c, options):
     ("p", "c", "noise", "sparse", "alpha"),
     pairwise([2.0, 3.0, 7.0], RATES, [0.0, 0.2], [False, True], [None, 0.9, 0.5]),
 )
-def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
+def test_runs_satisfy_the_theorem(p, c, noise, sparse, alpha):
     alpha = alpha if p == 2 else None
     for seed in range(some(1, 5)):
         X, y, target = make_examples(seed, noise=noise)
@@ -119,7 +119,7 @@ def test_runs_keep_to_the_theorem(p, c, noise, sparse, alpha):
     {}, {"p": "log", "fit_intercept": False}, {"sparse_updates": True, "p": 4.0},
     {"max_updates": None, "intercept_scaling": 0.5, "hypothesis": "last", "shuffle": False},
 ], ids=str)  # fmt: skip
-def test_a_fitted_model_equals_its_replayed_run(options):
+def test_fitted_model_equals_its_replayed_run(options):
     X, y, u = make_examples(4)
     names = np.where(y == 1, "yes", "no")
     model = HigherOrderPerceptron(random_state=0, max_iter=2, alpha=None, **options).fit(X, names)
@@ -136,7 +136,7 @@ def test_a_fitted_model_equals_its_replayed_run(options):
     assert model.n_corrections_ <= run.bound(u).bound
 
 
-def test_other_rows_and_vectors_that_do_not_fit_are_refused():
+def test_inconsistent_rows_and_vectors_are_rejected():
     X, y, _ = make_examples(6)
     model = HigherOrderPerceptron(sparse_updates=True, max_updates=None, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)

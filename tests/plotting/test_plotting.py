@@ -117,7 +117,7 @@ def test_features_are_drawn_as_weighted(data, three_classes):
         assert _texts(display.ax_.get_yticklabels()) == [f"feature {j}" for j in strongest]
 
 
-def test_with_many_classes_those_of_largest_weight_are_drawn(many_classes):
+def test_features_of_largest_weight_are_drawn_for_many_classes(many_classes):
     draw = drawn.StrongestFeaturesDisplay.from_estimator
     display = draw(many_classes)
     assert max(display.figure_.get_size_inches()) < 15
@@ -135,7 +135,7 @@ def test_with_many_classes_those_of_largest_weight_are_drawn(many_classes):
     (drawn.CertificateDisplay, {"n_passes": 3}, lambda of: [of.margins, of.upper_bounds]),
     (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
 ])  # fmt: skip
-def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, display, more, drawn_by):
+def test_pipeline_is_drawn_like_its_last_step(data, display, more, drawn_by):
     pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="last", random_state=0))
     X, y, *_ = data
     models = pipeline.fit(X, y)[-1], pipeline
@@ -147,7 +147,7 @@ def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, displa
         assert_array_equal(found, expected)
 
 
-def test_features_of_a_pipeline():
+def test_pipeline_features_are_named():
     texts, labels = ["free money", "see you", "money, money", "you see"] * 9, [1, 0, 1, 0] * 9
     pipeline = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0)).fit(texts, labels)
     display = drawn.StrongestFeaturesDisplay.from_estimator(pipeline, top=1)
@@ -184,7 +184,7 @@ def test_plots_use_the_given_axes_or_a_new_figure(data):
             display.plot(ax=given)
 
 
-def test_long_legends_are_outside_and_lines_differ_by_more_than_colour():
+def test_long_legends_are_outside_and_line_styles_differ():
     display = _lines(12, "an algorithm of a rather long name")
     assert display.ax_.get_legend() is None
     display.figure_.draw_without_rendering()
@@ -262,7 +262,7 @@ def test_everything_has_contrast_to_the_background(name):
         assert _contrast(texts, ground) >= LEAST_TEXT_CONTRAST
 
 
-def test_long_names_are_shortened_and_dollar_signs_are_not_mathematics():
+def test_long_names_are_shortened_and_dollar_signs_escaped():
     name = "a name that goes on and on, far beyond the place there is for it"
     display = drawn.StrongestFeaturesDisplay({"a": ([name], [1.0])}).plot()
     assert _texts(display.ax_.get_yticklabels()) == [name[:29] + "…"]

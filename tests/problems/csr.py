@@ -26,3 +26,13 @@ def scrambled(X):
     return shuffled_rows(
         csr_of(np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr, X.shape)
     )
+
+
+def assert_identical(X, Y):
+    """Check that two CSR matrices have the same type, shape, and bits."""
+    assert type(X) is type(Y)
+    assert X.shape == Y.shape
+    for name in ("indptr", "indices", "data"):
+        x, y = getattr(X, name), getattr(Y, name)
+        assert x.dtype == y.dtype, name
+        assert x.tobytes() == y.tobytes(), name

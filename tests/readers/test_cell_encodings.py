@@ -53,7 +53,7 @@ COLUMNS = {
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_columns_are_read_alike_in_memory_and_in_files(tmp_path, name):
+def test_columns_in_memory_and_in_files_are_equal(tmp_path, name):
     [[values], expected] = COLUMNS[name]
     adata = adata_of(*counts_of())
     column = pd.Series(values)
@@ -86,7 +86,7 @@ def nullable_index(path, frame, mask):
         group["mask"] = mask
 
 
-def test_names_in_nullable_arrays(tmp_path):
+def test_nullable_string_names_are_read(tmp_path):
     adata = adata_of(*counts_of())
     expected = fit_anndata(adata, "cell_type", shuffle=False, max_iter=1)
     path = tmp_path / "cells.h5ad"
@@ -101,7 +101,7 @@ def test_names_in_nullable_arrays(tmp_path):
 
 
 @pytest.mark.parametrize("what", ["codes", "mask", "values"])
-def test_codes_and_masks_that_do_not_fit_are_refused(tmp_path, what):
+def test_invalid_codes_and_masks_are_rejected(tmp_path, what):
     adata = adata_of(*counts_of())
     adata.obs["column"] = pd.array([1, 2, 3] * 100, dtype="Int64")
     adata.write_h5ad(path := tmp_path / "cells.h5ad")
@@ -134,7 +134,7 @@ EXTRA = {
 
 
 @pytest.mark.parametrize("extra", EXTRA)
-def test_other_columns_of_the_features_of_10x_do_not_matter(tmp_path, extra):
+def test_other_10x_feature_columns_are_ignored(tmp_path, extra):
     X, types = counts_of()
     barcodes = [f"c{i}" for i in range(300)]
     write_10x(tmp_path / "cells.h5", X, [f"G{i}" for i in range(80)], barcodes)
@@ -150,7 +150,7 @@ def test_other_columns_of_the_features_of_10x_do_not_matter(tmp_path, extra):
                                      {"fletcher32": True}], ids=str)  # fmt: skip
 @pytest.mark.parametrize("dtype", ["S9", h5py.string_dtype(), h5py.string_dtype("utf-8", 9)],
                          ids=["bytes", "of any length", "utf-8"])  # fmt: skip
-def test_packed_names_are_text(tmp_path, dtype, packing):
+def test_compressed_names_are_text(tmp_path, dtype, packing):
     if np.dtype(dtype).kind == "O" and "fletcher32" in packing:
         pytest.skip("HDF5 has no checksums of texts of any length")
     names = ["a", "bc", "d" * 9] * 100
@@ -164,7 +164,7 @@ def test_packed_names_are_text(tmp_path, dtype, packing):
     close()
 
 
-def test_files_can_be_read_after_an_error_that_is_kept(tmp_path):
+def test_files_can_be_read_after_a_stored_error(tmp_path):
     """Jupyter keeps the last error. An unfinished iterator in its traceback would keep h5py's
     lock."""
     adata = adata_of(*counts_of())
@@ -244,14 +244,14 @@ def test_features_that_are_not_genes_are_left_out(tmp_path, kind):
         assert np.array_equal(types_told.confidence, annotate(expected, alone).confidence)
 
 
-def test_features_of_one_type_are_all_learned():
+def test_features_of_a_single_type_are_all_used():
     adata = adata_of(*counts_of())
     for kinds in ["Gene Expression"] * 80, ["Antibody Capture"] * 80, ["gene"] * 79 + ["x"]:
         adata.var["feature_types"] = kinds
         assert len(fit_anndata(adata, "cell_type", max_iter=1).feature_names_in_) == 80
 
 
-def test_names_of_types_of_features_may_be_spelled_otherwise():
+def test_feature_type_names_ignore_case():
     adata = adata_of(*counts_of())
     adata.var["feature_types"] = ["gene_expression"] * 79 + ["Antibody Capture"]
     with pytest.warns(UserWarning, match="1 of 80 features are left out"):

@@ -41,7 +41,7 @@ def refusal(act):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_damaged_files_are_read_or_refused_by_name(sound, tmp_path, form):
+def test_damaged_cell_files_are_read_or_named(sound, tmp_path, form):
     folder, labels, models = sound
     refused = 0
     for seed in range(N_INPUTS):
@@ -61,7 +61,7 @@ def test_damaged_files_are_read_or_refused_by_name(sound, tmp_path, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_commands_end_in_a_line(sound, tmp_path, form):
+def test_commands_report_damaged_files_in_one_line(sound, tmp_path, form):
     folder, labels, models = sound
     save_model(models[form], tmp_path / "model")
     label = labels[form]

@@ -29,7 +29,7 @@ def good_block(multilabel=False):
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
-def test_a_cache_packed_by_hand_is_read(path, multilabel):
+def test_cache_written_by_hand_is_read(path, multilabel):
     block = good_block(multilabel)
     forge(path, [block, block], {"multilabel": multilabel})
     with RowCache.open(path) as cache:
@@ -38,7 +38,7 @@ def test_a_cache_packed_by_hand_is_read(path, multilabel):
             assert_same_rows(rows, block)
 
 
-def test_another_format_is_named(path):
+def test_other_format_version_is_reported(path):
     forge(path, changes={"version": 3})
     with pytest.raises(ValueError, match=r"has format 3, but .* reads only format 1"):
         RowCache.open(path)
@@ -68,7 +68,7 @@ STILL_GOOD = {
 
 
 @pytest.mark.parametrize("name", [*HEAD, *END])
-def test_documents_of_anything(path, name):
+def test_invalid_document_entries_are_rejected(path, name):
     for entry in ANYTHING:
         forge(path, [good_block()], {name: entry})
         if entry in STILL_GOOD[name] and (type(entry) is not bool or name == "version"):
@@ -77,7 +77,7 @@ def test_documents_of_anything(path, name):
             assert_cache_refused(path, "format" if name == "version" else AT_ONCE)
 
 
-def test_documents_that_lack_or_contradict_something(path):
+def test_incomplete_or_contradictory_documents_are_rejected(path):
     for changes in (
         {"rows": [3], "n_entries": float("inf")},
         {"rows": [3, 3]},
@@ -108,12 +108,12 @@ def test_documents_that_lack_or_contradict_something(path):
         *(("label_numbers", np.zeros(n)) for n in (0, 1, 3)),
     ],
 )
-def test_labels_of_other_arrays(path, name, array):
+def test_label_arrays_of_other_types_are_rejected(path, name, array):
     forge(path, [good_block()], {name: array})
     assert_cache_refused(path, "it is wrong at 'label_(texts|numbers)'")
 
 
-def test_members_in_another_order(path):
+def test_members_in_another_order_are_rejected(path):
     forge(path, [good_block(), good_block()])
     members = members_of(path)
     names = sorted(members, reverse=True)
@@ -149,7 +149,7 @@ FORGED_ROWS = {
 
 
 @pytest.mark.parametrize("name", FORGED_ROWS)
-def test_rows_that_the_engine_must_not_see(path, name):
+def test_invalid_rows_are_rejected(path, name):
     place, entries, message = FORGED_ROWS[name]
     multilabel = place == 4
     block = good_block(multilabel)
@@ -159,7 +159,7 @@ def test_rows_that_the_engine_must_not_see(path, name):
     assert_block_refused(path, 1, message)
 
 
-def test_arrays_that_lie_where_their_type_may_not(path):
+def test_misaligned_arrays_are_rejected(path):
     forge(path, [good_block()])
     members, refused = members_of(path), 0
     for pad in range(8):

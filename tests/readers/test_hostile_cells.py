@@ -88,7 +88,7 @@ WHAT = {
     "X/data", "X/indices", "X/indptr", "obs/_index", "obs/cell_type/codes", "var/_index",
     "obs/cell_type/categories",
 ])  # fmt: skip
-def test_values_in_other_files_are_refused(adata, path, tmp_path, make, name):
+def test_values_in_other_files_are_rejected(adata, path, tmp_path, make, name):
     with h5py.File(tmp_path / "other.h5", "w") as file:
         file["x"] = np.arange(3)
     replaced(path, name, make)
@@ -101,13 +101,13 @@ def test_values_in_other_files_are_refused(adata, path, tmp_path, make, name):
 
 
 @pytest.mark.parametrize("name", ["X", "obs", "var", "obs/cell_type", "layers"])
-def test_groups_in_other_files_are_refused(path, name):
+def test_groups_in_other_files_are_rejected(path, name):
     replaced(path, name, linked)
     refused(path, "is a link to another file")
 
 
 @pytest.mark.parametrize("name", ["data", "indptr", "barcodes", "features/id", "features", "shape"])
-def test_10x_files_that_lead_elsewhere_are_refused(adata, tmp_path, name):
+def test_10x_files_with_external_links_are_rejected(adata, tmp_path, name):
     X, types = counts_of()
     names = adata.obs_names.tolist()
     write_10x(tmp_path / "cells.h5", X, adata.var_names.tolist(), names)
@@ -116,7 +116,7 @@ def test_10x_files_that_lead_elsewhere_are_refused(adata, tmp_path, name):
     refused(tmp_path / "cells.h5", "is a link to another file", label=label)
 
 
-def test_what_a_trusted_file_leads_to_is_had_by_anndata(adata, path, tmp_path):
+def test_remedy_for_external_links_works(adata, path, tmp_path):
     """The remedy in the error messages works."""
     adata.write_h5ad(tmp_path / "other.h5")
     with h5py.File(path, "a") as file:
@@ -139,7 +139,7 @@ def test_soft_links_within_a_file_are_followed(adata, path):
     refused(path, "lead in a circle")
 
 
-def test_a_chunk_unpacks_to_no_more_than_its_shape(adata, path):
+def test_hdf5_chunk_is_bounded_by_its_shape(adata, path):
     bomb, model = zlib.compress(bytes(1 << 27), 9), fit_anndata(adata, TYPES, max_iter=1)
     for name in "X/data", "X/indptr", "obs/cell_type/codes", "obs/_index":
         whole = path.read_bytes()
@@ -155,7 +155,7 @@ def test_a_chunk_unpacks_to_no_more_than_its_shape(adata, path):
 
 
 @pytest.mark.parametrize("name", ["X/data", "X/indices", "obs/_index", "obs/cell_type/codes"])
-def test_large_chunks_are_refused(path, tmp_path, name):
+def test_large_chunks_are_rejected(path, tmp_path, name):
     def make(file, name, values):
         kind = h5py.string_dtype() if values.dtype.kind == "O" else values.dtype
         # Chunks of 2 GiB: HDF5 before 2.0 refuses those of 4. A string takes 16 bytes.
@@ -169,7 +169,7 @@ def test_large_chunks_are_refused(path, tmp_path, name):
     refused(path, f"/{name} has chunks of", "Write the file with smaller chunks")
 
 
-def test_the_remedy_for_large_chunks(adata, path, tmp_path, monkeypatch):
+def test_remedy_for_large_chunks_works(adata, path, tmp_path, monkeypatch):
     from sparsemargin.readers import stored_arrays
 
     monkeypatch.setattr(stored_arrays, "LARGEST_CHUNK", 10_000)
@@ -194,7 +194,7 @@ def test_shapes_far_beyond_the_size_of_the_file_take_no_memory(path, name, lengt
     refused(path, f"{path}")
 
 
-def test_a_cell_has_no_more_values_than_there_are_genes(path):
+def test_cell_with_more_values_than_genes_is_rejected(path):
     with h5py.File(path, "a") as file:
         for name, kind in ("X/data", "f4"), ("X/indices", "i4"):
             del file[name]
@@ -233,7 +233,7 @@ def test_filters_of_hdf5plugin_are_read(adata, path, name):
 
 
 @pytest.mark.parametrize("name", ["Blosc2", "BZip2"])
-def test_filters_that_tell_no_size_are_refused(adata, path, name):
+def test_filters_without_a_size_are_rejected(adata, path, name):
     hdf5plugin = pytest.importorskip("hdf5plugin", reason="hdf5plugin is not installed")
     with h5py.File(path, "a") as file:
         del file["X/data"]
@@ -301,7 +301,7 @@ UNSAFE_3 = [
 @pytest.mark.parametrize(("version", "change"), [
     *((2, each) for each in UNSAFE_2), *((3, each) for each in UNSAFE_3)
 ])  # fmt: skip
-def test_zarr_codecs_that_may_run_code_are_refused(adata, tmp_path, version, change, monkeypatch):
+def test_zarr_codecs_that_may_run_code_are_rejected(adata, tmp_path, version, change, monkeypatch):
     """The codecs are refused even if the installed numcodecs may unpickle."""
     numcodecs = pytest.importorskip("numcodecs", reason="numcodecs is not installed")
     monkeypatch.setattr(numcodecs.pickles, "ALLOW_UNSAFE_PICKLE_DECODE", True, raising=False)
@@ -325,7 +325,7 @@ def test_consolidated_metadata_are_not_used(adata, tmp_path):
 
 @pytest.mark.parametrize("version", [2, 3])
 @pytest.mark.parametrize("packer", ["zstd", "blosc", "gzip", "lz4"])
-def test_a_chunk_of_zarr_unpacks_to_no_more_than_its_shape(adata, tmp_path, version, packer):
+def test_zarr_chunk_is_bounded_by_its_shape(adata, tmp_path, version, packer):
     store = stored(adata, tmp_path / "cells.zarr", version)
     numcodecs = pytest.importorskip("numcodecs")
     if version == 2:
@@ -370,7 +370,7 @@ def test_shards_of_zarr_are_read_and_bounded(adata, tmp_path):
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_links_out_of_a_store_are_refused(adata, tmp_path, version):
+def test_links_out_of_a_store_are_rejected(adata, tmp_path, version):
     store = stored(adata, tmp_path / "cells.zarr", version)
     shutil.copytree(store / "X", tmp_path / "X")
     shutil.rmtree(store / "X")
@@ -387,7 +387,7 @@ def test_links_out_of_a_store_are_refused(adata, tmp_path, version):
     refused(store, "X is a link out of the store")
 
 
-def test_names_do_not_lead_out_of_a_store(adata, tmp_path):
+def test_names_cannot_point_out_of_a_store(adata, tmp_path):
     store = stored(adata, tmp_path / "cells.zarr", 2)
     stored(adata, tmp_path / "other.zarr", 2)
     attributes = json.loads((store / "obs/.zattrs").read_text())
@@ -396,14 +396,14 @@ def test_names_do_not_lead_out_of_a_store(adata, tmp_path):
         refused(store, "/obs has no group")
 
 
-def test_a_store_holds_files_only(adata, tmp_path):
+def test_store_may_contain_regular_files_only(adata, tmp_path):
     store = stored(adata, tmp_path / "cells.zarr", 2)
     os.mkfifo(store / "X/pipe")
     with pytest.raises(ValueError, match="is no file, as those of a store are"):
         open_sources(store)
 
 
-def test_tables_beside_a_matrix_and_tables_of_labels_are_bounded(adata, tmp_path):
+def test_size_of_10x_tables_and_label_tables_is_bounded(adata, tmp_path):
     X, types = counts_of()
     names = adata.obs_names.tolist()
     table = dict(zip(names, types, strict=True))

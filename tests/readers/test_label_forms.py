@@ -95,7 +95,7 @@ def changed_by(name, values):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_labels_of_a_kind_are_the_same_from_everywhere(kind, tmp_path):
+def test_labels_are_equal_in_every_container_and_file_format(kind, tmp_path):
     values, expected = KINDS[kind]
     values = values * (N_ROWS // 2)
     found = {name: got for name, _, got in in_memory(values)}
@@ -112,7 +112,7 @@ def test_labels_of_a_kind_are_the_same_from_everywhere(kind, tmp_path):
 
 @pytest.mark.parametrize("missing", [None, math.nan, "NA", "NaT"])
 @pytest.mark.parametrize("kind", ["words", "integers", "truths", "whole floats", "times"])
-def test_a_missing_label_is_told_as_such_and_the_remedy_works(kind, missing, tmp_path):
+def test_missing_labels_are_reported_with_a_remedy(kind, missing, tmp_path):
     import pandas
 
     gap = {"NA": pandas.NA, "NaT": pandas.NaT}.get(missing, missing)
@@ -136,7 +136,7 @@ def test_a_missing_label_is_told_as_such_and_the_remedy_works(kind, missing, tmp
             assert got == MISSING, name
 
 
-def test_masked_labels_are_refused_and_the_remedy_works():
+def test_masked_labels_are_rejected_with_a_remedy():
     y = np.ma.array(["sea", "land"] * (N_ROWS // 2), mask=np.arange(N_ROWS) == 3)
     with pytest.raises(ValueError, match=r"y\[3\] is masked.*keep = ~numpy.ma.getmaskarray\(y\)"):
         fit_text(TEXTS, y)
@@ -145,7 +145,7 @@ def test_masked_labels_are_refused_and_the_remedy_works():
     assert model.classes_.tolist() == ["land", "sea"]
 
 
-def test_missing_labels_within_lists_are_refused_and_the_remedy_works():
+def test_missing_labels_in_lists_are_rejected_with_a_remedy():
     import pandas
 
     for gap in None, math.nan, pandas.NA:
@@ -156,7 +156,7 @@ def test_missing_labels_within_lists_are_refused_and_the_remedy_works():
         assert fit_text(TEXTS, kept, random_state=0).classes_.tolist() == ["land", "sea"]
 
 
-def test_categorical_labels_and_tables_of_one_column_are_read_without_a_deprecation():
+def test_categorical_labels_are_read_without_deprecation_warning():
     import pandas
     import pyarrow
 
@@ -171,7 +171,7 @@ def test_categorical_labels_and_tables_of_one_column_are_read_without_a_deprecat
 
 
 @pytest.mark.parametrize("kind", ["truths", "whole floats", "integers", "words", "figures"])
-def test_a_model_of_one_form_knows_the_labels_of_all_others(kind, tmp_path):
+def test_model_knows_labels_in_every_file_format(kind, tmp_path):
     values = KINDS[kind][0] * (N_ROWS // 2)
     paths = [tmp_path / name for name in WRITERS]
     for path in paths:
@@ -185,7 +185,7 @@ def test_a_model_of_one_form_knows_the_labels_of_all_others(kind, tmp_path):
             assert (told["rows"], told["unknown_labels"]) == (N_ROWS, [])
 
 
-def test_signs_and_points_of_numbers_are_no_other_labels(tmp_path):
+def test_signs_and_decimal_points_do_not_change_a_number_label(tmp_path):
     """1, +1 and 1.0 are one label. Vowpal Wabbit's form has numbers as labels, the other forms
     words."""
     (tmp_path / "a.vw").write_text("+1 | waves\n-1 | hills\n1.0 | waves\n" * 9)
@@ -199,7 +199,7 @@ def test_signs_and_points_of_numbers_are_no_other_labels(tmp_path):
             assert [each["rows"] for each in counted] == [18, 9]
 
 
-def test_info_counts_the_labels_that_train_learns(tmp_path):
+def test_info_and_train_agree_on_labels(tmp_path):
     path = tmp_path / "a.tsv"
     path.write_text("sea, salt\twaves\nland\thills\n" * 9)
     counted = json.loads(run("info", path, "--json").stdout)["files"][0]["labels"]
@@ -209,7 +209,7 @@ def test_info_counts_the_labels_that_train_learns(tmp_path):
 
 @pytest.mark.parametrize("words", [["a\nb", "c\rd"], ["inf", "Infinity"], ["nan", "naan"],
                                    ['"', "\\n"], ["a\tb", "a\\tb"]])  # fmt: skip
-def test_odd_words_are_kept_by_caches_models_and_predictions(words, tmp_path):
+def test_unusual_labels_are_kept_by_caches_and_models(words, tmp_path):
     path = tmp_path / "a.jsonl"
     WRITERS["a.jsonl"](path, TEXTS, words * (N_ROWS // 2))
     for cache in False, True, True:
@@ -241,7 +241,7 @@ LISTS = {
 
 
 @pytest.mark.parametrize("kind", LISTS)
-def test_lists_of_labels_are_read_or_refused(kind, tmp_path):
+def test_label_lists_are_read_or_rejected(kind, tmp_path):
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -260,7 +260,7 @@ def test_lists_of_labels_are_read_or_refused(kind, tmp_path):
         assert outcome(path, multilabel=True, vectorizer=vectorizer()) == expected
 
 
-def test_what_is_refused_is_named_by_file_and_row(tmp_path):
+def test_rejected_labels_are_reported_with_file_and_row(tmp_path):
     import pyarrow
     from pyarrow.parquet import write_table
 
@@ -285,7 +285,7 @@ def test_what_is_refused_is_named_by_file_and_row(tmp_path):
         fit_text(path, vectorizer=vectorizer())
 
 
-def test_decimals_and_fractions_of_any_size_take_no_time():
+def test_large_decimals_and_fractions_are_read_fast():
     from decimal import Decimal
 
     with pytest.raises(NotALabelError, match="too large a number"):
@@ -293,7 +293,7 @@ def test_decimals_and_fractions_of_any_size_take_no_time():
     assert plain_label(Decimal("1E+3")) == 1000
 
 
-def test_columns_of_one_name_in_tables_of_memory_are_labels(tmp_path):
+def test_single_column_frames_and_masked_arrays_are_labels(tmp_path):
     """Single-column tables, masked arrays, scalars of pyarrow, and arrays of other byte orders."""
     import pandas
     import pyarrow

@@ -54,7 +54,7 @@ def as_sklearn(content, **how):
 
 
 @pytest.mark.filterwarnings("ignore:.* has labels but no features")
-def test_random_files_are_read_as_scikit_learn_does(tmp_path, monkeypatch):
+def test_random_files_agree_with_scikit_learn(tmp_path, monkeypatch):
     n_equal = 0
     for seed in range(some(1200, 20_000)):
         source = random.Random(seed)
@@ -97,7 +97,7 @@ def corpus(tmp_path_factory):
         (3, 1 << 12, gzip.compress), (-1, 1 << 17, bytes), (1, 1 << 20, bytes),
     ],
 )  # fmt: skip
-def test_any_number_of_threads_reads_the_same(corpus, monkeypatch, n_jobs, block_bytes, pack):
+def test_number_of_threads_does_not_change_the_rows(corpus, monkeypatch, n_jobs, block_bytes, pack):
     path, text, expected = corpus
     monkeypatch.setattr(sources, "BLOCK_BYTES", block_bytes)
     assert_same(load_svmlight(path, n_jobs=n_jobs), expected)
@@ -121,7 +121,7 @@ print(size, (peak() - before) * 1024)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="ru_maxrss is in KiB on Linux")
 @pytest.mark.parametrize("n_jobs", some([2], [1, 2]))
-def test_the_result_is_all_that_needs_memory(corpus, tmp_path, n_jobs):
+def test_loading_needs_memory_for_the_result_only(corpus, tmp_path, n_jobs):
     large = write(tmp_path, corpus[1] * 30)
     told, err = process(corpus[0], large, n_jobs, start=("-c", PEAKS)).communicate()
     size, needed = map(int, told.split())
@@ -130,7 +130,7 @@ def test_the_result_is_all_that_needs_memory(corpus, tmp_path, n_jobs):
     assert needed < size + (12 << 20)
 
 
-def test_several_files_are_one_data_set(tmp_path):
+def test_several_files_form_one_data_set(tmp_path):
     parts = [b"1 2:3\n-1 1:4", b"", b"# nothing\n", b"1 7:0.5 # last\n2 0:1\n", b"1 3:1"]
     for i, part in enumerate(parts):
         write(tmp_path, gzip.compress(part) if i % 3 == 0 else part, f"part-{i}.svm")
@@ -151,7 +151,7 @@ def opened_in_every_way(path, text):
     yield SimpleNamespace(read=io.BytesIO(text).read)
 
 
-def test_open_files_are_read_as_scikit_learn_does(corpus):
+def test_open_files_agree_with_scikit_learn(corpus):
     path, text, expected = corpus
     for file in opened_in_every_way(path, text):
         assert_same(load_svmlight(file), expected)
@@ -184,7 +184,7 @@ def test_errors_in_standard_input_name_the_line(corpus):
         load_svmlight("-", n_features=3)
 
 
-def test_words_are_labels(tmp_path, monkeypatch):
+def test_words_are_read_as_labels(tmp_path, monkeypatch):
     """Equal numbers are one label, written as the first of them, for any number of threads."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1)
     path = write(tmp_path, "1.0 1:1\nspam 2:1\n+1 1:1\nà 1:1\n1 3:1\nspam 1:1\n".encode())
@@ -207,7 +207,7 @@ def test_words_are_labels(tmp_path, monkeypatch):
         (b"1 9223372036854775806:1\n1 0:1\n", [2**63 - 2, 0], np.int64),
     ],
 )
-def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type):
+def test_indices_are_int64_only_if_needed(tmp_path, text, columns, index_type):
     X, _ = load_svmlight(write(tmp_path, text))
     assert X.indices.tolist() == columns
     assert X.shape[1] == max(columns) + 1
@@ -238,14 +238,14 @@ def test_indices_are_int64_only_where_needed(tmp_path, text, columns, index_type
     (b"1 |f a:0.5\n", {}, "column 3: '|f' .* Vowpal Wabbit's format; svmlight lines"),
     (b"\n# comment\n", {}, r"text\.svm has no rows"),
 ])  # fmt: skip
-def test_what_is_wrong_is_named_with_its_place(tmp_path, text, how, words):
+def test_errors_name_the_line_and_column(tmp_path, text, how, words):
     path = write(tmp_path, text)
     with pytest.raises(ValueError, match=words) as caught:
         load_svmlight(path, **how)
     assert str(caught.value).startswith(str(path))
 
 
-def test_names_are_hashed_and_without_hashing_refused(tmp_path):
+def test_feature_names_need_hashing(tmp_path):
     path = write(tmp_path, b"1 goal:0.5 7:2 goal:1\n-1 caf\xc3\xa9:3 8:1\n")
     X, _ = load_svmlight(path, hash_bits=20)
     numbers, _ = load_svmlight(write(tmp_path, b"1 7:2\n-1 8:1\n", "n.svm"), hash_bits=20)
@@ -262,7 +262,7 @@ def test_names_are_hashed_and_without_hashing_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("n_jobs", "pack"), [(1, bytes), (2, gzip.compress), (3, bytes)])
-def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n_jobs, pack):
+def test_first_error_is_reported_with_its_line(corpus, tmp_path, monkeypatch, n_jobs, pack):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 10_000)
     lines = corpus[1].splitlines(True)
     for wrong in 400, 407, 1500:
@@ -287,13 +287,13 @@ def test_the_first_error_is_named_with_its_line(corpus, tmp_path, monkeypatch, n
         ({"n_jobs": 0}, "n_jobs must be a whole number but 0"),
     ],
 )
-def test_wrong_arguments_are_named(tmp_path, how, words):
+def test_invalid_arguments_are_named(tmp_path, how, words):
     with pytest.raises(ValueError, match=words):
         load_svmlight(write(tmp_path, b"1 2:3\n"), **how)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, n_jobs):
+def test_file_that_changes_during_reading_is_rejected(tmp_path, monkeypatch, n_jobs):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     path, take = write(tmp_path, b"1 2:3\n" * 2000), LabelTable.take
 
@@ -307,7 +307,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(tmp_path, monkeypatch, 
 
 
 @pytest.mark.parametrize("spare", [1.05, 1e15])
-def test_later_rows_may_be_longer_or_shorter_than_the_first(tmp_path, monkeypatch, spare):
+def test_rows_may_differ_in_length(tmp_path, monkeypatch, spare):
     """Memory is allocated according to the first block, unless the estimate exceeds what is
     available."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 100)

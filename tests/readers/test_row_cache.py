@@ -44,7 +44,7 @@ def some_blocks(n_blocks=5, seed=0):
 
 @pytest.mark.parametrize("multilabel", [False, True])
 @pytest.mark.parametrize("dtype", ["f4", "f8"])
-def test_what_is_written_comes_back_to_the_bit(dtype, multilabel, path):
+def test_row_cache_round_trip_is_bitwise_equal(dtype, multilabel, path):
     """The blocks include empty ones, empty rows, and indices of different widths."""
     rng = np.random.RandomState(0)
     for n_blocks in [0, 1, *rng.randint(7, size=some(25, 100))]:
@@ -67,7 +67,7 @@ def test_what_is_written_comes_back_to_the_bit(dtype, multilabel, path):
         }.items()  # fmt: skip
 
 
-def test_arrays_are_read_only_aligned_and_no_copies(path):
+def test_arrays_are_aligned_read_only_views(path):
     write_cache(path, some_blocks())
     with RowCache.open(path) as cache:
         first, again = cache.block(0), cache.block(0)
@@ -78,7 +78,7 @@ def test_arrays_are_read_only_aligned_and_no_copies(path):
 
 
 @pytest.mark.parametrize("error", [None, OSError(5, "reading", "text"), KeyboardInterrupt()])
-def test_an_unfinished_cache_leaves_what_was_there(path, error):
+def test_unfinished_cache_keeps_the_old_file(path, error):
     """Writing stops because of an error, or because the consumer stops."""
     old = some_blocks(3, seed=1)
     write_cache(path, old)
@@ -99,7 +99,7 @@ def test_an_unfinished_cache_leaves_what_was_there(path, error):
     assert_holds(path, old)
 
 
-def test_memory_does_not_grow_with_the_file(path):
+def test_writing_a_cache_needs_constant_memory(path):
     block = random_block(np.random.RandomState(0), 500, 60)
     n_bytes = sum(array.nbytes for array in block)
 
@@ -119,7 +119,7 @@ def test_memory_does_not_grow_with_the_file(path):
 
 
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="no /proc to read from")
-def test_the_map_lets_go_of_blocks_that_were_used(path):
+def test_memory_map_releases_used_blocks(path):
     def resident():
         status = Path("/proc/self/status").read_text()
         return int(re.search(r"RssFile:\s+(\d+) kB", status)[1]) * 1024
@@ -164,7 +164,7 @@ def test_files_are_closed_and_views_outlive_them(path):
     assert n_open() == before
 
 
-def test_threads_read_blocks_in_the_order_asked_for(path):
+def test_threads_read_blocks_in_the_given_order(path):
     blocks = some_blocks(30)
     write_cache(path, blocks)
 
@@ -181,7 +181,7 @@ def test_threads_read_blocks_in_the_order_asked_for(path):
                 cache.block(i)
 
 
-def test_a_cache_is_found_for_its_own_source_unless_it_is_damaged(path):
+def test_cache_is_reused_for_its_own_source_only(path):
     assert find_cache(path, IDENTITY) is None
     write_cache(path, some_blocks(), identity={"source": ("a.svm", 7), "base": 1})
     for identity in {"source": ["a.svm", 7], "base": 1}, {"base": 1, "source": ("a.svm", 7)}:
@@ -199,7 +199,7 @@ def test_a_cache_is_found_for_its_own_source_unless_it_is_damaged(path):
             find_cache(path, IDENTITY)
 
 
-def test_names_of_caches(tmp_path, monkeypatch):
+def test_cache_paths_follow_the_source(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert default_cache_path([Path("/a/b.svm.gz")]) == Path("/a/b.svm.gz.smcache")
     several = default_cache_path(["a/x.svm", "b/y.svm"])
@@ -209,7 +209,7 @@ def test_names_of_caches(tmp_path, monkeypatch):
     assert len({several, *map(default_cache_path, others)}) == 5
 
 
-def test_orders_are_permutations_that_the_seed_decides():
+def test_block_orders_are_seeded_permutations():
     assert block_order(8, 1).tolist() == [0, 3, 7, 1, 2, 6, 5, 4]
     for n in 0, 1, 2, 100:
         order = block_order(n, 2**64 - 1)
@@ -219,7 +219,7 @@ def test_orders_are_permutations_that_the_seed_decides():
 
 
 @pytest.mark.parametrize("multilabel", [False, True])
-def test_rows_of_many_blocks_are_mixed_a_few_blocks_being_in_memory(path, multilabel, monkeypatch):
+def test_rows_are_shuffled_across_blocks_in_bounded_memory(path, multilabel, monkeypatch):
     rng = np.random.RandomState(0)
     kinds = rng.choice(["i4", "i8"], 12)
     blocks = [random_block(rng, 40, 6, "f8", kind, multilabel) for kind in kinds]
@@ -256,7 +256,7 @@ def test_rows_of_many_blocks_are_mixed_a_few_blocks_being_in_memory(path, multil
         assert epoch(6, 1)[0] != rows
 
 
-def test_epochs_are_shuffled_by_blocks_and_rows_alike_for_the_same_seed(path):
+def test_shuffled_epochs_are_equal_for_equal_seeds(path):
     blocks = some_blocks(12)
     write_cache(path, blocks)
     with RowCache.open(path) as cache:

@@ -49,7 +49,7 @@ def predicted(model, name, *options):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_all_commands_read_the_same_rows_of_random_tables(tmp_path, seed):
+def test_commands_agree_on_the_rows_of_random_tables(tmp_path, seed):
     outcomes = set()
     for number in range(100):
         random = np.random.RandomState([seed, number])
@@ -60,7 +60,7 @@ def test_all_commands_read_the_same_rows_of_random_tables(tmp_path, seed):
     assert outcomes == {"read", "refused"}
 
 
-def test_figures_and_lines_of_all_commands_agree_on_random_tables():
+def test_commands_agree_on_figures_of_random_tables():
     for number in range(15):
         random = np.random.RandomState([1, number])
         table = make_table(random)
@@ -85,7 +85,7 @@ def test_figures_and_lines_of_all_commands_agree_on_random_tables():
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate", "predict", "info"])
-def test_no_table_ends_in_an_internal_error(model, command):
+def test_random_tables_cause_no_internal_error(model, command):
     contents = {
         "empty.csv": b"", "blank.csv": b"\n\n", "names.csv": b"text,label\n",
         "names.tsv": b"label\ttext\n", "blank.tsv": b"\n\n",
@@ -105,7 +105,7 @@ def test_no_table_ends_in_an_internal_error(model, command):
 # ------------------------------------------------------------------- which part of a line is text
 
 
-def test_predict_reads_the_text_that_evaluate_reads(model):
+def test_predict_and_evaluate_read_the_same_text(model):
     files = {
         "tabs.tsv": [(label, text, "seen on monday") for label, text in ROWS],
         "trailing.tsv": [(label, text, "") for label, text in ROWS],
@@ -121,7 +121,7 @@ def test_predict_reads_the_text_that_evaluate_reads(model):
 @pytest.mark.parametrize(
     ("learned", "asked"), [(("1", "0"), ("1.0", "+0")), (("True", "False"), ("true", "FALSE"))]
 )
-def test_predict_recognises_other_spellings_of_the_classes(learned, asked):
+def test_predict_recognizes_other_spellings_of_classes(learned, asked):
     for name, labels in ("a.tsv", learned), ("b.tsv", asked):
         lines(name, [(labels[label == "land"], text) for label, text in ROWS])
     run("train", "a.tsv", "-o", "m.model", "-q", "--hash-bits", "12")
@@ -133,7 +133,7 @@ def test_predict_recognises_other_spellings_of_the_classes(learned, asked):
         np.testing.assert_allclose(scores, expected, atol=1e-6)
 
 
-def test_lines_without_labels_are_texts_and_a_doubt_is_told(model):
+def test_unlabelled_lines_are_texts_with_a_warning_if_unclear(model):
     texts = ["waves and salt\tseen", "hills\tof forest", "salt\t"]
     Path("new.tsv").write_text("".join(text + "\n" for text in texts))
     told = run("predict", model, "new.tsv", "--scores")
@@ -146,7 +146,7 @@ def test_lines_without_labels_are_texts_and_a_doubt_is_told(model):
     assert run("predict", model, "plain.tsv").stderr == ""
 
 
-def test_lines_some_of_which_have_labels_are_refused_unless_told(model):
+def test_partly_labelled_lines_need_an_option(model):
     Path("new.tsv").write_text("sea\twaves\nland\thills\nhills only\n")
     told = run("predict", model, "new.tsv", code=1).stderr
     assert "new.tsv, line 3: 'hills only' does not begin with a class" in told
@@ -164,14 +164,14 @@ def test_lines_some_of_which_have_labels_are_refused_unless_told(model):
     assert run("predict", model, "new.tsv", "--labelled").stderr == ""
 
 
-def test_blocks_of_lines_may_not_differ(model, monkeypatch):
+def test_labelled_and_unlabelled_blocks_are_rejected(model, monkeypatch):
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     Path("new.tsv").write_text("sea\twaves\n" * 60 + "hills only\n" * 60)
     told = run("predict", model, "new.tsv", code=1).stderr
     assert re.search(r"new\.tsv, line \d+: .*begin with", told)
 
 
-def test_a_model_of_one_label_against_others_asks_which_it_is():
+def test_one_versus_rest_model_needs_the_labelled_option():
     lines("a.tsv", ROWS)
     run("train", "a.tsv", "-o", "one.model", "-q", "--positive", "sea", "--hash-bits", "12")
     told = run("predict", "one.model", "a.tsv", code=1).stderr
@@ -180,7 +180,7 @@ def test_a_model_of_one_label_against_others_asks_which_it_is():
 
 
 @pytest.mark.parametrize("end", [".tsv", ".txt", ".vw", ".csv", ".jsonl"])
-def test_there_is_a_line_for_every_row(model, end):
+def test_predict_prints_one_line_per_row(model, end):
     texts = ["waves and salt", "", "hills", "   ", "salt", ""]
     made = {
         ".vw": [f"| {text}" if text else "" for text in texts],
@@ -191,7 +191,7 @@ def test_there_is_a_line_for_every_row(model, end):
     assert predicted(model, f"new{end}") == load_model(model).predict(texts).tolist()
 
 
-def test_lines_of_svmlight_text_without_a_row_are_told():
+def test_svmlight_lines_without_a_row_are_reported():
     Path("a.svm").write_text("1 1:2\n\n# none\n-1 1:3\n")
     run("train", "a.svm", "-o", "a.model", "-q")
     told = run("predict", "a.model", "a.svm")
@@ -208,7 +208,7 @@ def numbered_texts():
 
 
 @pytest.mark.parametrize("names", [("label", "text"), ("text", "label"), ("id", "label", "text")])
-def test_names_in_the_first_line_say_which_column_is_which(names, model):
+def test_header_determines_the_columns(names, model):
     values = {"label": LABELS, "text": TEXTS, "id": [str(i) for i in range(40)]}
     lines("named.tsv", [names, *zip(*(values[name] for name in names), strict=True)])
     learned = train("named.tsv")
@@ -218,7 +218,7 @@ def test_names_in_the_first_line_say_which_column_is_which(names, model):
     assert json.loads(run("info", "named.tsv", "--json").stdout)["files"][0]["rows"] == 40
 
 
-def test_other_names_in_the_first_line_are_asked_for():
+def test_other_header_names_need_options():
     lines("named.tsv", [("Sentiment", "Review"), *ROWS])
     with pytest.raises(ValueError, match=r"named\.tsv, line 1: no column 'text', but Sentiment, R"):
         train("named.tsv")
@@ -228,13 +228,13 @@ def test_other_names_in_the_first_line_are_asked_for():
         train("a.tsv", text="body")
 
 
-def test_one_column_is_not_read_as_text_and_label():
+def test_text_and_label_must_be_different_columns():
     Path("a.csv").write_text("text,label\nwaves,sea\nhills,land\n")
     with pytest.raises(ValueError, match="text and label name the same column 'text'"):
         train("a.csv", label="text")
 
 
-def test_names_without_one_of_labels_are_refused(model):
+def test_header_without_a_label_column_is_rejected(model):
     lines("new.tsv", [("id", "text"), ("1", "waves"), ("2", "hills")])
     for arguments in ("train", "new.tsv", "-o", "x"), ("evaluate", model, "new.tsv"):
         told = run(*arguments, code=1).stderr
@@ -245,7 +245,7 @@ def test_names_without_one_of_labels_are_refused(model):
     assert predicted(model, "new.tsv") == ["sea", "land"]
 
 
-def test_a_first_line_that_may_be_names_is_warned_of():
+def test_first_line_that_may_be_a_header_warns():
     lines("named.tsv", [("outcome", "words"), *ROWS])
     with pytest.warns(UserWarning, match="the label 'outcome' of the first row is the only one"):
         train("named.tsv")
@@ -255,7 +255,7 @@ def test_a_first_line_that_may_be_names_is_warned_of():
     [(text, label) for label, text in numbered_texts()],
     [(str(i), label, text) for i, (label, text) in enumerate(ROWS)],
 ], ids=["swapped", "numbered"])  # fmt: skip
-def test_labels_that_hardly_repeat_are_warned_of(rows, model):
+def test_mostly_unique_labels_warn(rows, model):
     lines("odd.tsv", rows)
     with pytest.warns(UserWarning, match=r"odd\.tsv: the first rows have 40 different labels"):
         train("odd.tsv")
@@ -265,7 +265,7 @@ def test_labels_that_hardly_repeat_are_warned_of(rows, model):
 
 
 @pytest.mark.parametrize("label", ['"{}"', "{}"])
-def test_quoted_fields_are_read_as_csv_quotes_them(label, model):
+def test_quoted_fields_agree_with_the_csv_module(label, model):
     rows = [(each, f'say "{text}",\n\twell') for each, text in ROWS]
     made = [label.format(each) + '\t"' + text.replace('"', '""') + '"\n' for each, text in rows]
     Path("quoted.tsv").write_text("".join(made))
@@ -281,7 +281,7 @@ def test_quoted_fields_are_read_as_csv_quotes_them(label, model):
     assert train("some.tsv").classes_.tolist() == ["land", "sea"]
 
 
-def test_quotes_that_a_csv_writer_has_made_are_warned_of():
+def test_csv_quotes_in_a_tsv_file_warn():
     rows = [*ROWS, ("sea", '"salt ""and"" water"')]
     lines("quoted.tsv", rows)
     with pytest.warns(UserWarning, match="is quoted as in a csv file"):
@@ -292,7 +292,7 @@ def test_quotes_that_a_csv_writer_has_made_are_warned_of():
 
 @pytest.mark.parametrize("label", ["['sea', 'all']", '["sea"]', "[1, 2]", "('sea',)", "[]"])
 @pytest.mark.parametrize("multilabel", [False, True])
-def test_lists_written_as_text_are_refused(label, multilabel):
+def test_lists_written_as_text_are_rejected(label, multilabel):
     pandas = pytest.importorskip("pandas")
     df = pandas.DataFrame({"text": TEXTS, "label": [label, *LABELS[1:]]})
     df.to_csv("a.csv", index=False)
@@ -311,20 +311,20 @@ def test_lists_written_as_text_are_refused(label, multilabel):
 
 
 @pytest.mark.parametrize(("first", "later"), [("7", "A0"), ("4", "4.5"), ("2024-01-01", "n/a")])
-def test_columns_that_are_not_read_may_hold_anything(monkeypatch, first, later):
+def test_unused_columns_may_contain_anything(monkeypatch, first, later):
     monkeypatch.setattr("sparsemargin.readers.tables._CSV_BYTES", 1000)
     rows = [f"{first},{text},{label}\n" for label, text in ROWS]
     Path("a.csv").write_text("id,text,label\n" + "".join(rows) + f"{later},cheap,sea\n")
     assert train("a.csv").classes_.tolist() == ["land", "sea"]
 
 
-def test_a_field_may_be_longer_than_python_reads():
+def test_fields_may_exceed_the_csv_module_limit():
     long = "salt " * 60_000
     Path("a.csv").write_text(f'text,label\n"{long}",sea\nhills,land\n')
     assert train("a.csv").predict([long]).tolist() == ["sea"]
 
 
-def test_lines_of_a_csv_may_end_by_both_characters():
+def test_mixed_line_ends_of_a_csv_are_reported():
     rows = [f"{text},{label}" for label, text in ROWS]
     Path("a.csv").write_bytes("\r".join(["text,label", *rows, "salt\r\nhills,land\n"]).encode())
     with pytest.raises(ValueError, match=r"a\.csv, row 41: Expected 2 columns, got 1"):
@@ -333,7 +333,7 @@ def test_lines_of_a_csv_may_end_by_both_characters():
     assert train("a.csv").classes_.tolist() == ["land", "sea"]
 
 
-def test_a_quote_that_is_not_closed_is_told():
+def test_unclosed_quote_is_reported():
     Path("a.csv").write_text('label,text\nsea,waves\nland,"hills\nsea,salt\n')
     with pytest.raises(ValueError, match=r"a\.csv, row 2: a quote is not closed"):
         train("a.csv")
@@ -348,13 +348,13 @@ def test_a_quote_that_is_not_closed_is_told():
     (lambda: pa.array([*[b"a"] * 39, b"\xff"]), r"b.* not UTF-8 \(byte 0xff\)\. Decode"),
     (lambda: pa.array([*TEXTS[1:], None]), "is empty"),
 ])  # fmt: skip
-def test_columns_of_other_types_are_refused_by_row(column, message):
+def test_columns_of_other_types_are_reported_with_their_row(column, message):
     parquet.write_table(pa.table({"text": column(), "label": LABELS}), "a.parquet")
     with pytest.raises(ValueError, match=rf"a\.parquet, row \d+: 'text' .*{message}"):
         train("a.parquet")
 
 
-def test_a_damaged_page_is_told_by_the_name_of_the_file():
+def test_damaged_parquet_page_is_reported_with_its_file():
     parquet.write_table(pa.table({"text": TEXTS, "label": LABELS}), "a.parquet")
     damaged = bytearray(Path("a.parquet").read_bytes())
     for i in range(60, 120):
@@ -364,7 +364,7 @@ def test_a_damaged_page_is_told_by_the_name_of_the_file():
         train("a.parquet")
 
 
-def test_files_of_several_schemas_and_without_rows_are_read_together():
+def test_files_with_different_schemas_or_no_rows_are_combined():
     parquet.write_table(pa.table({"text": TEXTS, "label": LABELS}), "a.parquet")
     empty = pa.array([], pa.string())
     parquet.write_table(pa.table({"label": empty, "id": empty, "text": empty}), "b.parquet")

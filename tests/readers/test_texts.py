@@ -80,7 +80,7 @@ def same(pipeline, model):
 
 
 @pytest.mark.parametrize("end", FORMS)
-def test_a_file_is_learned_from_as_its_texts_are(tmp_path, end):
+def test_text_file_gives_the_model_of_its_texts(tmp_path, end):
     if end == ".csv":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
@@ -101,7 +101,7 @@ def test_compressed_files_are_read(tmp_path, end, opened):
     assert same(fit_text(path, vectorizer=words(), **SETTINGS), plain[-1])
 
 
-def test_lines_are_read_whatever_ends_them(tmp_path):
+def test_any_line_end_is_accepted(tmp_path):
     path = tmp_path / "texts.tsv"
     path.write_bytes(b"\xef\xbb\xbfham\ta bee\r\n\r\n\nspam\tsea \xc2\x85 dee")
     pipeline = fit_text(path, vectorizer=words(), **SETTINGS)
@@ -111,7 +111,7 @@ def test_lines_are_read_whatever_ends_them(tmp_path):
 
 
 @pytest.mark.parametrize("line", ["{}\t{}", "{}  {}", "{}\x0b{}", " {} {}", "\t{} {}", "{1} {0}"])
-def test_labels_of_fasttext_are_words_wherever_they_stand(tmp_path, line):
+def test_fasttext_labels_may_stand_anywhere_in_a_line(tmp_path, line):
     path = tmp_path / "texts.txt"
     pairs = zip(TEXTS, LABELS, strict=True)
     lines = (line.format(f"__label__{label}", text) + "\n" for text, label in pairs)
@@ -123,7 +123,7 @@ def test_labels_of_fasttext_are_words_wherever_they_stand(tmp_path, line):
 
 
 @pytest.mark.parametrize("line", ["{} {}", "{}  {}", "{}\t{}"])
-def test_all_labels_of_a_line_of_fasttext_are_learned(tmp_path, line):
+def test_fasttext_lines_may_have_several_labels(tmp_path, line):
     path = tmp_path / "texts.txt"
     both = line.format("__label__a", "__label__b")
     path.write_text(f"{both} bee\n__label__a sea __label__c\n" * 9)
@@ -132,7 +132,7 @@ def test_all_labels_of_a_line_of_fasttext_are_learned(tmp_path, line):
     assert pipeline.predict(["bee", "sea"]) == [("a", "b"), ("a", "c")]
 
 
-def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
+def test_threads_and_cached_epochs_give_the_same_model(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     path = tmp_path / "texts.txt"
     fasttext(path, TEXTS, LABELS)
@@ -143,7 +143,7 @@ def test_threads_and_further_epochs_make_the_same_model(tmp_path, monkeypatch):
     assert same(models[0], models[2][-1])
 
 
-def test_rows_are_kept_beside_the_file_for_further_runs(tmp_path):
+def test_row_cache_of_texts_is_reused(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     first = fit_text(path, vectorizer=words(), cache=True, max_iter=2, random_state=0)
@@ -154,7 +154,7 @@ def test_rows_are_kept_beside_the_file_for_further_runs(tmp_path):
     assert kept.stat().st_mtime_ns == before
 
 
-def test_texts_may_have_several_labels(tmp_path):
+def test_multilabel_texts_are_learned(tmp_path):
     path = tmp_path / "texts.txt"
     path.write_text("__label__a __label__b one two\n__label__b two\nthree\n" * 9)
     model = fit_text(path, multilabel=True, vectorizer=words(), **SETTINGS)
@@ -163,7 +163,7 @@ def test_texts_may_have_several_labels(tmp_path):
     assert one.predict(["one", "three"]).tolist() == [1, -1]
 
 
-def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
+def test_late_class_is_learned(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 200)
     path = tmp_path / "texts.tsv"
     labels = [*LABELS[:-1], "late"]
@@ -195,7 +195,7 @@ def test_a_class_that_comes_late_is_learned(tmp_path, monkeypatch):
         ("a.tsv", b"", "a.tsv has no rows"),
     ],
 )  # fmt: skip
-def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
+def test_errors_report_the_line_and_a_remedy(tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     with pytest.raises(ValueError, match=re.escape(message).replace(r"\.\*", ".*")):
@@ -214,7 +214,7 @@ def test_errors_tell_the_line_and_the_remedy(tmp_path, name, content, message):
         ([("text", "label"), ("", "x")], {"label": "no"}, r"line 1: no column 'no'"),
     ],
 )
-def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
+def test_missing_columns_are_named(tmp_path, rows, given, message):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     with open(path, "w", newline="") as file:
@@ -223,7 +223,7 @@ def test_columns_that_are_not_there_are_named(tmp_path, rows, given, message):
         fit_text(path, vectorizer=words(), **given, **SETTINGS)
 
 
-def test_a_column_is_text_whatever_it_looks_like(tmp_path):
+def test_text_column_is_not_interpreted(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     path.write_text("text,label\n" + "17,1\nseventeen,2\n" * 9)
@@ -232,14 +232,14 @@ def test_a_column_is_text_whatever_it_looks_like(tmp_path):
     assert model.predict(["17", "seventeen"]).tolist() == [1, 2]
 
 
-def test_the_first_of_two_columns_of_a_name_is_read(tmp_path):
+def test_first_of_two_columns_with_one_name_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     path.write_text("label,text,text\n" + "a,bee,sea\nb,sea,bee\n" * 9)
     assert fit_text(path, vectorizer=words(), **SETTINGS).predict(["bee"]).tolist() == ["a"]
 
 
-def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
+def test_table_labels_are_lists_or_separated_by_commas(tmp_path):
     first, second = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     first.write_text(
         '{"text": "one two", "label": ["a", "b"]}\n{"text": "two", "label": ["b"]}\n' * 9
@@ -251,7 +251,7 @@ def test_several_labels_of_a_table_are_lists_or_separated_by_commas(tmp_path):
 
 
 @pytest.mark.parametrize("end", [".tsv", ".csv"])
-def test_white_space_and_nothing_are_no_labels(tmp_path, end):
+def test_white_space_is_not_a_label(tmp_path, end):
     path = tmp_path / f"texts{end}"
     if end == ".csv":
         pytest.importorskip("pyarrow")
@@ -260,7 +260,7 @@ def test_white_space_and_nothing_are_no_labels(tmp_path, end):
     assert pipeline.classes_.tolist() == ["a", "b"]
 
 
-def test_a_row_has_a_label_and_only_one_unless_told(tmp_path):
+def test_missing_and_several_labels_are_rejected_by_default(tmp_path):
     path = tmp_path / "a.jsonl"
     jsonl(path, ["bee", "sea", "dee"], ["a", "b", " "])
     with pytest.raises(ValueError, match=r"a\.jsonl, line 3: .label. is empty: this row has"):
@@ -270,14 +270,14 @@ def test_a_row_has_a_label_and_only_one_unless_told(tmp_path):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
-def test_an_empty_cell_is_named(tmp_path):
+def test_empty_cell_is_reported(tmp_path):
     path = tmp_path / "a.jsonl"
     path.write_text('{"text": "x", "label": "a"}\n{"text": null, "label": "b"}\n')
     with pytest.raises(ValueError, match=r"a\.jsonl, line 2: 'text' is empty"):
         fit_text(path, vectorizer=words(), **SETTINGS)
 
 
-def test_what_files_cant_have_is_refused(tmp_path):
+def test_options_that_files_do_not_support_are_rejected(tmp_path):
     path = tmp_path / "a.tsv"
     tsv(path, TEXTS, LABELS)
     from sparsemargin.text import TfidfVectorizer
@@ -294,7 +294,7 @@ def test_what_files_cant_have_is_refused(tmp_path):
         fit_text(path, format="doc")
 
 
-def test_texts_in_memory_are_tf_idf_of_words_and_pairs():
+def test_texts_in_memory_use_tf_idf_of_words_and_pairs():
     from sklearn.feature_extraction.text import TfidfVectorizer
 
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
@@ -304,7 +304,7 @@ def test_texts_in_memory_are_tf_idf_of_words_and_pairs():
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_columns_of_arrow_are_texts(n_jobs):
+def test_arrow_columns_are_accepted_as_texts(n_jobs):
     pa = pytest.importorskip("pyarrow")
     from sparsemargin.text import TfidfVectorizer
 
@@ -316,7 +316,7 @@ def test_columns_of_arrow_are_texts(n_jobs):
         words().transform(pa.array(["bee", None]))
 
 
-def test_hashed_columns_are_called_by_their_most_frequent_words(tmp_path):
+def test_hashed_features_are_named_after_frequent_words(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     model = fit_text(path, **SETTINGS)
@@ -333,7 +333,7 @@ def test_hashed_columns_are_called_by_their_most_frequent_words(tmp_path):
     assert "at noon" in told
 
 
-def test_weights_are_written_beside_their_words(tmp_path):
+def test_readable_weights_list_their_words(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     run("train", path, "-o", tmp_path / "a.model", "--readable", tmp_path / "a.txt")
@@ -342,7 +342,7 @@ def test_weights_are_written_beside_their_words(tmp_path):
     assert "\nat noon\t" in written
 
 
-def test_svmlight_text_may_be_called_txt_compressed_or_not(tmp_path):
+def test_txt_files_with_svmlight_text_are_detected(tmp_path):
     text = b"1 3:1 4:2\n-1 1:1 2:1\n" * 9
     (tmp_path / "a.txt").write_bytes(text)
     (tmp_path / "a.txt.gz").write_bytes(gzip.compress(text))
@@ -351,7 +351,7 @@ def test_svmlight_text_may_be_called_txt_compressed_or_not(tmp_path):
         assert load_model(tmp_path / "a.model").n_features_in_ == 4
 
 
-def test_texts_without_labels_may_be_called_txt(tmp_path):
+def test_txt_files_with_unlabelled_texts_are_detected(tmp_path):
     tsv(tmp_path / "texts.tsv", TEXTS, LABELS)
     run("train", tmp_path / "texts.tsv", "-o", tmp_path / "a.model")
     (tmp_path / "new.txt").write_text("cheap pills\nlunch at noon\n")
@@ -359,7 +359,7 @@ def test_texts_without_labels_may_be_called_txt(tmp_path):
     assert told.split() == ["spam", "ham"]
 
 
-def test_a_pipeline_goes_on_with_further_files(tmp_path):
+def test_text_pipeline_continues_with_further_files(tmp_path):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     first = fit_text(path, vectorizer=words(), **SETTINGS)
@@ -371,7 +371,7 @@ def test_a_pipeline_goes_on_with_further_files(tmp_path):
 
 
 @pytest.mark.parametrize("end", [".csv", ".jsonl"])
-def test_a_long_text_of_a_table_is_read(tmp_path, end):
+def test_long_text_of_a_table_is_read(tmp_path, end):
     pytest.importorskip("pyarrow")
     path = tmp_path / f"texts{end}"
     FORMS[end](path, ["bee", "sea\n" * 700_000, "dee"] * 2, ["a", "b", "a"] * 2)
@@ -385,7 +385,7 @@ def test_a_long_text_of_a_table_is_read(tmp_path, end):
 
 
 @pytest.mark.parametrize("vectorizer", [None, words()])
-def test_a_pipeline_goes_on_with_further_texts(vectorizer):
+def test_text_pipeline_continues_with_further_texts(vectorizer):
     first = fit_text(TEXTS, LABELS, vectorizer=vectorizer, **SETTINGS)
     before = first[-1].coef_.copy()
     more = fit_text(TEXTS[1:], LABELS[1:], init_model=first)
@@ -409,7 +409,7 @@ def test_a_pipeline_goes_on_with_further_texts(vectorizer):
         (["12345678901234567", "12345678901234568"], ["12345678901234567", "12345678901234568"]),
     ],
 )
-def test_labels_are_words_unless_all_are_plain_whole_numbers(tmp_path, labels, classes):
+def test_labels_are_words_unless_all_are_integers(tmp_path, labels, classes):
     path, model = tmp_path / "texts.tsv", tmp_path / "a.model"
     tsv(path, ["bee", "sea"] * 9, labels * 9)
     pipeline = fit_text(path, **SETTINGS)
@@ -423,13 +423,13 @@ def test_labels_are_words_unless_all_are_plain_whole_numbers(tmp_path, labels, c
     assert same(fit_text(path, init_model=pipeline), fit_text(path, init_model=pipeline)[-1])
 
 
-def test_numbers_of_vw_are_labels_however_they_are_written(tmp_path):
+def test_vw_number_labels_may_be_written_in_any_way(tmp_path):
     path = tmp_path / "a.vw"
     path.write_text("1 | bee\n+1.0 | bee\n-1 | sea\n" * 9)
     assert fit_text(path, **SETTINGS).classes_.tolist() == [-1, 1]
 
 
-def test_lines_of_vw_have_tags_importance_and_namespaces(tmp_path):
+def test_vw_lines_may_have_tags_importance_and_namespaces(tmp_path):
     path = tmp_path / "a.vw"
     path.write_text(
         "1 2 'id |ns:2 bee:2 |other dee\n-1 1 tag|a sea\n-1 |a:0 bee |b sea\n1 3.0 | bee\n" * 9
@@ -439,7 +439,7 @@ def test_lines_of_vw_have_tags_importance_and_namespaces(tmp_path):
     assert same(fit_text(path, vectorizer=words(), **SETTINGS), fit_csr(X, y, **SETTINGS))
 
 
-def test_weights_of_vw_tell_whether_a_word_is_there_where_no_more_is_asked(tmp_path):
+def test_vw_feature_values_count_as_presence(tmp_path):
     first, second = tmp_path / "a.vw", tmp_path / "b.vw"
     first.write_text("1 |ns:0.5 bee:1.5 dee:-2 sea:0\n-1 | sea\n" * 9)
     second.write_text("1 | bee dee\n-1 | sea\n" * 9)
@@ -447,7 +447,7 @@ def test_weights_of_vw_tell_whether_a_word_is_there_where_no_more_is_asked(tmp_p
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
-def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
+def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
     pytest.importorskip("pyarrow")
     path, model = tmp_path / "a.csv", tmp_path / "a.model"
     with open(path, "w", encoding="utf-8-sig", newline="") as file:
@@ -475,7 +475,7 @@ def test_a_csv_is_parted_by_what_names_its_columns(tmp_path, delimiter):
         (b"", "has no rows"),
     ],
 )
-def test_a_csv_that_is_wrong_is_told_by_row_and_option(tmp_path, content, message):
+def test_invalid_csv_is_reported_with_row_and_option(tmp_path, content, message):
     pytest.importorskip("pyarrow")
     path = tmp_path / "a.csv"
     path.write_bytes(content)
@@ -484,7 +484,7 @@ def test_a_csv_that_is_wrong_is_told_by_row_and_option(tmp_path, content, messag
 
 
 @pytest.mark.parametrize("end", [".tsv", ".csv"])
-def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
+def test_lines_may_end_with_a_carriage_return(tmp_path, end):
     if end == ".csv":
         pytest.importorskip("pyarrow")
     path = tmp_path / f"a{end}"
@@ -494,7 +494,7 @@ def test_lines_may_end_by_a_carriage_return_alone(tmp_path, end):
     assert same(fit_text(path, **SETTINGS), plain[-1])
 
 
-def test_a_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
+def test_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypatch):
     monkeypatch.setattr("sparsemargin.files.sources.BLOCK_BYTES", 20)
     path = tmp_path / "a.tsv"
     tsv(path, ["a long line of words\rand more of them"] * 4, ["a", "b"] * 2)
@@ -503,7 +503,7 @@ def test_a_carriage_return_within_a_long_line_is_white_space(tmp_path, monkeypat
 
 
 @pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
-def test_texts_on_standard_input_are_known_by_their_looks(tmp_path, form):
+def test_format_of_standard_input_is_detected(tmp_path, form):
     path = tmp_path / "a"
     {"fasttext": fasttext, "tsv": tsv, "vw": vw, "csv": table, "jsonl": jsonl}[form](
         path, ["bee sea", "dee eff"] * 9, ["a", "b"] * 9
@@ -513,7 +513,7 @@ def test_texts_on_standard_input_are_known_by_their_looks(tmp_path, form):
     assert f"with --format {form}." in told
 
 
-def test_info_tells_what_files_of_texts_hold(tmp_path):
+def test_info_describes_text_files(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("__label__a __label__b one two\n\n__label__b two\nthree\n" * 9)
     (figures,) = json.loads(run("info", path, "--json").stdout)["files"]
@@ -527,7 +527,7 @@ def test_info_tells_what_files_of_texts_hold(tmp_path):
     assert "a (2), b (1)" in told
 
 
-def test_lines_of_fasttext_are_cut_as_by_its_rules():
+def test_fasttext_lines_are_split_by_its_rules():
     """Long runs of spaces, long labels, and labels between words are split as by a simple
     parser."""
     rng = np.random.default_rng(0)
@@ -554,7 +554,7 @@ def test_lines_of_fasttext_are_cut_as_by_its_rules():
 @pytest.mark.filterwarnings("ignore::sparsemargin.streaming.report.Interruption")
 @pytest.mark.parametrize("end", [".txt", ".csv"])
 @pytest.mark.parametrize("max_iter", [1, 3])
-def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, max_iter):
+def test_interrupted_run_over_texts_is_resumed(tmp_path, monkeypatch, end, max_iter):
     """After Ctrl-C, the run is resumed, and so is the search for the words of columns."""
     if end == ".csv":
         pytest.importorskip("pyarrow")
@@ -587,7 +587,7 @@ def test_a_run_over_texts_that_was_cut_is_resumed(tmp_path, monkeypatch, end, ma
     assert told[-1] == told[-2]
 
 
-def test_a_full_disk_leaves_the_old_model_of_texts(tmp_path, monkeypatch):
+def test_full_disk_keeps_the_old_text_model(tmp_path, monkeypatch):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     run("train", path, "-o", tmp_path / "a.model")
@@ -607,7 +607,7 @@ def test_a_full_disk_leaves_the_old_model_of_texts(tmp_path, monkeypatch):
     "settings",
     [{"class_weight": "balanced"}, {"class_weight": {"ham": 3.0}}, {"early_stopping": True}],
 )
-def test_weights_and_early_stopping_are_those_of_rows(tmp_path, settings):
+def test_weights_and_early_stopping_of_texts_equal_those_of_rows(tmp_path, settings):
     path = tmp_path / "texts.tsv"
     tsv(path, TEXTS, LABELS)
     how = {"algo": "arow", "shuffle": False, "max_iter": 4, **settings}
@@ -619,7 +619,7 @@ def test_weights_and_early_stopping_are_those_of_rows(tmp_path, settings):
 
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("form", ["fasttext", "tsv", "vw", "csv", "jsonl"])
-def test_bytes_of_any_kind_are_learned_from_or_told_of(tmp_path, form):
+def test_random_bytes_are_learned_or_reported(tmp_path, form):
     if form == "csv":
         pytest.importorskip("pyarrow")
     rng, path = np.random.default_rng(0), tmp_path / "a"

@@ -19,7 +19,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from threadpoolctl import threadpool_limits
 
-from references.first_order import Run, augment, link, p_norm, run_machines, trials_of_epochs
+from references.first_order import run_machines, trials_of_epochs
+from references.runs import Run, augment, link, p_norm
 
 
 @dataclass

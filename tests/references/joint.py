@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from references.first_order import Run, augment, corrects, gap, p_norm, resolve_p
+from references.first_order import corrects
+from references.runs import Run, augment, gap, p_norm, resolve_p
 from references.weights import class_factors, counted_weights, step_factors
 
 

@@ -18,7 +18,8 @@ from functools import partial
 
 import numpy as np
 
-from references.first_order import Run, p_norm, run_machines, run_trials, trials_of_epochs
+from references.first_order import run_machines, run_trials, trials_of_epochs
+from references.runs import Run, p_norm
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from references.first_order import link, p_norm
 from references.higher_order import threshold
+from references.runs import link, p_norm
 
 
 @dataclass

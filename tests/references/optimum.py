@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import lsq_linear, nnls
 
-from references.first_order import augment, link, p_norm
+from references.runs import augment, link, p_norm
 
 MOST_STEPS = 500
 MOST_HALVES = 50

@@ -234,7 +234,7 @@ def sound(learned_by):
     return contents_of(learned(learned_by))
 
 
-def test_contents_that_are_rewritten_are_the_model(path):
+def test_rewritten_contents_give_the_same_model(path):
     """Arrays in the other byte order are also accepted."""
     save_model(learned(average), path)
     before = path.read_bytes()
@@ -248,7 +248,7 @@ def test_contents_that_are_rewritten_are_the_model(path):
 
 
 @pytest.mark.parametrize(("model", "place", "change", "message"), CHANGES)
-def test_what_no_model_holds_is_refused_by_name(model, place, change, message, path):
+def test_invalid_contents_are_rejected_by_name(model, place, change, message, path):
     document, arrays = copy.deepcopy(sound(model))
     if isinstance(place, str):
         arrays[place] = change(arrays[place])
@@ -261,7 +261,7 @@ def test_what_no_model_holds_is_refused_by_name(model, place, change, message, p
             load(path)
 
 
-def test_other_formats_classes_and_forms_of_labels_are_refused(path):
+def test_other_formats_classes_and_label_forms_are_rejected(path):
     document, arrays = sound(average)
     for changes, message in (
         ({"version": 7, "library": "3.1"}, "format 7, of sparsemargin 3.1; .* format 1. Update"),
@@ -275,7 +275,7 @@ def test_other_formats_classes_and_forms_of_labels_are_refused(path):
     assert_refused(path, "'space' is not of 1 vectors")
 
 
-def test_numbers_held_sparsely_stay_within_the_model(path):
+def test_sparse_arrays_are_checked(path):
     wide_rows = make_problem(n=3000)[0]
     document, arrays = contents_of(ALMAClassifier(**PLAIN).fit(wide_rows[:3], [0, 1, 1]))
     for name, change, message in (
@@ -318,7 +318,7 @@ def wide_model(n_labels, n_features):
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is told in another way here")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
-def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
+def test_small_file_of_a_wide_model_takes_little_memory(tmp_path, monkeypatch):
     monkeypatch.setattr(vector_blocks, "DENSE_BYTES", 1 << 40)
     paths = [tmp_path / name for name in ("wide", "padded", "in blocks")]
     try:
@@ -339,7 +339,7 @@ def test_small_files_of_wide_models_take_little_memory(tmp_path, monkeypatch):
     assert all(int(taken) < 100 << 20 for taken in run.stdout.split()), run.stdout
 
 
-def test_a_wide_model_is_inspected_without_copies_of_its_weights(path):
+def test_inspect_does_not_copy_wide_weights(path):
     n_features = 10**6
     save_model(wide_model(2, n_features), path)
     tracemalloc.start()
@@ -370,7 +370,7 @@ WITH_SLOTS = [
         *product(WITH_SLOTS, [put(0, 80), put(0, -2)], ["'slots' holds"]),
     ],
 )
-def test_what_rows_kept_is_checked_when_they_come_again(model, change, message, path):
+def test_kept_row_states_are_checked_on_repeated_rows(model, change, message, path):
     document, arrays = contents_of(learned(model))
     rewritten(path, document, {**arrays, "last_rows.1.0": change(arrays["last_rows.1.0"])})
     with pytest.raises(ValueError, match=message):
@@ -379,7 +379,7 @@ def test_what_rows_kept_is_checked_when_they_come_again(model, change, message, 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("algo", [name for name in ALGORITHMS if name != "maxmargin"])
-def test_whatever_a_state_holds_commands_tell_what_is_wrong(algo, path, tmp_path):
+def test_commands_report_invalid_model_states(algo, path, tmp_path):
     """Each attribute is replaced by other values, which are refused or harmless."""
     text = tmp_path / "few.svm"
     text.write_text("1 1:1 3:1\n-1 2:1\n1 1:1 4:1\n" * 5)

@@ -53,7 +53,7 @@ def again(model, path):
     ("name", "hypothesis", "dtype", "n_classes", "way"),
     pairwise(list(MODELS), HYPOTHESES, ["f4", "f8"], [2, 3], ["fit", "partial_fit", "warm start"]),
 )
-def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
+def test_loaded_model_predicts_and_trains_bitwise_equally(
     name, hypothesis, dtype, n_classes, way, path
 ):
     X, y = make_problem(n_classes=n_classes, dtype=dtype)
@@ -76,7 +76,7 @@ def test_a_loaded_model_is_the_saved_one_and_learns_on_to_the_bit(
     assert outputs(loaded, X) == outputs(model, X)
 
 
-def test_types_keep_the_names_that_files_have():
+def test_stored_type_names_are_stable():
     spaces = {"LinearSpace", "JointSpace", "KernelSpace", "DualSpaces", "FeatureSpaces"}
     assert OWN_TYPES.keys() >= {*spaces, "FirstOrderRule", "FitResult", "SoftMargin", "RandomState"}
 
@@ -84,7 +84,7 @@ def test_types_keep_the_names_that_files_have():
 @pytest.mark.parametrize(
     ("estimator", "n_classes"), [(ALMAClassifier, 3), (MaxMarginClassifier, 2)]
 )
-def test_certificates_multipliers_and_slack_come_back(estimator, n_classes, path):
+def test_certificates_multipliers_and_slack_are_restored(estimator, n_classes, path):
     X, y = make_problem(n_classes=n_classes)
     soft = {"hypothesis": "last", "soft_margin": 1.0, "tol": 0.3, "random_state": 0}
     model = estimator(**soft, keep_history=True, warm_start=True, max_iter=4)
@@ -107,7 +107,7 @@ CLASSES = {
 
 
 @pytest.mark.parametrize("classes", CLASSES.values(), ids=CLASSES)
-def test_classes_of_any_type_come_back(classes, path):
+def test_classes_of_any_type_are_restored(classes, path):
     X, y = make_problem(n_classes=len(classes))
     model = PNormPerceptron(random_state=0).partial_fit(X, classes[y], classes=classes)
     loaded = again(model, path)
@@ -169,7 +169,7 @@ UNUSUAL = {
 
 @pytest.mark.parametrize("make", UNUSUAL.values(), ids=UNUSUAL)
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
-def test_what_few_models_hold_comes_back(make, path):
+def test_rare_attributes_are_restored(make, path):
     model = make()
     loaded = again(model, path)
     assert_same(loaded, model)
@@ -181,7 +181,7 @@ def test_what_few_models_hold_comes_back(make, path):
 
 
 @pytest.mark.parametrize("model", [ALMAClassifier(), PNormPerceptron(p=4), HigherOrderPerceptron()])
-def test_weights_that_are_mostly_zero_take_the_room_of_the_others(model, path):
+def test_sparse_weights_take_little_space(model, path):
     wide = sp.hstack([X2, sp.csr_matrix((80, 100_000))], format="csr")
     loaded = again(model.fit(wide, Y2), path)
     assert_same(loaded, model)
@@ -194,7 +194,7 @@ def test_weights_that_are_mostly_zero_take_the_room_of_the_others(model, path):
 @pytest.mark.parametrize(
     ("model", "n_classes"), [(PNormPerceptron(hypothesis="vote"), 3), (SecondOrderPerceptron(), 2)]
 )
-def test_a_summary_tells_of_the_model(model, n_classes, path):
+def test_summary_describes_the_model(model, n_classes, path):
     X, y = make_problem(n_classes=n_classes)
     save_model(model.fit(X, np.array(["a", "b", "c"])[y]), path)
     summary = read_summary(path)
@@ -224,7 +224,7 @@ UNSAVED = [
 
 
 @pytest.mark.parametrize("case", UNSAVED)
-def test_what_has_no_place_in_a_file_is_named(case, path):
+def test_unsupported_contents_are_named(case, path):
     path.write_bytes(b"before")
     *what, message = case
     model = what[0]
@@ -235,12 +235,12 @@ def test_what_has_no_place_in_a_file_is_named(case, path):
     assert path.read_bytes() == b"before"
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path):
+def test_missing_folder_is_named(tmp_path):
     with pytest.raises(FileNotFoundError, match=f"there is no folder {tmp_path}/no. Make it first"):
         save_model(ALMAClassifier().fit(X2, Y2), tmp_path / "no" / "a.model")
 
 
-def test_other_files_are_no_model_files(path):
+def test_other_files_are_rejected_as_models(path):
     np.savez(path.with_suffix(".npz"), model=np.zeros(3))
     others = [b"", b"+1 1:0.5\n" * 40, pickle.dumps(ALMAClassifier()), b"PK\x03\x04"]
     for contents in *others, path.with_suffix(".npz").read_bytes():
@@ -248,7 +248,7 @@ def test_other_files_are_no_model_files(path):
         assert_refused(path, "This is not a model file")
 
 
-def test_what_the_system_refuses_is_no_damage(tmp_path, monkeypatch):
+def test_system_errors_are_not_reported_as_damage(tmp_path, monkeypatch):
     model, path, pipe = ALMAClassifier().fit(X2, Y2), tmp_path / "a.model", tmp_path / "pipe"
     save_model(model, path)
     with pytest.raises(FileNotFoundError, match=r"nowhere\.model"):

@@ -32,7 +32,7 @@ def entries_of(model, names=None):
 @pytest.mark.parametrize(
     ("model", "dtype"), [(PNormPerceptron(p=6), "f4"), (HigherOrderPerceptron(), "f8")]
 )
-def test_every_weight_is_there_to_the_last_digit(model, dtype):
+def test_readable_weights_have_full_precision(model, dtype):
     fit(model, X2.astype(dtype), Y2)
     weights = dict(entries_of(model))
     assert float(weights.pop("(intercept)", 0)) == model.intercept_[0]
@@ -42,7 +42,7 @@ def test_every_weight_is_there_to_the_last_digit(model, dtype):
 
 
 @pytest.mark.parametrize("make", [lambda model: model, lambda model: model.sparsify()])
-def test_weights_of_many_classes_stand_by_class_and_fall(make):
+def test_readable_weights_are_sorted_within_each_class(make):
     words = np.array(["ham", "eggs\t", "spam"])[Y3]
     model = make(fit(ALMAClassifier(), X3, words))
     expected = []
@@ -55,7 +55,7 @@ def test_weights_of_many_classes_stand_by_class_and_fall(make):
     assert entries_of(model, NAMES) == expected
 
 
-def test_the_header_tells_of_the_model():
+def test_readable_header_describes_the_model():
     model = fit(ALMAClassifier(alpha=0.7, random_state=np.random.RandomState(0)), X2, Y2)
     header = [line for line in text_of(model).splitlines() if line.startswith("#")]
     assert header[0].endswith(", ALMAClassifier")
@@ -66,7 +66,7 @@ def test_the_header_tells_of_the_model():
     assert not any(" at 0x" in line for line in header)
 
 
-def test_names_and_classes_that_look_like_other_lines_are_escaped(tmp_path):
+def test_ambiguous_names_and_classes_are_escaped(tmp_path):
     """Names and classes that are not valid UTF-8 are also escaped."""
     escaped = {
         "a\tb": "a\\tb", "line\nend": "line\\nend", "back\\slash": "back\\\\slash", "\r": "\\r",
@@ -82,7 +82,7 @@ def test_names_and_classes_that_look_like_other_lines_are_escaped(tmp_path):
     assert {entry[0] for entry in entries_of(model)} == {"\\udce9", "\xe9", "a\\\\b"}
 
 
-def test_names_come_from_a_vectorizer_or_from_the_fit():
+def test_readable_names_are_of_the_vectorizer_or_the_fit():
     stories = ["cheap pills now", "meeting on monday", "pills cheap offer", "monday agenda notes"]
     vectorizer = TfidfVectorizer()
     X = vectorizer.fit_transform(stories * 5)
@@ -93,7 +93,7 @@ def test_names_come_from_a_vectorizer_or_from_the_fit():
     assert {entry[0] for entry in entries_of(model)} == words
 
 
-def test_a_pipeline_is_written_with_its_words():
+def test_readable_pipeline_lists_its_words():
     stories, kernel = ["cheap pills now", "meeting on monday"] * 5, ALMAClassifier(kernel="rbf")
     pipeline = make_pipeline(TfidfVectorizer(), ALMAClassifier(random_state=0))
     pipeline.fit(stories, ["spam", "ham"] * 5)
@@ -107,7 +107,7 @@ def test_a_pipeline_is_written_with_its_words():
         text_of(make_pipeline(TfidfVectorizer(), LinearSVC()).fit(stories, [0, 1] * 5))
 
 
-def test_what_can_not_be_written_is_refused(tmp_path):
+def test_models_without_readable_weights_are_rejected(tmp_path):
     path, model = tmp_path / "weights.txt", fit(ALMAClassifier(), X2, Y2)
     votes = ALMAClassifier(hypothesis="vote")
     for asked, names, message in (
@@ -142,7 +142,7 @@ def test_dictionaries_are_read(tmp_path):
         (b"a\nb\xff\nc\n", "line 2 is not UTF-8"),
     ],
 )
-def test_bad_dictionaries_are_refused_by_line(contents, message, tmp_path):
+def test_invalid_dictionaries_are_reported_with_their_line(contents, message, tmp_path):
     path = tmp_path / "words"
     path.write_bytes(contents)
     with pytest.raises(ValueError, match=f"^{path}.*{message}"):

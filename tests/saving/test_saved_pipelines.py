@@ -57,7 +57,7 @@ def piped(*steps, X=TEXTS):
     (ROWS.astype("f4"), [StandardScaler(with_std=False), MaxAbsScaler()]),
     (ROWS, []),
 ], ids=str)  # fmt: skip
-def test_pipelines_come_back(path, X, steps):
+def test_pipelines_are_restored(path, X, steps):
     model = piped(*steps, X=X)
     save_model(model, path)
     loaded = load_model(path)
@@ -97,7 +97,7 @@ def test_inspect_names_the_features_of_a_pipeline(path):
         assert strongest == {"feature": name, "weight": model[-1].coef_.max()}
 
 
-def test_what_has_no_place_in_a_file_is_named(path):
+def test_unsupported_contents_are_named(path):
     for steps, words in (
         ([TfidfVectorizer(tokenizer=str.split, token_pattern=None)], "tokenizer of TfidfVec.* fun"),
         ([TfidfVectorizer(), TruncatedSVD(2)], r"has a step TruncatedSVD.*joblib\.dump"),
@@ -128,7 +128,7 @@ PARAMETERS, LEARNED = (*STEP, "parameters", "dict"), (*STEP, "learned", "dict")
     ("pipeline.steps.0.learned.words", "money", "a word comes twice"),
     ("pipeline.steps.0.learned.idf_", 3, "'idf_' is not an array"),
 ])  # fmt: skip
-def test_no_file_makes_another_step(path, place, value, words):
+def test_invalid_pipeline_steps_are_rejected(path, place, value, words):
     document, arrays = contents_of(piped(TfidfVectorizer()))
     if isinstance(place, str):
         name = next(name for name in arrays if name.endswith(place.removeprefix("pipeline.")))
@@ -150,7 +150,7 @@ def test_no_file_makes_another_step(path, place, value, words):
     ("text", np.frombuffer(b"abab", np.uint8), "a term comes twice"),
     ("text", np.frombuffer(b"ab c d ", np.uint8), "has an empty word"),
 ])  # fmt: skip
-def test_damaged_terms_are_refused(path, name, array, words):
+def test_damaged_vocabulary_is_rejected(path, name, array, words):
     model = make_pipeline(ours.CountVectorizer(), ALMAClassifier()).fit(["ab cd"] * 2, [0, 1])
     document, arrays = contents_of(model)
     arrays[next(each for each in arrays if each.endswith(f"terms.{name}"))] = array
@@ -163,7 +163,7 @@ def test_damaged_terms_are_refused(path, name, array, words):
         load_model(path)
 
 
-def test_what_texts_are_learned_by_comes_back(path):
+def test_fit_text_pipeline_is_restored(path):
     model = fit_text(TEXTS, Y, random_state=0)
     save_model(model, path)
     loaded = load_model(path)
@@ -186,7 +186,7 @@ MEMBERS = (*LEARNED, "members")
     ((*PARAMETERS, "transformer_weights"), {"dict": {"a": "x"}}, "are no numbers"),
     ((*PARAMETERS, "other"), 1, "another FeatureUnion"),
 ])  # fmt: skip
-def test_no_file_makes_another_union(path, place, value, words):
+def test_invalid_feature_unions_are_rejected(path, place, value, words):
     union = FeatureUnion([("a", TfidfVectorizer()), ("b", CountVectorizer())])
     document, arrays = contents_of(piped(union))
     at(document, place[:-1])[place[-1]] = value
@@ -195,7 +195,7 @@ def test_no_file_makes_another_union(path, place, value, words):
         load_model(path)
 
 
-def test_a_calibrated_model_is_told_how_to_be_kept(path):
+def test_error_for_calibrated_models_suggests_a_remedy(path):
     calibrated = CalibratedClassifierCV(ALMAClassifier(), cv=2).fit(ROWS, Y)
     with pytest.raises(ValueError, match=r"CalibratedClassifierCV.*FrozenEstimator.*joblib\.dump"):
         save_model(calibrated, path)
@@ -217,7 +217,7 @@ def test_a_calibrated_model_is_told_how_to_be_kept(path):
     ([HashingVectorizer(n_features=64), MaxAbsScaler()], ("pipeline", "steps", 1, "dict", "kind"),
      "HashingVectorizer", "comes after another step"),
 ])  # fmt: skip
-def test_steps_fit_together(path, steps, place, value, words):
+def test_inconsistent_steps_are_rejected(path, steps, place, value, words):
     document, arrays = contents_of(piped(*steps))
     at(document, place[:-1])[place[-1]] = value
     rewritten(path, document, arrays)
@@ -232,7 +232,7 @@ def test_steps_fit_together(path, steps, place, value, words):
     (TfidfVectorizer(), "idf_", "TfidfVectorizer has no idf_"),
     (ours.TfidfVectorizer(), "idf_", "TfidfVectorizer has no idf_"),
 ])  # fmt: skip
-def test_what_a_vectorizer_has_learned_is_there(path, step, missing, words):
+def test_incomplete_vectorizers_are_rejected(path, step, missing, words):
     document, arrays = contents_of(piped(step))
     del at(document, LEARNED)[missing]
     rewritten(path, document, arrays)
@@ -244,7 +244,7 @@ def test_what_a_vectorizer_has_learned_is_there(path, step, missing, words):
     (StandardScaler(), "mean_"), (StandardScaler(), "scale_"), (MaxAbsScaler(), "scale_"),
     (MaxAbsScaler(), "n_features_in_"),
 ])  # fmt: skip
-def test_what_a_scaler_has_learned_is_there(path, step, missing):
+def test_incomplete_scalers_are_rejected(path, step, missing):
     document, arrays = contents_of(piped(step, X=ROWS))
     del at(document, LEARNED)[missing]
     rewritten(path, document, arrays)
@@ -265,7 +265,7 @@ SLOW = [
     ("deviations_", np.inf, "wrong means or deviations"),
     ("deviations_", -1.0, "wrong means or deviations"),
 ])  # fmt: skip
-def test_what_cells_are_compared_with_is_sound(path, name, change, words):
+def test_invalid_cell_normalizers_are_rejected(path, name, change, words):
     document, arrays = contents_of(piped(CellNormalizer(), X=np.arange(36).reshape(12, 3)))
     learned = at(document, LEARNED)
     if change is None:
@@ -282,7 +282,7 @@ def test_what_cells_are_compared_with_is_sound(path, name, change, words):
 
 @pytest.mark.parametrize("change", SLOW, ids=str)
 @pytest.mark.parametrize("make", [ours.TfidfVectorizer, HashingVectorizer])
-def test_what_may_take_for_ever_is_refused_unless_it_is_trusted(path, make, change):
+def test_slow_patterns_are_rejected_unless_trusted(path, make, change):
     document, arrays = contents_of(piped(make()))
     at(document, PARAMETERS).update(change)
     rewritten(path, document, arrays)
@@ -298,7 +298,7 @@ def test_what_may_take_for_ever_is_refused_unless_it_is_trusted(path, make, chan
     load_model(path, trusted=True)
 
 
-def test_a_pattern_of_ones_own_comes_back_where_the_file_is_trusted(path):
+def test_custom_token_pattern_is_restored_if_trusted(path):
     model = piped(TfidfVectorizer(token_pattern=r"[a-z]{3,}"))
     save_model(model, path)
     with pytest.raises(ValueError, match=r"The token_pattern of TfidfVectorizer is '\[a-z\]"):
@@ -320,7 +320,7 @@ STEPS = [
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("step", some([*STEPS[:1], *STEPS[2:3]], STEPS), ids=repr)
-def test_whatever_the_parameters_of_a_vectorizer_are_commands_tell_what_is_wrong(path, step):
+def test_commands_report_invalid_vectorizer_parameters(path, step):
     """Each parameter is replaced by other values, which are harmless or refused with the path."""
     document, arrays = contents_of(piped(step))
     texts = path.with_suffix(".tsv")

@@ -105,7 +105,7 @@ def bits(learner):
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("end", [Killed, KeyboardInterrupt])
 @pytest.mark.parametrize(("name", "settings"), RUNS)
-def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, settings, end):
+def test_resumed_run_is_bitwise_equal(files, name, settings, end):
     """The run is interrupted in different places, by Ctrl-C or killed after a checkpoint."""
     path, settings = files[name], dict(settings)
     if "init_model" in settings:
@@ -130,7 +130,7 @@ def test_a_resumed_run_comes_to_the_bits_of_one_that_was_not_cut(files, name, se
     ("text", "other files"), ("model", "is a model, not a checkpoint"), ("none", "there is no ch"),
     ("svmlight", "not a model file"),
 ])  # fmt: skip
-def test_another_run_does_not_go_on(files, change, told):
+def test_checkpoint_of_another_run_is_rejected(files, change, told):
     path, settings = files["text"], {"algo": "alma", "random_state": 0, "checkpoint": "run"}
     with pytest.warns(Interruption, match=r"resume=True to continue from run\."):
         model, _ = learn(path, 2, KeyboardInterrupt, **settings)
@@ -151,7 +151,7 @@ def test_another_run_does_not_go_on(files, change, told):
         assert Path("run").read_bytes() == before
 
 
-def test_what_ctrl_c_leaves_is_a_model_whether_the_run_was_resumed_or_not(files):
+def test_ctrl_c_leaves_a_model_in_resumed_runs_too(files):
     settings = {"algo": "alma", "max_iter": 3, "random_state": 0, "checkpoint": "run"}
     for n_blocks, resume in (5, False), (1, True), (8, True):
         with pytest.warns(Interruption):
@@ -161,7 +161,7 @@ def test_what_ctrl_c_leaves_is_a_model_whether_the_run_was_resumed_or_not(files)
         assert load_learner("model")[0].n_features_in_ <= X.shape[1]
 
 
-def test_a_checkpoint_that_cannot_be_written_ends_nothing(files):
+def test_unwritable_checkpoint_does_not_stop_the_run(files):
     def cut(**settings):
         with pytest.warns(UserWarning, match="^The checkpoint|^Interrupted") as warned:
             learner, _ = learn(files["text"], 9, KeyboardInterrupt, algo="alma", **settings)

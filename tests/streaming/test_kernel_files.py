@@ -52,7 +52,7 @@ def problem(kernel, *, wide=False, n_classes=2, dtype="f8"):
     ("kernel", "hypothesis", "rows", "wide"),
     pairwise(list(KERNELS), HYPOTHESES, [("f4", 2), ("f4", 3), ("f8", 3)], [False, True]),
 )
-def test_a_model_comes_back_and_learns_on_to_the_bit(kernel, hypothesis, rows, wide, path):
+def test_saved_kernel_model_continues_bitwise_equally(kernel, hypothesis, rows, wide, path):
     dtype, n_classes = rows
     X, y = problem(kernel, wide=wide, n_classes=n_classes, dtype=dtype)
     model = ALMAClassifier(
@@ -82,7 +82,7 @@ def test_a_model_comes_back_and_learns_on_to_the_bit(kernel, hypothesis, rows, w
         (ROMMAClassifier(), "precomputed"),
     ],
 )
-def test_a_warm_start_goes_on_from_a_file(rule, kernel, path):
+def test_warm_start_continues_from_a_file(rule, kernel, path):
     X, y = problem(kernel, n_classes=3)
     more = {"max_iter": 2, "soft_margin": 0.5, "warm_start": True, "max_support": 80}
     model = rule.set_params(**KERNELS[kernel], random_state=0, **more)
@@ -90,7 +90,7 @@ def test_a_warm_start_goes_on_from_a_file(rule, kernel, path):
     assert_same(fit(load_model(path), X, y), fit(model, X, y))
 
 
-def test_a_model_in_a_read_only_memory_map_learns_on(path):
+def test_memory_mapped_model_continues_training(path):
     X, y = problem("rbf")
     model = ALMAClassifier(kernel="rbf", warm_start=True, max_iter=2, random_state=0)
     joblib.dump(model.fit(X, y), path)
@@ -103,7 +103,7 @@ def dot(X, Z):
     return np.asarray((X @ Z.T).todense()) if sp.issparse(X) else X @ Z.T
 
 
-def test_a_function_is_pickled_by_its_name_and_never_in_a_model_file(path):
+def test_kernel_function_is_pickled_but_not_saved(path):
     X, y = problem("rbf")
     for rows in X, X.toarray():
         model = PNormPerceptron(kernel=dot, random_state=0).fit(rows, y)
@@ -117,7 +117,7 @@ def test_a_function_is_pickled_by_its_name_and_never_in_a_model_file(path):
     assert not path.exists()
 
 
-def test_precomputed_rows_do_not_go_on_in_a_stream(path):
+def test_precomputed_kernel_rejects_partial_fit(path):
     X, y = problem("precomputed")
     save_model(PNormPerceptron(kernel="precomputed").fit(X, y), path)
     for kernel in "precomputed", "rbf":
@@ -140,7 +140,7 @@ ALGO = "alma"  # An algorithm must be named, as the default one has no kernels.
     ("features", "coef0", "epochs"),
     pairwise([{}, {"n_features": 3000}, {"n_features": 3500}], [0.0, 1.0], [1, 3]),
 )
-def test_epochs_of_a_file_are_those_of_a_fit(text, features, coef0, epochs):
+def test_epochs_of_a_file_equal_those_of_a_fit(text, features, coef0, epochs):
     """New features may occur in any row, and a row joins the pool only once."""
     params = {**STREAM, "kernel": "poly", "coef0": coef0, "max_iter": epochs, "shuffle": False}
     streamed = fit_svmlight(text, "perceptron", **params, **features)
@@ -153,7 +153,7 @@ def test_epochs_of_a_file_are_those_of_a_fit(text, features, coef0, epochs):
     np.testing.assert_allclose(ours, theirs, rtol=1e-7, atol=1e-12)
 
 
-def test_shuffled_epochs_let_no_row_join_twice(text):
+def test_shuffled_epochs_add_each_row_once(text):
     model = fit_svmlight(text, ALGO, **{**STREAM, "gamma": "auto"}, hash_bits=6, max_iter=5)
     assert model.gamma_ == 1 / 64
     assert len(np.unique(model.support_)) == len(model.support_) <= 400
@@ -174,7 +174,7 @@ def test_features_are_renumbered(wide, coef0):
     np.testing.assert_allclose(model.decision_function(shifted), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_going_on_from_a_model_of_a_matrix_takes_rows_for_new_ones(text):
+def test_continued_matrix_model_treats_rows_as_new(text):
     X, y = load_svmlight(text)
     model = ALMAClassifier(**{**STREAM, "max_support": 900, "gamma": "scale"}, random_state=0)
     model.fit(X[:200], y[:200])
@@ -185,7 +185,7 @@ def test_going_on_from_a_model_of_a_matrix_takes_rows_for_new_ones(text):
     np.testing.assert_allclose(went_on.dual_coef_, stepwise.dual_coef_, rtol=1e-9)
 
 
-def test_a_full_pool_ends_a_stream_or_is_told(text):
+def test_full_pool_stops_a_stream_or_warns(text):
     small = {**STREAM, "max_support": 10}
     with pytest.raises(ValueError, match=r"After [0-9]+ trials another row.*max_support=10"):
         fit_svmlight(text, ALGO, **small)
@@ -207,7 +207,7 @@ def test_a_full_pool_ends_a_stream_or_is_told(text):
         ({"memory_limit": 50_000, "n_features": 3000}, "rows take .* memory_limit=50,000"),
     ],
 )
-def test_what_cannot_stream_is_refused_with_the_remedy(text, params, words):
+def test_kernels_that_cannot_stream_are_rejected(text, params, words):
     with pytest.raises(ValueError, match=f"(?i){words}"):
         fit_svmlight(text, ALGO, **{**STREAM, **params})
 
@@ -215,7 +215,7 @@ def test_what_cannot_stream_is_refused_with_the_remedy(text, params, words):
 OPTIONS = ["--algo", ALGO, "--kernel", "rbf", "--gamma", 0.1, "--max-support", 400]
 
 
-def test_commands_make_the_model_of_fit_svmlight_tell_of_it_and_use_it(text, path, tmp_path):
+def test_commands_train_inspect_and_use_kernel_models(text, path, tmp_path):
     figures = json.loads(run("train", text, "-o", path, "-q", "--json", *OPTIONS).stdout)
     model = fit_svmlight(text, ALGO, **STREAM, random_state=0)
     save_model(model, tmp_path / "other")
@@ -240,7 +240,7 @@ def test_commands_make_the_model_of_fit_svmlight_tell_of_it_and_use_it(text, pat
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "average", "vote"])
-def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
+def test_precomputed_kernel_rows_of_a_file_are_predicted(hypothesis, path, tmp_path):
     """Precomputed rows have no norms, so that outputs can't be converted to margins."""
     X, y = problem("precomputed")
     model = PNormPerceptron(kernel="precomputed", hypothesis=hypothesis, random_state=0).fit(X, y)
@@ -250,7 +250,7 @@ def test_precomputed_rows_in_a_file_are_predicted(hypothesis, path, tmp_path):
     assert (figures["margins"] is None) == (hypothesis != "vote")
 
 
-def test_coefficients_as_text(text, path, tmp_path):
+def test_readable_file_lists_dual_coefficients(text, path, tmp_path):
     run("train", text, "-o", path, "-q", *OPTIONS, "--readable", tmp_path / "a.txt")
     model, expected = load_model(path), []
     rows = [*map(str, model.support_), "(intercept)"]

@@ -56,7 +56,7 @@ def write_rows(path, n_rows, seed=0):
 
 
 @pytest.mark.parametrize(("p", "hypothesis"), [(2.0, "average"), (4.0, "last")])
-def test_a_stream_learns_what_a_fit_does(text, tmp_path, p, hypothesis):
+def test_stream_of_many_labels_equals_a_fit(text, tmp_path, p, hypothesis):
     X, y = load_svmlight(text, multilabel=True)
     params = {"p": p, "hypothesis": hypothesis, "intercept_scaling": 1.0, "shuffle": False}
     for max_iter in 1, 3:
@@ -71,7 +71,7 @@ def test_a_stream_learns_what_a_fit_does(text, tmp_path, p, hypothesis):
     assert 0 < model.score(X, y) < 1
 
 
-def test_balanced_weights_are_those_of_a_fit(text, tmp_path):
+def test_balanced_weights_equal_those_of_a_fit(text, tmp_path):
     repeated = tmp_path / "repeated.svm"
     repeated.write_text(re.sub(r"(?m)^(\d)", r"\1,\1", text.read_text()))
     X, y = load_svmlight(text, multilabel=True)
@@ -89,7 +89,7 @@ def test_balanced_weights_are_those_of_a_fit(text, tmp_path):
         np.testing.assert_array_equal(model.coef_, expected.coef_)
 
 
-def test_classes_may_be_told(text):
+def test_classes_may_be_given(text):
     plain = fit_svmlight(text, "alma", multilabel=True)
     model = fit_svmlight(text, "alma", multilabel=True, classes=[*range(N_LABELS), 77])
     assert model.classes_[-1] == 77
@@ -101,7 +101,7 @@ def test_classes_may_be_told(text):
         fit_svmlight("-", "alma", multilabel=True)
 
 
-def test_words_repeats_any_order_and_one_label(tmp_path):
+def test_label_lists_may_be_words_repeated_or_unsorted(tmp_path):
     path = tmp_path / "few.svm"
     for lines, classes, predicted in [
         (
@@ -129,7 +129,7 @@ def test_words_repeats_any_order_and_one_label(tmp_path):
         fit_svmlight(path, multilabel=True)
 
 
-def test_saved_models_go_on_with_many_labels(text, tmp_path):
+def test_saved_multilabel_models_continue_training(text, tmp_path):
     first = fit_svmlight(text, "alma", multilabel=True, classes=range(N_LABELS))
     save_model(first, tmp_path / "a.model")
     more = write_rows(tmp_path / "more.svm", 100, seed=3)
@@ -139,7 +139,7 @@ def test_saved_models_go_on_with_many_labels(text, tmp_path):
     np.testing.assert_array_equal(further.coef_, both.coef_)
 
 
-def test_what_does_not_go_together_is_refused(text, model):
+def test_incompatible_options_are_rejected(text, model):
     one, many = fit_svmlight(text, positive=1), load_model(model)
     kernel = {"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}
     for settings, words in [
@@ -182,7 +182,7 @@ def lines_of(labels):
     return [",".join(str(int(label)) for label in row) for row in labels]
 
 
-def test_predictions_are_labels_separated_by_commas(text, model):
+def test_multilabel_predictions_are_separated_by_commas(text, model):
     fitted, (X, _) = load_model(model), load_svmlight(text, multilabel=True)
     assert_same(fitted, fit_svmlight(text, "alma", multilabel=True, random_state=0))
     assert "many labels a row" in run("info", model).stdout
@@ -198,7 +198,7 @@ def test_predictions_are_labels_separated_by_commas(text, model):
 
 
 @pytest.mark.parametrize("chosen", [{}, {"top_k": 1}, {"threshold": 1e9}])
-def test_figures_are_those_of_scikit_learn(text, model, chosen):
+def test_multilabel_figures_agree_with_scikit_learn(text, model, chosen):
     options = [word for name, value in chosen.items() for word in (option_name(name), value)]
     fitted, figures = load_model(model), evaluated(model, text, *options)
     X, y = load_svmlight(text, multilabel=True)
@@ -218,7 +218,7 @@ def predictor(model, path):
     return Predictor(model, svmlight_of(model, open_sources(path)))
 
 
-def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, monkeypatch):
+def test_outputs_of_a_block_are_computed_in_parts(text, model, tmp_path, monkeypatch):
     X, y = load_svmlight(text, multilabel=True)
     single = write(tmp_path / "rows.svm", X, [max(labels, default=N_LABELS) for labels in y])
     run("train", single, "-o", tmp_path / "one.model", "-q")
@@ -240,7 +240,7 @@ def test_outputs_of_a_block_of_text_are_not_held_at_once(text, model, tmp_path, 
         list(predictor(huge, text).blocks())
 
 
-def test_labels_never_learned_count_for_nothing_but_whole_rows(model, text):
+def test_unknown_labels_count_for_exact_matches_only(model, text):
     known = evaluated(model, text)
     # Add an unknown label to every row that has labels.
     stranger, n_labelled = re.subn(r"(?m)^(\S+)", r"\1,99", text.read_text())

@@ -36,7 +36,7 @@ WORDS = st.one_of(
 
 @examples(800)
 @given(word=WORDS | st.text(st.characters(categories=["Nd", "Zs"]), max_size=3))
-def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
+def test_labels_are_parsed_as_by_the_scanner(word):
     scanner = Scanner(np.float64, max_index=0)
     try:
         line = word.encode("utf-8", "surrogateescape")
@@ -53,7 +53,7 @@ def model_of(labels):
 
 
 @pytest.mark.parametrize("classes", [["01", "1", "a"], [2**53, 2**53 + 1, 5]])
-def test_classes_that_are_one_label_to_files_are_refused(tmp_path, classes):
+def test_classes_that_files_cannot_distinguish_are_rejected(tmp_path, classes):
     model, path = model_of(np.array(classes)), tmp_path / "rows.svm"
     path.write_text(f"{classes[1]} 1:1\n{classes[2]} 2:1\n")
     save_model(model, tmp_path / "a.model")
@@ -62,7 +62,7 @@ def test_classes_that_are_one_label_to_files_are_refused(tmp_path, classes):
     assert "are equal as numbers" in run("evaluate", tmp_path / "a.model", path, code=1).stderr
 
 
-def test_words_and_figures_in_any_form_are_the_classes_of_a_model(tmp_path):
+def test_words_and_numbers_in_any_form_match_the_classes(tmp_path):
     """Non-ASCII digits are words, although Python reads them as numbers. True and 1 are equal."""
     (tmp_path / "digits.svm").write_text("\uff11 1:1\n1 2:1\na 3:1\n", encoding="utf-8")
     (tmp_path / "rows.svm").write_text("1 1:1\n0 2:1\n1 3:1\n")
@@ -77,7 +77,7 @@ def test_words_and_figures_in_any_form_are_the_classes_of_a_model(tmp_path):
         assert (figures["rows"], figures["mistakes"]) == (3, 0)
 
 
-def test_caches_of_labels_that_are_not_utf_8_have_checksums(tmp_path):
+def test_caches_of_non_utf_8_labels_have_checksums(tmp_path):
     sums = set()
     for word in (b"\xe9", b"\xe8"):
         (tmp_path / "rows.svm").write_bytes(word + b" 1:1\na 2:1\n")
@@ -89,7 +89,7 @@ def test_caches_of_labels_that_are_not_utf_8_have_checksums(tmp_path):
 
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("word", ["c\nd", "x\ry", "t\tb", "k,m", "", "\udcc3\udca9", "a b"])
-def test_a_line_is_a_prediction(tmp_path, word, many):
+def test_every_prediction_is_one_line(tmp_path, word, many):
     labels = [["p"], ["q"], [word]] if many else np.array(["p", "q", word])
     save_model(model_of(labels), tmp_path / "a.model")
     (tmp_path / "rows.svm").write_text("3:1\n1:1\n")
@@ -114,7 +114,7 @@ def test_a_line_is_a_prediction(tmp_path, word, many):
 
 @examples(200)
 @given(text=st.text(max_size=6) | WORDS)
-def test_what_is_shown_moves_no_cursor(text):
+def test_control_characters_are_not_printed(text):
     def harmless(text):
         return all(c.isprintable() or "\udca0" <= c <= "\udcff" for c in text)
 

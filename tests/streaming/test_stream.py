@@ -98,7 +98,7 @@ def of_stream(path, model):
     ("case", "kind", "dtype"),
     pairwise(ALGORITHMS, ["text", "three_classes"], [np.float32, np.float64]),
 )
-def test_equals_a_fit_to_the_loaded_file(request, case, kind, dtype):
+def test_fit_svmlight_equals_a_fit_to_the_loaded_file(request, case, kind, dtype):
     path, (algo, params) = request.getfixturevalue(kind), case
     expected = of_loaded(path, algo, dtype=dtype, **params)
     width = {"n_features": expected.n_features_in_} if params.get("p") == "log" else {}
@@ -140,14 +140,14 @@ def test_cramma_takes_files_by_the_largest_norm_so_far(text):
 @pytest.mark.parametrize(
     ("n_jobs", "n_bytes"), [(1, 64), (2, 1000), (2, 1 << 20), (3, 64), (-1, 4096)]
 )
-def test_threads_and_blocks_change_nothing(text, n_jobs, n_bytes, monkeypatch):
+def test_threads_and_block_sizes_do_not_change_the_model(text, n_jobs, n_bytes, monkeypatch):
     expected = of_loaded(text)
     monkeypatch.setattr(sources, "BLOCK_BYTES", n_bytes)
     same(fit_svmlight(text, "alma", n_jobs=n_jobs), expected)
 
 
 @pytest.mark.parametrize("line", [2, 40])
-def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypatch):
+def test_error_in_the_first_rows_is_reported_with_its_line(line, monkeypatch):
     """Training starts after 100 rows, when the buffer of the first rows holds other text."""
     monkeypatch.setattr(sources, "BLOCK_BYTES", 16)
     lines = [f"{i % 2} 1:{i}\n" for i in range(150)]
@@ -157,7 +157,7 @@ def test_what_is_wrong_within_the_first_rows_is_told_by_its_line(line, monkeypat
             fit_svmlight(path, "pnorm", classes=[0, 1], memory_limit=5000)
 
 
-def test_the_default_is_arow(text):
+def test_default_algorithm_of_streams_is_arow(text):
     model = fit_svmlight(text)
     assert model.intercept_scaling_ == pytest.approx(1 / 3, rel=0.1)
     same(model, of_loaded(text, "arow"))
@@ -172,7 +172,7 @@ def test_the_default_is_arow(text):
 
 
 @pytest.mark.parametrize("how", [{}, {"max_iter": 2}, {"positive": 3}, {"p": 2, "tol": None}])
-def test_the_first_rows_choose_the_learner_where_they_can_be_read_again(tmp_path, how):
+def test_first_rows_select_the_classifier_of_a_file(tmp_path, how):
     X, y = load_digits(return_X_y=True)
     path = tmp_path / "digits.svm"
     dump_svmlight_file(X, y, str(path), zero_based=False)
@@ -196,7 +196,7 @@ def test_the_first_rows_choose_the_learner_where_they_can_be_read_again(tmp_path
     {"class_weight": {"late": 2.0}}, {"class_weight": "balanced", "classes": ["a", "b", "late"]},
     {"class_weight": "balanced", "positive": "late"},
 ])  # fmt: skip
-def test_the_first_rows_may_lack_a_class_that_weighs(tmp_path, monkeypatch, settings):
+def test_first_rows_may_lack_a_weighted_class(tmp_path, monkeypatch, settings):
     monkeypatch.setattr(stream, "MOST_ROWS", 500)
     monkeypatch.setattr(sources, "BLOCK_BYTES", 4096)
     path = file("a 1:1\nb 2:1\n" * 1000 + "late 3:1\n" * 3, tmp_path / "late.svm")
@@ -204,7 +204,7 @@ def test_the_first_rows_may_lack_a_class_that_weighs(tmp_path, monkeypatch, sett
          fit_svmlight(path, "arow", random_state=0, **settings))  # fmt: skip
 
 
-def test_indices_from_0_are_found_out_however_late(text):
+def test_zero_based_indices_are_detected_late_in_a_file(text):
     path = file(text.read_text() + "1 0:0.5 9:0.5\n")
     model = fit_svmlight(path, "alma")
     same(model, of_loaded(path))
@@ -227,14 +227,14 @@ def test_indices_from_0_are_found_out_however_late(text):
         ({"hash_bits": 26, "memory_limit": 10**6}, "67,108,864 features take .* memory_limit=1,0"),
     ],
 )
-def test_an_index_beyond_memory_is_refused_with_its_line(settings, told):
+def test_index_beyond_memory_is_reported_with_its_line(settings, told):
     path = file("1 1:1\n-1 2:1\n1 5:1 4000000000:1\n")
     with pytest.raises(ValueError, match=told):
         fit_svmlight(path, "perceptron", **settings)
     assert fit_svmlight(path, hash_bits=10).n_features_in_ == 1024
 
 
-def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
+def test_late_class_restarts_training(three_classes, tmp_path):
     X, y = load_svmlight(three_classes)
     order = np.argsort(y, kind="stable")
     path = write(tmp_path / "sorted.svm", X[order], y[order])
@@ -248,7 +248,7 @@ def test_a_class_that_comes_late_begins_learning_again(three_classes, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:.*sorted by their labels")
 @pytest.mark.parametrize("algo", ["arow", "alma", "pnorm"])
-def test_balanced_weights_are_those_of_a_fit(text, three_classes, tmp_path, algo):
+def test_balanced_weights_equal_those_of_a_fit(text, three_classes, tmp_path, algo):
     X, y = load_svmlight(three_classes)
     rare = np.flatnonzero((y > 0) | (np.arange(len(y)) % 9 == 0))
     # The rows are sorted by class.
@@ -324,7 +324,7 @@ def test_rows_sorted_by_label_are_learned_in_random_order(
         np.testing.assert_array_equal(settings["init_model"].coef_, before)
 
 
-def test_sorted_rows_that_are_not_to_be_mixed_or_cannot_be_are_told_of(sorted_text):
+def test_sorted_rows_warn_if_they_cannot_be_shuffled(sorted_text):
     known = {"classes": [0, 1, 2]}
     with standard_input(sorted_text.read_bytes()):
         for path, settings in (sorted_text, {"shuffle": False}), ("-", known):
@@ -345,7 +345,7 @@ def test_sorted_rows_that_are_not_to_be_mixed_or_cannot_be_are_told_of(sorted_te
     ("1 1:1\n" * 9 + "2 2:1\n" * 9) * 9,
 ])  # fmt: skip
 @pytest.mark.filterwarnings("error")
-def test_rows_of_which_too_few_change_or_too_many_keep_their_order(lines):
+def test_partly_sorted_rows_keep_their_order(lines):
     path = file(lines)
     same(fit_svmlight(path, "alma"), of_loaded(path))
 
@@ -384,12 +384,12 @@ def test_rows_of_which_too_few_change_or_too_many_keep_their_order(lines):
         (LINES, {"algo": "maxmargin"}, "'maxmargin' keeps a number for every row"),
     ],
 )
-def test_what_cannot_stream_is_refused_with_the_way_out(lines, settings, told):
+def test_options_that_cannot_stream_are_rejected_with_a_remedy(lines, settings, told):
     with pytest.raises(ValueError, match=told):
         fit_svmlight(file(lines), **{"algo": "perceptron", **settings})
 
 
-def test_words_are_classes_and_equal_numbers_are_one():
+def test_words_are_classes_and_equal_numbers_are_one_class():
     path = file("spam 1:1\nham 2:1\nspam 1:1 3:1\n")
     same(fit_svmlight(path, "alma"), of_loaded(path))
     model = fit_svmlight(file("+1 1:1\nspam 2:1\n"), "perceptron")
@@ -398,7 +398,7 @@ def test_words_are_classes_and_equal_numbers_are_one():
     assert fit_svmlight(path, "alma", classes={"1", "spam"}).classes_.tolist() == ["1", "spam"]
 
 
-def test_one_label_against_the_rest():
+def test_positive_selects_one_label_against_the_rest():
     path = file("1,word 1:1 2:1\n2 2:1\n 3:1\nword,2,1 1:1 3:1\n2,3 2:2 3:1\n")
     X, labels = load_svmlight(path, multilabel=True)
     for positive in 1, "1", "word":
@@ -407,7 +407,7 @@ def test_one_label_against_the_rest():
         same(model, fit_csr(X, y, "alma", max_iter=1, shuffle=False))
 
 
-def test_a_label_that_may_be_misspelt_is_told_of_after_the_first_epoch(monkeypatch):
+def test_rare_label_is_reported_after_the_first_epoch(monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 1000)
     lines = "C15,M11 1:1\nM11 2:1\n" * 200
     late = file(lines + "C51 3:1\n", "late.svm")
@@ -420,7 +420,7 @@ def test_a_label_that_may_be_misspelt_is_told_of_after_the_first_epoch(monkeypat
         assert report.call_args[0][0].epoch == 1
 
 
-def test_epochs_in_order_equal_those_of_a_fit(text, three_classes):
+def test_unshuffled_epochs_equal_those_of_a_fit(text, three_classes):
     for path, algo in (text, "alma"), (three_classes, "pnorm"):
         expected = of_loaded(path, algo, max_iter=4)
         for _ in "makes the cache", "reads it":
@@ -437,7 +437,7 @@ def test_epochs_in_order_equal_those_of_a_fit(text, three_classes):
         same(model, of_loaded(path, "perceptron", **settings))
 
 
-def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
+def test_temporary_cache_is_removed(text, tmp_path, monkeypatch):
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     expected, before = of_loaded(text, max_iter=3), sorted(tmp_path.iterdir())
@@ -455,7 +455,7 @@ def test_a_cache_that_was_not_asked_for_is_gone(text, tmp_path, monkeypatch):
         fit_svmlight(text, max_iter=2)
 
 
-def test_an_error_in_writing_the_cache_ends_the_scan(text, monkeypatch):
+def test_error_in_writing_the_cache_stops_the_scan(text, monkeypatch):
     """The scan ends immediately, although the traceback of the error refers to it."""
     monkeypatch.setattr(ArchiveWriter, "array", Mock(side_effect=OSError(28, "full")))
     with pytest.raises(OSError, match="full") as kept:
@@ -464,7 +464,7 @@ def test_an_error_in_writing_the_cache_ends_the_scan(text, monkeypatch):
     assert inspect.getgeneratorstate(frames[0].f_locals["blocks"]) == inspect.GEN_CLOSED
 
 
-def test_shuffled_epochs_depend_on_the_seed_alone(text, tmp_path):
+def test_shuffled_epochs_depend_only_on_the_seed(text, tmp_path):
     def fit(seed, n_jobs, path=text, cache=False):
         settings = {"max_iter": 3, "random_state": seed, "n_jobs": n_jobs, "cache": cache}
         return fit_svmlight(path, "alma", **settings)
@@ -476,7 +476,7 @@ def test_shuffled_epochs_depend_on_the_seed_alone(text, tmp_path):
     assert not np.array_equal(fit(1, 1).coef_, first.coef_)
 
 
-def test_going_on_equals_one_file(text, tmp_path):
+def test_continued_training_equals_one_file(text, tmp_path):
     lines = text.read_text().splitlines(keepends=True)
     first, second = file("".join(lines[:250]), "first"), file("".join(lines[250:]), "second")
     earlier = fit_svmlight(first, "alma", p=3)
@@ -506,7 +506,7 @@ def test_going_on_equals_one_file(text, tmp_path):
 @pytest.mark.parametrize(
     ("algo", "params"), [("ho", {"p": 2, "solver": "primal"}), ("ho", {"p": 4}), ("so", {})]
 )
-def test_an_n_by_n_matrix_grows_with_the_features(algo, params):
+def test_primal_matrix_grows_with_the_features(algo, params):
     """With n_features=N and index N there are N + 1 columns until it is known that 0 is unused."""
     draw = np.random.RandomState(0).randint
     path = file("".join(f"{draw(2)} {draw(1, 31)}:1 {draw(31, 61)}:0.5\n" for _ in range(2000)))
@@ -529,7 +529,7 @@ def test_an_n_by_n_matrix_grows_with_the_features(algo, params):
         fit_svmlight(file("1 1:1 20000:2\n0 5:1 90:3\n"), init_model=model)
 
 
-def test_ctrl_c_keeps_what_was_learned(text):
+def test_ctrl_c_keeps_the_trained_model(text):
     moments = []
 
     def interrupt(moment):
@@ -545,7 +545,7 @@ def test_ctrl_c_keeps_what_was_learned(text):
     np.testing.assert_array_equal(learner.space.weights()[:, :-1], expected.coef_[:, :n_features])
 
 
-def test_what_fails_after_ctrl_c_is_told(text, monkeypatch):
+def test_error_after_ctrl_c_is_reported(text, monkeypatch):
     def interrupt(moment):
         raise KeyboardInterrupt
 
@@ -560,7 +560,7 @@ def test_what_fails_after_ctrl_c_is_told(text, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "algo", "params"), [("text", "alma", {}), ("three_classes", "pnorm", {"p": 4.0})]
 )
-def test_one_step_ahead_error(request, kind, algo, params):
+def test_reported_error_is_progressive_validation(request, kind, algo, params):
     rows = request.getfixturevalue(kind).read_text().splitlines(keepends=True)
     path, moments = file("".join(rows[:120])), []
     X, y = load_svmlight(path)
@@ -580,7 +580,7 @@ def test_one_step_ahead_error(request, kind, algo, params):
     assert last.consumed == last.size == 2 * os.path.getsize(path)
 
 
-def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
+def test_progress_lines_are_limited_to_two_per_second():
     out = io.StringIO()
     report = ProgressLines(out)
     counts = {"consumed": 9, "size": 9, "rows": 1, "features": 1, "corrections": 1, "mistakes": 0}
@@ -590,7 +590,7 @@ def test_a_fit_without_end_is_told_of_at_most_twice_a_second_after_ten_epochs():
     assert epochs == [*range(1, 11), 510, 1010]
 
 
-def test_open_files_are_learned_from(text):
+def test_open_files_are_accepted(text):
     whole = of_loaded(text, random_state=0)
     for source in text.open("rb"), io.BytesIO(text.read_bytes()), os.open(text, os.O_RDONLY):
         same(fit_svmlight(source, "alma", random_state=0), whole)
@@ -600,7 +600,7 @@ def test_open_files_are_learned_from(text):
         fit_svmlight(io.BytesIO(b"1 1:1\n" * 2000 + b"2 1:1\n"))
 
 
-def test_a_run_keeps_its_cache_when_another_replaces_it(text, tmp_path, monkeypatch):
+def test_run_keeps_its_cache_if_another_run_replaces_it(text, tmp_path, monkeypatch):
     """The other run reads the file with other settings and finishes at the same moment."""
     expected = fit_svmlight(text, "alma", max_iter=3, random_state=0, cache=tmp_path / "own")
     fit_svmlight(text, "alma", max_iter=2, hash_bits=9, cache=tmp_path / "other")
@@ -614,7 +614,7 @@ def test_a_run_keeps_its_cache_when_another_replaces_it(text, tmp_path, monkeypa
     same(fit_svmlight(text, "alma", max_iter=3, random_state=0, cache=tmp_path / "rows"), expected)
 
 
-def test_a_text_that_changes_in_its_middle_alone_is_read_again(tmp_path):
+def test_text_changed_in_the_middle_is_read_again(tmp_path):
     lines = [f"{'ab'[i % 2]} {1 + i % 2}:1 {3 + i % 5}:1\n" for i in range(30_000)]
     for half in "ab":
         middle = "".join(f"{half} {1 + i % 2}:1\n" for i in range(2000))
@@ -654,7 +654,7 @@ def test_pipes_are_read_once(text, tmp_path):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 3])
-def test_nothing_is_learned_beyond_the_first_error(n_jobs):
+def test_first_error_stops_training(n_jobs):
     lines = [f"{(-1) ** i} {i % 7 + 1}:1" for i in range(6000)]
     for line in (700, 1200, 1201, 4000):
         lines[line - 1] = "1 1:x"
@@ -670,7 +670,7 @@ def test_nothing_is_learned_beyond_the_first_error(n_jobs):
     ({"memory_limit": 10, "algo": "arow"}, "1 features take .* more than memory_limit=10"),
     ({"init_model": "news.model"}, "init_model='news.model' is a path.*load_model"),
 ])  # fmt: skip
-def test_arguments_that_are_of_another_kind_are_told(tmp_path, how, words):
+def test_arguments_of_wrong_types_are_reported(tmp_path, how, words):
     (tmp_path / "few.svm").write_text("a 1:1\nb 1:2\n")
     with pytest.raises(ValueError, match=words):
         fit_svmlight(tmp_path / "few.svm", **how)
@@ -697,7 +697,7 @@ class Matrix(RowSource):
 
 
 @pytest.mark.parametrize("max_iter", [1, 3])
-def test_any_source_of_rows_is_learned_from(text, max_iter):
+def test_custom_row_sources_are_accepted(text, max_iter):
     X, y = load_svmlight(text)
     params = {"p": 4.0, "shuffle": False}
     options = StreamOptions(algo="pnorm", max_iter=max_iter, params=params)

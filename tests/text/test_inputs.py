@@ -35,7 +35,7 @@ USES = {
 
 @pytest.mark.parametrize("use", USES)
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_a_table_is_refused_and_its_column_taken(use, library):
+def test_frame_is_rejected_but_its_column_is_accepted(use, library):
     table = table_of(library)
     with pytest.raises(ValueError, match=r"with the columns text, label. Pass .*\['text'\]\."):
         USES[use](table)
@@ -52,19 +52,19 @@ def test_a_table_is_refused_and_its_column_taken(use, library):
     (b"a text", "Pass a list of texts|pass a list of them"),
     (None, "must be a list of texts, got None"),
 ])  # fmt: skip
-def test_what_is_no_sequence_of_texts_is_refused(use, given, message):
+def test_invalid_collections_of_texts_are_rejected(use, given, message):
     with pytest.raises((ValueError, TypeError), match=message):
         USES[use](given)
 
 
 @pytest.mark.parametrize("use", [use for use in USES if use not in ("k-mers", "hashing fit")])
 @pytest.mark.parametrize("missing", [None, np.nan, 3])
-def test_what_is_no_text_among_texts_is_named(use, missing):
+def test_value_that_is_not_a_text_is_named(use, missing):
     with pytest.raises((AttributeError, ValueError), match=r"texts\[7\] is "):
         USES[use]([*TEXTS[:7], missing, *TEXTS[8:]])
 
 
-def test_texts_without_labels_are_told_what_to_pass():
+def test_fit_text_without_labels_explains_what_to_pass():
     table = table_of("pandas")
     with pytest.raises(ValueError, match="fit_text") as refused:
         fit_text(table)
@@ -79,7 +79,7 @@ def test_texts_without_labels_are_told_what_to_pass():
 
 
 @pytest.mark.parametrize("name", ["ngram_range", "analyzer", "min_df", "stop_words"])
-def test_parameters_of_the_vectorizer_are_told_apart(name, tmp_path):
+def test_parameters_of_the_vectorizer_are_recognized(name, tmp_path):
     with pytest.raises(ValueError, match=rf"Pass vectorizer=TfidfVectorizer\({name}=\.\.\.\)"):
         fit_text(TEXTS, LABELS, **{name: (1, 2)})
     with pytest.raises(

@@ -8,7 +8,7 @@ from depth import long
 
 
 @long
-def test_all_of_them_pass(tmp_path):
+def test_scikit_learn_vectorizer_tests_pass(tmp_path):
     script = Path(__file__).parents[1] / "scikit_learn_text_tests.py"
     run = [sys.executable, str(script), "--rootdir", str(tmp_path)]
     done = subprocess.run(run, capture_output=True, text=True, check=False)

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benchmarks"))
+import markdown_tables
 import probabilities
 import scale
 import tables
@@ -37,7 +38,7 @@ def test_contestants_take_turns_in_every_round():
     ([], "results/epoch.json"), (["--quick"], "results/quick/epoch.json"),
     (["--quick", "--out", "results/epoch.json"], "results/epoch.json"),
 ])  # fmt: skip
-def test_a_quick_run_does_not_overwrite_full_results(given, out):
+def test_quick_run_does_not_overwrite_full_results(given, out):
     parser = timing.parser_of("words", "results/epoch.json")
     parser.add_argument("--quick", action="store_true")
     assert parser.parse_args(given).out == Path(out)
@@ -45,14 +46,14 @@ def test_a_quick_run_does_not_overwrite_full_results(given, out):
 
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
 @pytest.mark.skipif(not timing.STATUS.exists(), reason="the system doesn't tell peaks")
-def test_measured_memory_is_that_of_the_call():
+def test_memory_of_a_call_is_measured():
     held = timing.added_by(lambda: None, lambda: np.ones(25_000_000))
     # The system counts resident pages in batches of some dozens.
     assert 199e6 < held["added_bytes"] < 230e6
     assert timing.added_by(lambda: None, lambda: None)["added_bytes"] < 10e6
 
 
-def test_the_pages_have_the_tables_of_the_figures(tmp_path):
+def test_pages_have_the_tables_of_the_stored_figures(tmp_path):
     figures = json.loads(tables.EXTRACT.read_text())
     pages = tables.pages(tables.render(figures["tables"]))
     pages[scale.PAGE] = scale.render(scale.figures_of(scale.FIGURES))
@@ -60,7 +61,7 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     for page, on_page in pages.items():
         text = page.read_text()
         assert on_page
-        assert tables.fill(text, on_page) == text
+        assert markdown_tables.fill(text, on_page) == text
     told = probabilities, tables.TEXT_GUIDE.with_name("probabilities.md")
     for of, page in (scale, scale.PAGE), (tables, tables.TEXT_GUIDE), told:
         folder = tmp_path / of.__name__
@@ -74,7 +75,7 @@ def test_the_pages_have_the_tables_of_the_figures(tmp_path):
     assert kept.partition("\n")[2] == written.partition("\n")[2]
 
 
-def test_the_short_page_has_six_figures_of_the_full_page():
+def test_short_performance_page_quotes_the_full_page():
     of_users = tables.PERFORMANCE.parents[1] / "performance.md"
     told = re.findall(r"\| \*\*([\d.]+(?: x| us)?)\*\*", of_users.read_text())
     found = re.findall(r"[\d.]+(?: x| us)?", tables.PERFORMANCE.read_text())
@@ -82,7 +83,7 @@ def test_the_short_page_has_six_figures_of_the_full_page():
     assert set(told) <= set(found)
 
 
-def test_the_headline_claims_what_its_figures_say():
+def test_headline_agrees_with_the_stored_figures():
     headline = " ".join(tables.README.read_text().partition("```")[0].split())
     sets = json.loads(texts.FIGURES.read_text())["sets"]
     pairs = {"LinearSVC()": "fit_text, words alone",

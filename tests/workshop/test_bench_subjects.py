@@ -36,7 +36,7 @@ TINY = replace(corpora.RCV1_SMALL, n_train=120, n_test=40, n_features=900, mean_
 PNORM = scale.FIRST_ORDER["p-norm, p=2"]
 
 
-def test_the_loop_over_many_labels_equals_single_loops():
+def test_loop_over_many_labels_equals_single_loops():
     corpus = corpora.draw_labelled(TINY, 20)
     orders = floor.row_orders(120, 3, shuffle=True, seed=0)
     sweep = floor.FloorLabels(corpus.X, corpus.y, orders).run()
@@ -56,7 +56,7 @@ def noisy_rows():
 
 @pytest.mark.parametrize("p", [2, 6])
 @pytest.mark.parametrize("alpha", [None, 0.5])
-def test_the_reference_of_the_soak_equals_the_algorithm(p, alpha):
+def test_reference_of_the_soak_equals_the_algorithm(p, alpha):
     X, y = noisy_rows()
     reference, estimator = soak.Reference(X.shape[1], p, alpha), soak.make_estimator(p, alpha=alpha)
     for part in (slice(0, 1000), slice(1000, None)):
@@ -146,7 +146,7 @@ def test_many_labels_are_raced_with_their_errors(tiny):
 
 
 @depth.long
-def test_rotated_genomes_give_equal_errors_with_paired_differences(monkeypatch):
+def test_rotated_genomes_give_equal_errors(monkeypatch):
     X = np.random.default_rng(0).normal(size=(40, 60))
     y = np.where(X[:, 0] > 0, 1, -1)
     rows, others = defaults.turned(X[:20], X[20:])
@@ -244,7 +244,7 @@ def test_texts_contain_the_drawn_rows_and_are_reused(texts):
         assert theirs == f"{int(label)} |f {features}"
 
 
-def test_commands_run_alone(tmp_path):
+def test_commands_run_in_separate_processes(tmp_path):
     def peak(n):
         code = f"x = bytearray({n})"
         return files.run(files.Contestant("", (sys.executable, "-c", code), 1))["peak_bytes"]

@@ -32,7 +32,7 @@ def test_notebook_shows_what_its_code_gives(name):
 
 
 @every_notebook
-def test_stored_notebook_is_whole_and_small(name):
+def test_stored_notebook_is_complete_and_small(name):
     assert (EXAMPLES / f"{name}.ipynb").stat().st_size < notebooks.LARGEST
     notebook = notebooks.read(name)
     nbformat.validate(notebook)
@@ -47,7 +47,7 @@ def test_stored_notebook_is_whole_and_small(name):
     assert pictures
 
 
-def test_at_most_six_notebooks_are_there_and_listed():
+def test_at_most_six_notebooks_exist_and_are_listed():
     names = {path.stem for path in EXAMPLES.glob("*.ipynb")}
     assert names == set(notebooks.DATA)
     assert len(names) <= 6
@@ -76,11 +76,11 @@ def notebook_of(*cells):
     ((["timed"], "took 1.25 s"), (["timed"], "took 101.5 s"), False),
     ((["timed"], "took 1.25 s"), (["timed"], "lost 1.25 s"), True),
 ])  # fmt: skip
-def test_which_differences_of_outputs_count(before, now, differ):
+def test_rounding_and_timing_differences_are_ignored(before, now, differ):
     assert bool([*notebooks.differences(notebook_of(before), notebook_of(now))]) == differ
 
 
-def test_a_notebook_without_its_data_is_skipped_with_a_message(monkeypatch, capsys):
+def test_notebook_without_data_is_skipped_with_a_message(monkeypatch, capsys):
     monkeypatch.delenv("SPARSEMARGIN_DATA", raising=False)
     monkeypatch.setattr(sys, "argv", ["notebooks.py", "--check", "rcv1"])
     with pytest.raises(SystemExit) as end:
@@ -90,7 +90,7 @@ def test_a_notebook_without_its_data_is_skipped_with_a_message(monkeypatch, caps
 
 
 @depth.long
-def test_demo_begins_with_texts(tmp_path):
+def test_demo_compares_text_classifiers_and_algorithms(tmp_path):
     caches = {"MPLCONFIGDIR": matplotlib.get_cachedir()}
     output = subprocess.check_output(
         [sys.executable, EXAMPLES / "demo.py"], cwd=tmp_path, text=True, env=os.environ | caches

@@ -61,7 +61,7 @@ def test_imports_point_down(contract):
         ("_engine/rows/csr.pxd", "cimport sparsemargin._engine.core.rules"),
     ],
 )
-def test_a_planted_import_is_found(file, line):
+def test_upward_import_is_detected(file, line):
     path = ROOT / "sparsemargin" / file
     planted = f"{path.read_text()}\n{line}\n"
     assert any(list(upward(path, planted, floors(contract))) for contract in CONTRACTS)
@@ -136,7 +136,7 @@ def private_names(tree):
     return [{name for name in names if re.match("_[^_]", name)} for names in (defined, used)]
 
 
-def test_no_room_uses_private_names_of_another():
+def test_private_names_are_used_in_their_own_folder_only():
     rooms = {}
     for path in (ROOT / "sparsemargin").rglob("*.py"):
         defined, used = rooms.setdefault(room_of(path), (set(), {}))

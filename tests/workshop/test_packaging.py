@@ -21,7 +21,7 @@ SETTINGS = PYPROJECT["tool"]["setuptools"]
 MADE = (".so", ".c", ".cpp", ".pyc", ".html")
 
 
-def test_every_package_is_listed_and_other_files_are_package_data():
+def test_packages_and_package_data_are_complete():
     paths = [path for path in (ROOT / "sparsemargin").rglob("*") if path.is_file()]
     files = [path.relative_to(ROOT) for path in paths if path.suffix not in MADE]
     packages = {".".join(path.parent.parts) for path in files if path.name == "__init__.py"}
@@ -44,7 +44,7 @@ def requirements(names):
     return sorted(f"{name} {bounds}" for name, bounds in parted if name != "sparsemargin")
 
 
-def test_the_conda_recipe_requires_the_same():
+def test_conda_recipe_has_the_same_requirements():
     recipe = yaml.safe_load((ROOT / "conda" / "recipe.yaml").read_text())
     needs = recipe["requirements"]
     python = f"python {PROJECT['requires-python']}"
@@ -60,20 +60,7 @@ def test_the_conda_recipe_requires_the_same():
     ]
 
 
-@pytest.mark.parametrize(
-    "path", sorted((ROOT / ".github" / "workflows").glob("*.yml")), ids=lambda path: path.name
-)
-def test_workflows_use_existing_make_targets(path):
-    lines = re.findall(r"^([\w -]+):", (ROOT / "Makefile").read_text(), flags=re.M)
-    known = {name for line in lines for name in line.split()}
-    for job in yaml.safe_load(path.read_text())["jobs"].values():
-        matrix = job.get("strategy", {}).get("matrix", {})
-        for step in job["steps"]:
-            for name in re.findall(r"^make (.+)$", step.get("run", ""), flags=re.M):
-                assert known.issuperset(matrix["target"] if "matrix.target" in name else [name])
-
-
-def test_every_requirement_of_the_tests_has_a_lowest_version(monkeypatch):
+def test_every_test_requirement_has_a_lowest_version(monkeypatch):
     monkeypatch.syspath_prepend(ROOT / "release")
     lowest_versions = importlib.import_module("lowest_versions").lowest_versions
     pins = lowest_versions(PYPROJECT)
@@ -85,7 +72,7 @@ def test_every_requirement_of_the_tests_has_a_lowest_version(monkeypatch):
         lowest_versions({**PYPROJECT, "project": unbounded})
 
 
-def test_sources_that_are_not_compiled_are_refused_with_a_remedy(tmp_path):
+def test_uncompiled_sources_raise_an_error_with_a_remedy(tmp_path):
     shutil.copytree(
         ROOT / "sparsemargin", tmp_path / "sparsemargin", ignore=shutil.ignore_patterns("*.so")
     )

@@ -52,7 +52,7 @@ ignore_missing_imports = True
 
 
 @depth.long
-def test_types_of_users_code(tmp_path):
+def test_user_code_is_type_checked(tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed: nothing checks the types")
     (tmp_path / "user.py").write_text(RIGHT + "\n".join(WRONG) + "\n")
     (tmp_path / "mypy.ini").write_text(SETTINGS)

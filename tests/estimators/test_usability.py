@@ -24,7 +24,7 @@ from sparsemargin.cli import main
 from sparsemargin.evaluation import explain_row, margins
 
 
-def test_packages_are_there_without_an_import_of_their_own():
+def test_subpackages_are_imported_on_access():
     code = (
         "import sparsemargin, sys;"
         "assert not {'matplotlib', 'sklearn'} & set(sys.modules);"
@@ -37,7 +37,7 @@ def test_packages_are_there_without_an_import_of_their_own():
         _ = sparsemargin.fit_cvs
 
 
-def test_only_what_is_for_users_is_offered():
+def test_dir_lists_public_names_only():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
     parts = {"datasets", "distributed", "evaluation", "genomes", "plotting", "text"}
     assert offered == {*sparsemargin.__all__, *parts}
@@ -56,7 +56,7 @@ def test_only_what_is_for_users_is_offered():
     (None, {"eta": 1.0}, "'eta'"),
     ("romma", {"p": 4}, "p is a parameter of algo='pnorm', algo='alma', algo='ho', algo='margin'"),
 ])  # fmt: skip
-def test_unknown_names_are_answered_by_those_meant(algo, settings, told):
+def test_unknown_attribute_suggests_similar_names(algo, settings, told):
     with pytest.raises(ValueError, match=told) as refusal:
         fit_csr(np.eye(2), [0, 1], algo, **settings)
     known = str(refusal.value).partition("Known are: ")[2].rstrip(".").split(", ")
@@ -65,13 +65,13 @@ def test_unknown_names_are_answered_by_those_meant(algo, settings, told):
     assert not {*settings} & {*known}
 
 
-def test_where_probabilities_are_not_there_the_error_says_how_they_are_had():
+def test_missing_predict_proba_error_explains_the_remedy():
     with pytest.raises(AttributeError) as refusal:
         _ = fit_csr(np.eye(2), [0, 1], "perceptron", hypothesis="vote").predict_proba
     assert "CalibratedClassifierCV" in str(refusal.value.__cause__)
 
 
-def test_a_pipeline_is_taken_as_it_is(tmp_path):
+def test_pipeline_can_be_saved_unchanged(tmp_path):
     texts, labels = ["good film", "bad film"] * 3, ["good", "bad"] * 3
     model = make_pipeline(CountVectorizer(), ALMAClassifier()).fit(texts, labels)
     sparsemargin.save_model(model, tmp_path / "film.model")
@@ -83,7 +83,7 @@ def test_a_pipeline_is_taken_as_it_is(tmp_path):
     assert (margins(model, texts, labels) > 0).all()
 
 
-def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
+def test_multilabel_rows_are_explained_by_each_command(tmp_path):
     one, several = tmp_path / "one.svm", tmp_path / "several.svm"
     bare, model = tmp_path / "bare.svm", tmp_path / "one.model"
     one.write_text("a 1:1 2:0.5\nb 2:1\na 1:1\n")
@@ -104,7 +104,7 @@ def test_rows_with_several_labels_are_told_what_each_command_can_do(tmp_path):
 @pytest.mark.parametrize("texts", [
     ["good film", "bad film"], np.array(["good film", "bad film"]), "good film", [b"good film"] * 2,
 ])  # fmt: skip
-def test_texts_are_told_what_turns_them_into_numbers(texts):
+def test_texts_as_X_suggest_a_vectorizer(texts):
     for call in (lambda X: fit_csr(X, [0, 1]), fit_csr(np.eye(2), [0, 1]).predict):
         with pytest.raises(ValueError, match=r"X holds text, such as .*film'.*TfidfVectorizer"):
             call(texts)
@@ -122,7 +122,7 @@ class AnnData:
         raise AssertionError("its rows were asked for")
 
 
-def test_annotated_data_are_told_what_to_pass_of_them():
+def test_anndata_as_X_suggests_its_matrix():
     adata = AnnData()
     model = fit_csr(adata.X, adata.obs["cell_type"])
     for call in (
@@ -144,13 +144,13 @@ def test_annotated_data_are_told_what_to_pass_of_them():
     (lambda: sparsemargin.fit_svmlight(csr_matrix(np.eye(2))),
      r"got a csr_matrix\. Pass it to fit_csr\."),
 ])  # fmt: skip
-def test_arguments_that_do_not_fit_are_told_what_helps(call, told):
+def test_unsuitable_arguments_suggest_a_remedy(call, told):
     with pytest.raises(ValueError, match=told):
         call()
 
 
 @pytest.mark.parametrize("classifier", [ALMAClassifier, HigherOrderPerceptron])
-def test_constructors_and_reprs_speak_of_the_classifier(classifier):
+def test_constructor_errors_and_repr_name_the_classifier(classifier):
     with pytest.raises(TypeError, match=rf"^{classifier.__name__}\.__init__\(\) got an unexpected"):
         classifier(alpah=0.5)
     model = classifier(p=7, random_state=0)
@@ -163,7 +163,7 @@ def test_constructors_and_reprs_speak_of_the_classifier(classifier):
     (["train", "--algo", "r"], "plain,romma"),
     (["train", "x"], "file,x"),
 ])  # fmt: skip
-def test_the_shell_completes_commands_options_values_and_files(words, offered, monkeypatch, capsys):
+def test_shell_completion_offers_commands_options_and_files(words, offered, monkeypatch, capsys):
     monkeypatch.setenv("_SPARSEMARGIN_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", " ".join(["sparsemargin", *words]))
     monkeypatch.setenv("COMP_CWORD", str(len(words)))

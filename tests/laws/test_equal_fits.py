@@ -76,7 +76,7 @@ KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declara
 @pytest.mark.parametrize(
     ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
 )
-def test_a_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
+def test_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
     X, y = rows(60, 20, n_classes, 8)
     weigh = {"sample_weight": np.arange(60) % 3} if algo in WEIGHED and n_classes == 2 else {}
     n_trials = 40 if weigh else 60
@@ -112,7 +112,7 @@ def test_rows_of_weight_0_have_no_effect(algo, shuffle, n_classes):
 
 @each_algorithm
 @of_classes
-def test_a_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
+def test_file_gives_the_model_of_its_matrix(algo, n_classes, tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "BLOCK_BYTES", 500)
     X, y = rows(60, 20, n_classes, 6)
     X.sum_duplicates()
@@ -144,7 +144,7 @@ def test_one_shard_gives_the_model_of_one_machine(algo, n_classes):
 
 @pytest.mark.parametrize("algo", ["arow", "romma", "maxmargin"])
 @of_classes
-def test_repeated_columns_are_added_up_before_a_step_that_depends_on_the_output(algo, n_classes):
+def test_repeated_columns_are_summed_before_a_step(algo, n_classes):
     X, y = rows(60, 20, n_classes, 7)
     added = summed(open_rows(X))
     apart = csr_matrix(tuple(added.arrays), shape=X.shape)

@@ -129,7 +129,7 @@ class Life(RuleBasedStateMachine):
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
-def test_a_model_depends_only_on_its_training(algo, monkeypatch):
+def test_model_depends_only_on_its_training(algo, monkeypatch):
     """The model depends only on its training, not on files, copies, predictions or errors."""
     machine = type(f"Life of {algo}", (Life,), {"algo": algo, "changes": changes(algo)})
     # Few vectors are stored together; models are loaded with the same number.

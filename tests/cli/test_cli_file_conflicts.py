@@ -28,7 +28,7 @@ def files_of(command, role):
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_option_that_names_a_file_declares_what_it_does_with_it(command):
+def test_file_options_declare_reading_or_writing(command):
     for param in COMMANDS[command].params:
         if isinstance(param.type, click.Path):
             assert isinstance(param.type, File), param.name
@@ -67,7 +67,7 @@ OUTPUTS = [
 
 @pytest.mark.parametrize(("command", "output", "read"), INPUTS)
 @pytest.mark.parametrize("link", [None, os.symlink, os.link])
-def test_no_output_replaces_an_input(command, output, read, link):
+def test_output_cannot_replace_an_input(command, output, read, link):
     name = {"files": "train.svm", "model": "a.model", "init_model": "a.model"}.get(read, "x")
     Path("x").write_text("f1\nf2\n")
     other = name
@@ -80,7 +80,7 @@ def test_no_output_replaces_an_input(command, output, read, link):
 
 
 @pytest.mark.parametrize(("command", "one", "other"), OUTPUTS)
-def test_no_output_replaces_another(command, one, other):
+def test_output_cannot_replace_another_output(command, one, other):
     before = contents()
     told = run(command, *arguments(command, {one: "new", other: "./new"}), code=2).stderr
     assert "are one file. Name two." in told
@@ -88,7 +88,7 @@ def test_no_output_replaces_another(command, one, other):
 
 
 @pytest.mark.parametrize("command", ["train", "predict", "evaluate", "inspect", "info"])
-def test_what_is_printed_is_not_added_to_a_file_that_is_read(command):
+def test_standard_output_cannot_be_an_input_file(command):
     read = "a.model" if command == "inspect" else "train.svm"
     before = contents()
     with open(read, "ab") as file:
@@ -108,7 +108,7 @@ def test_what_is_printed_is_not_added_to_a_file_that_is_read(command):
     ["train.svm", "-o", "m", "--init-model", "m.checkpoint"],
     ["train.svm", "-o", "m", "--readable", "m.checkpoint"],
 ])  # fmt: skip
-def test_the_checkpoint_is_an_output(options):
+def test_checkpoint_is_checked_as_an_output(options):
     source = "a.model" if "--init-model" in options else "train.svm"
     Path("m.checkpoint").write_bytes(Path(source).read_bytes())
     before = contents()
@@ -118,7 +118,7 @@ def test_the_checkpoint_is_an_output(options):
 
 
 @pytest.mark.parametrize("source", ["train.svm", "a.model"])
-def test_a_file_that_happens_to_be_called_like_the_checkpoint_stays(source):
+def test_file_with_the_name_of_the_checkpoint_is_kept(source):
     Path("m.checkpoint").write_bytes(Path(source).read_bytes())
     before = contents()
     told = run("train", "train.svm", "-o", "m", "-q", code=1).stderr
@@ -129,7 +129,7 @@ def test_a_file_that_happens_to_be_called_like_the_checkpoint_stays(source):
     load_model("m")
 
 
-def test_files_that_are_read_beside_another_are_not_replaced():
+def test_companion_input_files_are_not_replaced():
     pytest.importorskip("h5py")
     os.mkdir("run")
     Path("run/matrix.mtx").write_text(
@@ -142,7 +142,7 @@ def test_files_that_are_read_beside_another_are_not_replaced():
         assert "are one file" in told
 
 
-def test_the_library_refuses_to_replace_what_it_reads():
+def test_library_calls_do_not_replace_their_inputs():
     for how in {"cache": "./train.svm"}, {"checkpoint": "train.svm"}:
         before = contents()
         with open("train.svm", "rb") as file:
@@ -152,7 +152,7 @@ def test_the_library_refuses_to_replace_what_it_reads():
         assert contents() == before
 
 
-def test_files_are_compared_by_what_they_are():
+def test_files_are_compared_by_identity():
     def same(output, read):
         try:
             check_distinct([Named("a", output)], [Named("b", read)])
@@ -175,7 +175,7 @@ def test_files_are_compared_by_what_they_are():
     assert not same("memory://x/a", "memory://x/b")
 
 
-def test_case_is_seen_through_where_the_file_system_ignores_it(monkeypatch):
+def test_file_names_are_compared_without_case_if_needed(monkeypatch):
     def tell():
         check_distinct([Named("-o", "New"), Named("--readable", "new")], [])
 
@@ -189,7 +189,7 @@ def test_case_is_seen_through_where_the_file_system_ignores_it(monkeypatch):
         tell()
 
 
-def test_standard_input_is_an_input():
+def test_standard_input_is_checked_as_an_input():
     before = contents()
     with open("train.svm", "rb") as file:
         started = process("predict", "a.model", "-", "-o", "train.svm", stdin=file)
@@ -199,7 +199,7 @@ def test_standard_input_is_an_input():
     assert contents() == before
 
 
-def test_a_column_is_a_file_only_where_it_is_given():
+def test_label_option_is_a_file_only_if_given():
     Path("texts.tsv").write_text("ham\tsee you\nspam\tfree money\n" * 5)
     for _ in range(2):  # the second model replaces the first
         run("train", "texts.tsv", "-o", "label", "-q")

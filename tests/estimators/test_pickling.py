@@ -61,7 +61,7 @@ def n_bases(array):
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_arrays_of_matrices_have_bases_that_end_and_can_be_written_to(name):
+def test_arrays_of_matrices_are_writeable_with_few_bases(name):
     matrix = MATRICES[name]()
     for array in matrix.data, matrix.indices, matrix.indptr:
         assert n_bases(array) <= 3
@@ -72,7 +72,7 @@ def test_arrays_of_matrices_have_bases_that_end_and_can_be_written_to(name):
 
 
 @pytest.mark.parametrize("classifier", LINEAR + KERNEL)
-def test_arrays_of_models_have_bases_that_end(classifier):
+def test_arrays_of_models_have_few_bases(classifier):
     model, _ = of_rows(classifier)
     names = [name for name in dir(model) if name.endswith("_") and name[0] != "_"]
     results = [getattr(model, name) for name in names if hasattr(model, name)]
@@ -81,7 +81,7 @@ def test_arrays_of_models_have_bases_that_end(classifier):
         assert n_bases(result) <= 3
 
 
-def test_matrices_go_to_processes_through_memory_maps():
+def test_matrices_are_passed_to_processes_by_memory_maps():
     # The processes are started only once. Arrays above 100 bytes are passed to them in files.
     with joblib.parallel_config(backend="loky", n_jobs=2, max_nbytes=100):
         for name in "CountVectorizer", "TfidfVectorizer", "HashingVectorizer", "KmerVectorizer":
@@ -120,7 +120,7 @@ def output(estimator, given):
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_every_protocol_of_pickle_and_every_copy_gives_the_same_estimator(name):
+def test_pickling_and_copying_keep_the_estimator(name):
     estimator, given = FITTED[name]()
     copies = [
         pickle.loads(pickle.dumps(estimator, protocol))
@@ -131,7 +131,7 @@ def test_every_protocol_of_pickle_and_every_copy_gives_the_same_estimator(name):
 
 
 @pytest.mark.parametrize("name", FITTED)
-def test_skops_keeps_every_estimator(name):
+def test_skops_restores_every_estimator(name):
     skops = pytest.importorskip("skops.io")
     estimator, given = FITTED[name]()
     kept = skops.dumps(estimator)

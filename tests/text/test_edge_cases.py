@@ -1,4 +1,4 @@
-"""Hazards: long texts, many words, threads, Ctrl-C, too little memory."""
+"""Edge cases: long texts, many words, threads, Ctrl-C, too little memory."""
 
 import os
 import pickle
@@ -17,6 +17,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from depth import some
+from problems.csr import assert_identical
 from sparsemargin import AROWClassifier, fit_text, load_model, save_model
 from sparsemargin import text as ours
 from sparsemargin._engine.text.counting import Lexicon
@@ -28,19 +29,12 @@ TEXTS = ["free money now", "see you now", "money, money", "you see the süß pla
 Y = ["spam", "ham"] * 6
 
 
-def assert_same(X, Y):
-    for name in ("indptr", "indices", "data"):
-        x, y = getattr(X, name), getattr(Y, name)
-        assert x.dtype == y.dtype, name
-        assert x.tobytes() == y.tobytes(), name
-
-
 @pytest.mark.parametrize("name", NAMES)
-def test_a_word_of_a_million_letters(name):
+def test_word_of_a_million_letters(name):
     texts = ["x" * 10**6, "ß" * 10**6 + " x", "a b " * 5, "x" * (10**6 - 1) + "y"]
     for options in {}, {"ngram_range": (1, 2)}:
         X = getattr(ours, name)(**options).fit_transform(texts)
-        assert_same(X, getattr(theirs, name)(**options).fit_transform(texts))
+        assert_identical(X, getattr(theirs, name)(**options).fit_transform(texts))
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -56,7 +50,7 @@ def test_millions_of_words(n_jobs):
 
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_indices_of_64_bits_stay_so(name, n_jobs, monkeypatch):
+def test_int64_indices_are_kept(name, n_jobs, monkeypatch):
     plain = vectorizers.matrix_of
 
     def wide(*arguments):
@@ -70,10 +64,10 @@ def test_indices_of_64_bits_stay_so(name, n_jobs, monkeypatch):
     X = getattr(ours, name)(n_jobs=n_jobs).fit_transform(TEXTS)
     assert X.indices.dtype == X.indptr.dtype == np.int64
     X.indices, X.indptr = X.indices.astype(np.int32), X.indptr.astype(np.int32)
-    assert_same(X, getattr(theirs, name)().fit_transform(TEXTS))
+    assert_identical(X, getattr(theirs, name)().fit_transform(TEXTS))
 
 
-def test_a_line_tells_how_far_it_has_come(monkeypatch, capsys):
+def test_verbose_prints_progress(monkeypatch, capsys):
     monkeypatch.setattr(analysis, "SECONDS", -1.0)
     ours.HashingVectorizer().transform(TEXTS)
     assert capsys.readouterr().out == ""
@@ -82,7 +76,7 @@ def test_a_line_tells_how_far_it_has_come(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_a_list_that_another_thread_changes(n_jobs):
+def test_list_changed_by_another_thread(n_jobs):
     kept = [f"word{i} again" for i in range(20_000)]
     texts, done = list(kept), Event()
 
@@ -112,12 +106,12 @@ def test_ctrl_c_stops_a_scan(n_jobs):
     timer.start()
     with pytest.raises(KeyboardInterrupt):
         list(map(vectorizer.transform, [texts] * 1000))
-    assert_same(vectorizer.transform(TEXTS), before)
+    assert_identical(vectorizer.transform(TEXTS), before)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="others set no such limit")
 @pytest.mark.skipif("ASAN_OPTIONS" in os.environ, reason="the sanitizers take memory, too")
-def test_too_little_memory_is_told():
+def test_memory_error_is_raised():
     code = """
 import resource
 from pathlib import Path
@@ -137,7 +131,7 @@ for n_jobs in 1, 2:
     assert done.stdout == "5000\n" * 2, done.stderr
 
 
-def test_threads_ask_one_loaded_pipeline(tmp_path):
+def test_threads_share_one_loaded_pipeline(tmp_path):
     texts = [f"{text} {i % 7}x" for i, text in enumerate(TEXTS * 50)]
     save_model(fit_text(texts, Y * 50, random_state=0), tmp_path / "a.model")
     model = load_model(tmp_path / "a.model")
@@ -152,7 +146,7 @@ def test_threads_ask_one_loaded_pipeline(tmp_path):
     assert model.predict(texts).tolist() == Y * 50
 
 
-def test_the_pipeline_is_one_of_the_other_library():
+def test_pipeline_is_of_scikit_learn():
     model = fit_text(TEXTS, Y, random_state=0)
     assert isinstance(model, Pipeline)
     plain = Pipeline(model.steps)
@@ -172,7 +166,7 @@ def test_the_pipeline_is_one_of_the_other_library():
     assert grid.predict(TEXTS).tolist() == grid.best_estimator_[1:].predict(TEXTS).tolist()
 
 
-def test_terms_of_empty_words_have_no_number():
+def test_terms_of_empty_words_are_not_found():
     lexicon = Lexicon()
     assert [lexicon.add(term, True) for term in ("a  b", " a", "")] == [None] * 3
     with pytest.raises(ValueError, match="term 1 has an empty word"):

@@ -46,7 +46,7 @@ POWERS = [2.0, 3.5, 6.0]
         [1, 20],
     ),
 )
-def test_the_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_labels):
+def test_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_labels):
     # The parts of the second row's long entry have a much smaller norm together than separately.
     y, counted = np.array([1, 1, -1]), set()
     of_labels = y if n_labels == 1 else np.tile(y[:, np.newaxis] > 0, n_labels).astype(int)
@@ -94,7 +94,7 @@ def test_columns_with_the_same_mark_are_not_duplicates(rows, index_dtype):
     ("chance", "p", "index_dtype", "value_dtype", "multi_class"),
     pairwise([0.0, 0.2], POWERS, ["i4", "i8"], ["f4", "f8"], ["ovr", "joint"]),
 )
-def test_columns_far_apart_are_learned_as_near_ones(
+def test_distant_columns_are_learned_like_near_ones(
     chance, p, index_dtype, value_dtype, multi_class
 ):
     problem = make_problem(4, 30, 6, 0.5, 0.2, 3, value_dtype, index_dtype)
@@ -150,7 +150,7 @@ def make_model(kind, p):
 @pytest.mark.parametrize(
     ("kind", "types", "order", "p"), pairwise(list(LABELS), TYPES, ORDERS, [2.0, 3.5])
 )
-def test_values_that_are_not_finite_are_rejected_for_zero_weights(kind, types, order, p):
+def test_non_finite_values_are_rejected_despite_zero_weights(kind, types, order, p):
     for place in PLACES:
         for value, name in (np.nan, "NaN"), (np.inf, "infinity"), (-np.inf, "infinity"):
             X = long_rows(*types, order)
@@ -163,7 +163,7 @@ def test_values_that_are_not_finite_are_rejected_for_zero_weights(kind, types, o
 
 
 @pytest.mark.parametrize(("kind", "types", "order"), pairwise(list(LABELS), TYPES, ORDERS))
-def test_columns_out_of_range_are_refused_before_they_are_read(kind, types, order):
+def test_columns_out_of_range_are_rejected_before_reading(kind, types, order):
     ends = np.iinfo(types[1])
     for place in PLACES:
         for bad in -1, ends.min, N_LONG + 2, ends.max:
