@@ -248,7 +248,7 @@ def _largest_margin(number: int) -> Record:
 def _estimator(table: Printed, algorithm: str, parameter: float, squared_radius: float) -> Any:
     if algorithm == PERCEPTRON:
         return MarginPerceptron(
-            margin=parameter * squared_radius, eta=1.0, shuffle=False, **_space(table)
+            margin=parameter * squared_radius, shuffle=False, **_space(table)
         )
     if algorithm == ALMA:
         return ALMAClassifier(

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from scipy.stats import wilcoxon
 from sklearn.model_selection import check_cv, cross_validate
 
-from sparsemargin.evaluation.stability import ended_by_ctrl_c
 from sparsemargin.models.pipelines import parts_of
 
 #: Row numbers of a training and of a test part.
@@ -63,8 +62,7 @@ def compare_on_splits(
     pairs = _pairs(splits, X, y)
     results = {}
     for name, estimator in estimators.items():
-        with ended_by_ctrl_c():
-            found = cross_validate(estimator, X, y, cv=pairs, scoring=_measure, error_score="raise")
+        found = cross_validate(estimator, X, y, cv=pairs, scoring=_measure, error_score="raise")
         mistakes = found["test_mistakes"].astype(float)
         results[name] = SplitResults(found["test_error"], mistakes, found["fit_time"])
     return results

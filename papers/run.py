@@ -15,7 +15,6 @@ from papers.recipe import PAPERS, Measured, Recipe, Record, Work
 from papers.report import Outcome
 from sparsemargin._checks import did_you_mean
 from sparsemargin.datasets.files import find_files
-from sparsemargin.evaluation.stability import ended_by_ctrl_c
 
 #: Modules with a tuple `RECIPES`; of each paper they are listed in this order.
 _MODULES = (
@@ -83,8 +82,7 @@ class Records:
         return cached.check_call_in_cache(**dict(work.arguments), seed=repeat)
 
     def _do(self, work: Work, repeat: int) -> Record:
-        with ended_by_ctrl_c():
-            return self._memory.cache(work.run)(**dict(work.arguments), seed=repeat)
+        return self._memory.cache(work.run)(**dict(work.arguments), seed=repeat)
 
 
 def run(chosen: list[Recipe], *, quick: bool, n_jobs: int, folder: Path) -> list[Outcome]:

@@ -12,7 +12,8 @@ import numpy as np
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
-from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.estimators.classifier import Classifier
+from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm, find_algorithm
@@ -112,7 +113,7 @@ def fit_svmlight(
     `algo` is given, the model is bit-identical to that of ``fit_csr(*load_svmlight(path), algo,
     max_iter=1, shuffle=False, ...)``. The models agree only up to rounding error for the Higher-
     and Second-order Perceptrons, and for so many epochs that `fit_csr` uses a matrix of dot
-    products. Ctrl-C stops training with a warning, and the model trained so far is returned.
+    products.
 
     Rows that are sorted by their labels are shuffled, because the last rows would otherwise have
     too much influence. Rows count as sorted if, in the first epoch, the label changes less than

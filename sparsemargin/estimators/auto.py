@@ -15,13 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators import validation as given
-from sparsemargin.estimators.classifiers import (
-    AROWClassifier,
-    Classifier,
-    as_classifier,
-    found_targets,
-    targets_among,
-)
+from sparsemargin.estimators.classifier import Classifier
+from sparsemargin.estimators.classifiers import AROWClassifier, as_classifier
+from sparsemargin.estimators.targets import found_targets, targets_among
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models.inputs.class_weights import counted_rows
 from sparsemargin.models.inputs.rows import open_rows
@@ -63,7 +59,7 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
         model.fit(X, y, sample_weight)
-    # Fewer epochs than asked for mean that Ctrl-C has ended the fit.
+    # Early stopping may have ended the fit before.
     if model.n_iter_ >= epochs and np.mean((model.predict(X) != labels)[counted]) > _UNLEARNED:
         return model.set_params(max_iter=more).fit(X, y, sample_weight)
     for each in told:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -96,38 +93,24 @@ def selection_stability(
     first_names: Any = None
     chosen: list[NDArray[np.bool_]] = []
     effective_numbers = []
-    with ended_by_ctrl_c():
-        for train, _ in pairs:
-            model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
-            before, last = parts_of(model)
-            names: Any = None if before is None else names_out_of(before)
-            if not chosen:
-                first_names = names
-            elif not np.array_equal(first_names, names):
-                raise ValueError(
-                    "The steps before the last of the pipeline make other columns on each split. "
-                    "Fit them to all rows, and pass what they make: "
-                    "pipeline[:-1].fit_transform(X, y)."
-                )
-            strength = _strength(last, label)
-            chosen.append(np.zeros(len(strength), dtype=bool))
-            chosen[-1][strongest_features(strength, top)] = True
-            effective_numbers.append(_effective_number(strength))
+    for train, _ in pairs:
+        model = clone(estimator).fit(_safe_indexing(X, train), _safe_indexing(y, train))
+        before, last = parts_of(model)
+        names: Any = None if before is None else names_out_of(before)
+        if not chosen:
+            first_names = names
+        elif not np.array_equal(first_names, names):
+            raise ValueError(
+                "The steps before the last of the pipeline make other columns on each split. "
+                "Fit them to all rows, and pass what they make: "
+                "pipeline[:-1].fit_transform(X, y)."
+            )
+        strength = _strength(last, label)
+        chosen.append(np.zeros(len(strength), dtype=bool))
+        chosen[-1][strongest_features(strength, top)] = True
+        effective_numbers.append(_effective_number(strength))
     agreement = 1 - float(pdist(chosen, "jaccard").mean())
     return SelectionStability(np.mean(chosen, axis=0), agreement, np.array(effective_numbers))
-
-
-@contextmanager
-def ended_by_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt if Ctrl-C stops a fit: fits of this library only warn of it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "Interrupted after", UserWarning)
-        try:
-            yield
-        except UserWarning as warning:
-            if str(warning).startswith("Interrupted after"):
-                raise KeyboardInterrupt from warning
-            raise
 
 
 def _strength(model: Any, label: Any) -> NDArray[np.float64]:

@@ -24,7 +24,7 @@ from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models.fitted.held_out import FEW_ROWS, held_out_outputs
 from sparsemargin.models.fitted.outputs import sample_of, warn_of_one_class
-from sparsemargin.models.fitted.state import WITH_GAMMA, Attributes, Beginning, Fitted
+from sparsemargin.models.fitted.state import Attributes, Beginning, Fitted
 from sparsemargin.models.inputs.class_weights import (
     Targets,
     counted_rows,
@@ -40,7 +40,9 @@ from sparsemargin.models.inputs.rows import (
     open_rows,
     refusing,
 )
-from sparsemargin.models.parameters import SharedParameters, declarations
+from sparsemargin.models.kernels import Kernel, Precomputed, WithGamma, kernel_of
+from sparsemargin.models.parameters import declarations
+from sparsemargin.models.shared_parameters import SharedParameters
 
 #: Upper limit, exclusive, of random seeds.
 LARGEST_SEED = 2**31 - 1
@@ -94,15 +96,17 @@ class Learner(SharedParameters, Attributes):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     @property
-    def _takes_gamma(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+    def kernel_object(self) -> Kernel:
+        """The kernel; for ``"linear"``, the polynomial of degree 1."""
+        return kernel_of(self.kernel)
 
     @property
     def _structure(self) -> dict[str, Any]:
         """The parameters on which the layout of the trained state depends."""
         known = declarations(self)
         structure = {name: getattr(self, name) for name in known if known[name].structural}
-        return {**structure, "hypothesis": self.hypothesis_name}
+        kernel = "linear" if self.is_linear else self.kernel_object
+        return {**structure, "hypothesis": self.hypothesis_name, "kernel": kernel}
 
     def check_structure(self, how: str) -> None:
         """Raise a ValueError if training can't resume because parameters differ from those of the
@@ -271,10 +275,7 @@ class Learner(SharedParameters, Attributes):
             if slice_seed is not None:
                 self._open(first, slice_seed)
             else:
-                # After an error, the caller restores the old state. It shares the space, so it
-                # contains the rows used before the error, and its cached weights are outdated.
                 before = self.fitted
-                before.coef = None
                 self._learned = replace(
                     before, class_weight=self._steps(first), typical_weight=None,
                     trials_before=before.space.trials,
@@ -294,7 +295,7 @@ class Learner(SharedParameters, Attributes):
             fitted.last_rows = fitted.last_rows[0], task.row_state
         self._conclude(result)
         # After an incomplete epoch, some rows are not checked.
-        if not result.interrupted and result.n_iter >= 1:
+        if result.n_iter >= 1:
             sample = sample_of(self, rows, targets, weights)
             warn_of_one_class(self, [] if sample is None else [sample])
         return self
@@ -319,7 +320,7 @@ class Learner(SharedParameters, Attributes):
             return
         kept.spoiled |= first is None or result.n_iter > 1
         few = task.n_trials < FEW_ROWS
-        if first is None or result.interrupted or not (kept.spoiled or few):
+        if first is None or not (kept.spoiled or few):
             return
         found = held_out_outputs(self, task, first, seed)
         if found is not None:
@@ -395,18 +396,20 @@ class Learner(SharedParameters, Attributes):
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         """Yield such messages for the parameters of the kernel."""
         yield from self._needs_of_all_rows()
-        if self._takes_gamma and self.gamma == "auto" and grows:
+        if getattr(self.kernel_object, "gamma", None) == "auto" and grows:
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
         """Yield such messages for a kernel that depends on all rows."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        kernel = self.kernel_object
+        if isinstance(kernel, Precomputed):
             yield _PRECOMPUTED
         # A model that resumes training has stored its gamma.
-        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
+        scaled = isinstance(kernel, WithGamma) and kernel.gamma == "scale"
+        if scaled and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
-                "gamma as a number, or 'auto'."
+                "gamma of the kernel as a number, or 'auto'."
             )
 
     def _fault(self, name: str, why: str, instead: str) -> str:

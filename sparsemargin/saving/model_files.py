@@ -34,6 +34,7 @@ from sparsemargin.files.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted.in_use import asks
 from sparsemargin.models.fitted.state import Fitted
+from sparsemargin.models.kernels import Function
 from sparsemargin.models.pipelines import is_choosing, is_of_library, names_out_of, taken
 from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
@@ -138,7 +139,7 @@ def _save(
     """
     model.check_parameters()
     parameters = model.parameters()
-    if callable(parameters.get("kernel")):
+    if isinstance(model.kernel_object, Function):
         raise ValueError(
             f"This {type(model).__name__} has a function for its kernel, which a model file can't "
             "hold: nothing in one is run. Pickle the model, or fit it with kernel='precomputed'."

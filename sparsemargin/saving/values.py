@@ -30,6 +30,7 @@ from sparsemargin._engine.state import (
     require,
 )
 from sparsemargin.files.archive import Archive, can_hold
+from sparsemargin.models.kernels import NAMED
 
 _LAST_CHARACTER = 0x10FFFF
 
@@ -63,7 +64,7 @@ OWN_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         LinearSpace, LabelBlocks, JointSpace, KernelSpace, DualSpaces, LabelSpaces, FirstOrderRule,
-        FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
+        FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState, *NAMED.values(),
     )
 }  # fmt: skip
 

@@ -69,15 +69,6 @@ def test_all_algorithms_get_the_same_splits_of_a_changing_source():
         assert len(set(results["one"].test_errors)) > 1
 
 
-def test_ctrl_c_within_a_fit_ends_the_comparison(monkeypatch):
-    """Without this, the interrupted fit would end normally and be counted like any other."""
-    X, y = make_problem()
-    rivals = {"loud": PNormPerceptron(verbose=1, max_iter=3)}
-    monkeypatch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, 1))
-    with pytest.raises(KeyboardInterrupt):
-        compare_on_splits(rivals, X, y, make_splits(2))
-
-
 def test_choice_is_by_cross_validation_on_each_training_part():
     X, y = make_problem(3)
     splits = make_splits(5)

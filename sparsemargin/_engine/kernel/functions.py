@@ -10,7 +10,7 @@ import sys
 from abc import abstractmethod
 from collections.abc import Callable
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,8 +28,6 @@ from sparsemargin._engine.state import (
     require_starts,
     writable,
 )
-
-KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
 # Limits of row lengths, so that sums of products stay within the range of a double.
 _LONGEST, _SHORTEST = 1e140, 1e-140

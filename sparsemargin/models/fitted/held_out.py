@@ -158,7 +158,7 @@ def _like(
 ) -> Learner | None:
     """Return a learner with the same settings, fitted to a part of the task with fewer columns.
 
-    The fit emits no warnings. The result is None if the fit fails or is interrupted.
+    The fit emits no warnings. The result is None if the fit fails.
     """
     like: Learner = object.__new__(type(learner))
     vars(like).update(vars(learner), _learned=None, warm_start=False)
@@ -171,10 +171,10 @@ def _like(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            result = like._train(part, seed, 0)
+            like._train(part, seed, 0)
     except (BadRow, ValueError):  # the steps for these rows are too large or too small
         return None
-    return None if result.interrupted else like
+    return like
 
 
 def _outputs(learner: Learner, task: Task, which: np.ndarray) -> np.ndarray:

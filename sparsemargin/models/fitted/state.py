@@ -35,9 +35,6 @@ MOST_HASH_BITS = 31
 if TYPE_CHECKING:
     from sparsemargin.models.learner import Learner
 
-#: The kernels that have a gamma.
-WITH_GAMMA = ("poly", "rbf", "polyrbf")
-
 _LARGEST_SEED = int(np.iinfo(np.int32).max)
 
 
@@ -259,6 +256,11 @@ class Fitted:
 
     # ---------------------------------------------------------------------------------- in a file
 
+    def copied(self) -> Fitted:
+        """Return a copy, the training of which does not change this state."""
+        function = getattr(getattr(self.space, "kernel", None), "function", None)
+        return deepcopy(self, {id(each): each for each in (self.structure, function)})
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "coef": None, "calibration": (-1, None)}
 
@@ -392,8 +394,8 @@ class Attributes:
     @property
     def gamma_(self) -> float:
         """The kernel's gamma."""
-        if self.fitted.structure.get("kernel") not in WITH_GAMMA:
-            raise AttributeError(f"gamma_ is of the kernels {', '.join(map(repr, WITH_GAMMA))}.")
+        if not hasattr(self.fitted.structure.get("kernel"), "gamma"):
+            raise AttributeError("gamma_ is of the kernels Polynomial, RBF and PolynomialRBF.")
         return float(self.space.kernel.gamma)
 
     @property
