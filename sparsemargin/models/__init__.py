@@ -108,7 +108,10 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
     """Return a hint: the algorithms that have the parameter, or "Did you mean ...?", or ""."""
     if name in _OTHER_WORDS:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
-    owners = [algo for algo, (learner, _) in ALGORITHMS.items() if name in declarations(learner)]
+    owners = [
+        algo for algo, (learner, fixed) in ALGORITHMS.items()
+        if name in declarations(learner) and name not in fixed
+    ]  # fmt: skip
     if owners:
         return f" {name} is a parameter of {', '.join(f'algo={each!r}' for each in owners)}."
     return did_you_mean(name, known)

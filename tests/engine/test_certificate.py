@@ -46,6 +46,7 @@ from sparsemargin import (
     PNormPerceptron,
     ROMMAClassifier,
 )
+from sparsemargin.kernels import Polynomial
 
 to_its_end = pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
 cut_off = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -81,14 +82,13 @@ def largest_margin_in_the_plane(rows):
 
 
 @cut_off
-@pytest.mark.parametrize("kernel", ["linear", "poly"])
+@pytest.mark.parametrize("kernel", ["linear", Polynomial(1, gamma=1.0)])
 @pytest.mark.parametrize(
     "model", [ROMMAClassifier(), ROMMAClassifier(aggressive=True), PNormPerceptron(normalize=False)]
 )
 def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
     model = clone(model).set_params(
-        kernel=kernel, degree=1, gamma=1.0, coef0=0.0, hypothesis="last", fit_intercept=False,
-        max_iter=30, shuffle=False,
+        kernel=kernel, hypothesis="last", fit_intercept=False, max_iter=30, shuffle=False
     )  # fmt: skip
     for seed in range(200):
         rng = np.random.RandomState(seed)
@@ -105,7 +105,7 @@ def test_a_bound_holds_where_two_rows_are_nearly_opposite(model, kernel):
 def test_small_margins_of_float32_rows_are_proven_with_kernels():
     X, y = np.array([[1, 5e-4], [-1, 5e-4], [-1, -5e-4], [1, -5e-4]], "f4"), [1, 1, 0, 0]
     model = ROMMAClassifier(
-        kernel="poly", degree=1, gamma=1.0, coef0=0.0, tol=0.01, hypothesis="last",
+        kernel=Polynomial(1, gamma=1.0), tol=0.01, hypothesis="last",
         max_iter=100, aggressive=True, fit_intercept=False, random_state=0,
     ).fit(X, y)  # fmt: skip
     assert model.margin_ == pytest.approx(5e-4, rel=1e-2)

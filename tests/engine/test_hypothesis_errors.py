@@ -20,6 +20,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.replay.replayed import points_of
 from sparsemargin.evaluation import hypothesis_errors
+from sparsemargin.kernels import Polynomial
 
 # Models with few trials warn that they have not converged.
 pytestmark = pytest.mark.filterwarnings("ignore:Stopped after")
@@ -43,7 +44,7 @@ SPACES = {
     "linear": {},
     "p = 6": {"p": 6},
     "p = 21.5": {"p": 21.5},
-    "poly": {"kernel": "poly", "coef0": 1.0, "gamma": 0.1},
+    "poly": {"kernel": Polynomial(coef0=1.0, gamma=0.1)},
     "rbf": {"kernel": "rbf"},
 }
 VOTE = {"hypothesis": "vote"}
@@ -107,9 +108,9 @@ def test_errors_equal_those_of_models_trained_up_to_each_moment(rule, space, n_c
 
 
 LOGS = {
-    "normalized, linear": ALMAClassifier(hypothesis="vote", normalize_hypotheses=True),
-    "normalized, p = 6": ALMAClassifier(p=6, hypothesis="random", normalize_hypotheses=True),
-    "normalized, poly": ALMAClassifier(normalize_hypotheses=True, **VOTE, **SPACES["poly"]),
+    "normalized, linear": PNormPerceptron(hypothesis="vote", normalize_hypotheses=True),
+    "normalized, p = 6": PNormPerceptron(p=6, hypothesis="random", normalize_hypotheses=True),
+    "normalized, poly": PNormPerceptron(normalize_hypotheses=True, **VOTE, **SPACES["poly"]),
     "labels that stop": PNormPerceptron(max_corrections=12, **VOTE),
     "labels that stop, rbf": PNormPerceptron(max_corrections=12, kernel="rbf", **VOTE),
     "float32": PNormPerceptron(kernel="rbf", **VOTE),
@@ -162,7 +163,7 @@ def test_precomputed_and_callable_kernels_and_dense_rows():
     X, X_test = X.toarray(), X_test.toarray()
     cubic = partial(polynomial_kernel, degree=3, gamma=1.0, coef0=1.0)
     cases = [
-        ({"kernel": "poly", "coef0": 1.0, "gamma": 1.0}, X, X_test),
+        ({"kernel": Polynomial(coef0=1.0, gamma=1.0)}, X, X_test),
         ({"kernel": cubic}, X, X_test),
         ({"kernel": "precomputed"}, cubic(X, X), cubic(X_test, X)),
     ]

@@ -62,6 +62,7 @@ from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin.evaluation import margins
+from sparsemargin.kernels import Polynomial
 from sparsemargin.models.learner import LARGEST_SEED
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -101,14 +102,12 @@ def test_vectors(case, problem, hypothesis, normalized):
 def test_a_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
     """The second row cancels the first one; the result of its trial is not part of the average."""
     how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
-    how["fit_intercept"] = False
-    if kernel:
-        how |= {"kernel": kernel.name, "degree": kernel.degree, "gamma": kernel.gamma}
+    how |= {"fit_intercept": False, "kernel": kernel.given() if kernel else "linear"}
     for seed in range(20):
         rows, y = make_rows(10, seed=seed)
         rows[1], y[:2] = rows[0], [1, 0]
         X = rows.astype(dtype)
-        both, first = ALMAClassifier(**how), ALMAClassifier(**how)
+        both, first = PNormPerceptron(**how), PNormPerceptron(**how)
         both.partial_fit(X[:2], y[:2], classes=[0, 1])
         first.partial_fit(X[:1], y[:1], classes=[0, 1])
         assert_close(both.decision_function(X), first.decision_function(X) / 2, 1e-6)
@@ -300,12 +299,12 @@ def test_soft_margin_objective(rule, kernel):
     run = run_reference(V, y, rule, n_epochs=20, rho=0.5, delta=0.5)
     assert min(run.margin, run.smallest_gap) > 1e-9
     machine, extras = KernelMachine(rule, kernel=kernel), KernelExtras(20, rho=0.5, delta=0.5)
-    estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
+    estimator = extras.fit(machine, problem, hypothesis="last", max_iter=20, tol=1e-12)
     _, deviation = soft_margin_objective(run)
     # If no row falls short, rounding decides between a huge number and infinity.
     found, expected = (min(each, 1e9) for each in (estimator.relative_deviation_, float(deviation)))
     assert found == pytest.approx(expected, rel=1e-6)
-    assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
+    assert estimator.history_["n_iter"][-1] == estimator.n_iter_
     assert estimator.history_["margin"][-1] == estimator.margin_
 
 
@@ -319,7 +318,7 @@ def test_margins_are_those_of_explicit_features(n_classes, normalize, hypothesis
     params = {"hypothesis": hypothesis, "intercept_scaling": 1.0, "random_state": 0}
     V = feature_vectors(Kernel("poly", 2, coef0=1.0).matrix(X, X)).astype(float)
     expected = margins(ALMAClassifier(**params).fit(V, y), V, y, normalize=normalize)
-    model = ALMAClassifier(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params).fit(X, y)
+    model = ALMAClassifier(kernel=Polynomial(2, gamma=1.0, coef0=1.0), **params).fit(X, y)
     assert_close(margins(model, X, y, normalize=normalize), expected, 1e-9)
 
 

@@ -86,9 +86,6 @@ RUNS = {
         "correcting_trials": [0, 1, 2, 5, 8], "multipliers": [1, 1, 3], "bounds": MARGIN_BOUNDS,
         "margin": ROOT,
     }),
-    "margin, half steps": (MARGIN, MarginPerceptron(1, eta=0.5), TO_THE_END, {
-        "theta": [1.5, 1.5], "bounds": MARGIN_BOUNDS,
-    }),
     # The second vector does not change the bound.
     "two corrections": (MARGIN, MarginPerceptron(2), {"max_corrections": 2}, {
         "margin_upper_bound": 1, "correcting_trials": [0, 1], "n_trials": 2,

@@ -29,6 +29,7 @@ from references.first_order import ALMA, MarginPerceptron, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
 from sparsemargin._engine.rows.parts import summed
+from sparsemargin.kernels import RBF
 from sparsemargin.models.inputs import rows as border
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -195,7 +196,7 @@ def unsorted_rows(dtype, index_type, n=120, d=30, k=20):
         ("PNormPerceptron", {}), ("PNormPerceptron", {"hypothesis": "average"}),
         ("PNormPerceptron", {"hypothesis": "vote"}), ("ROMMAClassifier", {}),
         ("PNormPerceptron", {"multi_class": "joint"}),
-        ("PNormPerceptron", {"kernel": "rbf", "gamma": 0.1}),
+        ("PNormPerceptron", {"kernel": RBF(0.1)}),
         ("HigherOrderPerceptron", {}), ("SecondOrderPerceptron", {}),
     ],
 )  # fmt: skip

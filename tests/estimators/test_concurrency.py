@@ -24,12 +24,13 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import label_blocks
 from sparsemargin._engine.first_order.label_blocks import LabelBlocks
 from sparsemargin.evaluation import hypothesis_errors, margins
+from sparsemargin.kernels import RBF
 
 N_THREADS = 6
 
 ALL_MODELS = {
     **MODELS,
-    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel="rbf", gamma=0.5),
+    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel=RBF(0.5)),
     "Second-order, dual": partial(SecondOrderPerceptron, solver="dual"),
     "in two threads": partial(ALMAClassifier, n_jobs=2),
 }

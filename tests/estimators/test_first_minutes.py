@@ -43,7 +43,7 @@ def test_packages_are_there_without_an_import_of_their_own():
 
 def test_only_what_is_for_users_is_offered():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
-    parts = {"datasets", "distributed", "evaluation", "genomes", "plotting", "text"}
+    parts = {"datasets", "distributed", "evaluation", "genomes", "kernels", "plotting", "text"}
     assert offered == {*sparsemargin.__all__, *parts}
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__

@@ -1,7 +1,5 @@
 """Comparisons, choices of settings and the test of the difference, against explicit loops."""
 
-import _thread
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +15,6 @@ from papers.protocols import (
     compare_on_splits,
     wilcoxon_signed_rank,
 )
-from problems.stages import InterruptingOutput
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
 IN_ORDER = {"hypothesis": "last", "shuffle": False}

@@ -90,7 +90,7 @@ def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
     assert (1 - alpha) * best <= surely <= margins(model, X, y).min()
     # Part 2, and Remark 4.
     B, C = theory.alma_constants(0.5)
-    model = ALMAClassifier(p=p, alpha=0.5, B=B, C=C, **TO_CONVERGENCE).fit(X, y)
+    model = ALMAClassifier(p=p, alpha=theory.alma_alpha(0.5, B=B), C=C, **TO_CONVERGENCE).fit(X, y)
     bound = theory.alma_corrections_inseparable(best, alpha=0.5, B=B, C=C, p=p)
     assert 0 < model.n_corrections_ <= bound
     assert bound <= (1 + sqrt(5)) / 2 * (p - 1) / (best**2 * 0.5)
@@ -104,7 +104,7 @@ def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
 def test_alma_satisfies_part_2_on_noisy_data(p, alpha, seed):
     X, y, u = make_noisy(seed)
     B, C = theory.alma_constants(alpha)
-    model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **ONE_EPOCH).fit(X, y)
+    model = ALMAClassifier(p=p, alpha=theory.alma_alpha(alpha, B=B), C=C, **ONE_EPOCH).fit(X, y)
     achieved = y * (X @ u) / [p_norm(x, p) for x in X] / p_norm(u, p / (p - 1))
     for gamma in (0.1, 0.3, 1.0):
         short = theory.deviations(achieved, gamma)

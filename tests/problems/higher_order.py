@@ -25,6 +25,7 @@ from problems.first_order import (
 from problems.kernels import assert_close, assert_same_outputs
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin.kernels import RBF
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
 # The settings of the papers: no intercept, one epoch, and no limit on updates of the matrix.
@@ -56,7 +57,7 @@ MODELS = {
     "sparse HO_2, dual": partial(RULES["sparse HO_2"], solver="dual"),
     "SO, dual": partial(RULES["SO"], solver="dual"),
     "margin SO, dual": partial(RULES["margin SO"], solver="dual"),
-    "HO_2, rbf": partial(RULES["HO_2"], kernel="rbf", gamma=0.1),
+    "HO_2, rbf": partial(RULES["HO_2"], kernel=RBF(0.1)),
 }
 
 models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))

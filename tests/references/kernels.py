@@ -15,10 +15,12 @@ algorithm of the linear space can be run.
 
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 
 import numpy as np
 
 from references.first_order import Run, p_norm, run_machines, run_trials, trials_of_epochs
+from sparsemargin.models.kernels import NAMED
 
 
 @dataclass(frozen=True)
@@ -33,6 +35,13 @@ class Kernel:
     degree: int = 3
     gamma: float = 1.0
     coef0: float = 0.0
+
+    def given(self):
+        """Return the kernel for an estimator."""
+        values = {**vars(self)}
+        kind = NAMED[values.pop("name")]
+        names = signature(kind).parameters
+        return kind(**{name: value for name, value in values.items() if name in names})
 
     def of_row(self, x, Z):
         """Return K(x, z) for every row z of Z."""

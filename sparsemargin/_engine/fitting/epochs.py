@@ -332,9 +332,7 @@ class _Fit:
         """Return whether all vectors are proven to be within `tol`."""
         if self.stopping.tol is None or self.epochs < self.next_certificate:
             return False
-        margin, per_label = self._margin(), self.space.per_label
-        entry = self.epochs, per_label("corrections").copy(), margin, per_label("bound").copy()
-        self.result.history.append(entry)
+        margin, per_label = self._record_margin(), self.space.per_label
         self.next_certificate = max(
             self.epochs + 1, self.epochs * (1 + PASSES_BETWEEN_CERTIFICATES)
         )
@@ -354,10 +352,19 @@ class _Fit:
             self.margin, self.margin_after = self.certificate.margin(), self.loop.corrections
         return self.margin
 
+    def _record_margin(self):
+        """Compute the margins of the vectors, add them to the history, and return them."""
+        margin, per_label = self._margin(), self.space.per_label
+        history = self.result.history
+        if not history or history[-1][0] < self.epochs:
+            entry = self.epochs, per_label("corrections").copy(), margin, per_label("bound").copy()
+            history.append(entry)
+        return margin
+
     def certify(self):
         """Compute the margin at the end of the fit."""
         result = self.result
-        result.margin = self._margin()
+        result.margin = self._record_margin()
         if self.stopping.tol is not None:
             result.proven = bool(self._is_proven(result.margin).all())
         if self.space.slack and self.space.p == 2.0:

@@ -403,12 +403,10 @@ class FirstOrderLearner(Learner):
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
-        """Results at each check of `tol`, every epoch at first and then less often: arrays
-        ``n_iter`` of shape (n_checks,), and ``n_corrections``, ``margin`` and
+        """Results at the checks of `tol`, after every epoch at first and then less often, and at
+        the end: arrays ``n_iter`` of shape (n_checks,), and ``n_corrections``, ``margin`` and
         ``margin_upper_bound`` of shape (n_checks,) or (n_checks, n_classes)."""
         history = self._certified().history
-        if not history:
-            raise AttributeError("history_ needs fit with tol.")
         names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
         columns = (np.array(column) for column in zip(*history, strict=True))
         lone = not self.fitted.many
