@@ -12,8 +12,7 @@ import numpy as np
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
-from sparsemargin.estimators.classifier import Classifier
-from sparsemargin.estimators.classifiers import CLASSIFIERS, as_classifier
+from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm, find_algorithm

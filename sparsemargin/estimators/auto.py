@@ -15,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.estimators import validation as given
-from sparsemargin.estimators.classifier import Classifier
-from sparsemargin.estimators.classifiers import AROWClassifier, as_classifier
+from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
 from sparsemargin.estimators.targets import found_targets, targets_among
 from sparsemargin.models import find_algorithm, without_defaults
 from sparsemargin.models.inputs.class_weights import counted_rows

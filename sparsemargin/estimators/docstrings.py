@@ -53,7 +53,7 @@ def _attributes(classifier: type, model: type[Learner]) -> str:
         "n_features_in_": "n_features_in_ : int",
     }
     without = set() if "kernel" in declarations(model) else _OF_KERNELS
-    for kind in (classifier, *reversed(model.__mro__)):
+    for kind in (*classifier.__mro__, *reversed(model.__mro__)):
         for name, each in vars(kind).items():
             if isinstance(each, property) and name.endswith("_") and name not in without:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 
-from sparsemargin.estimators.classifier import Classifier
-from sparsemargin.estimators.classifiers import as_classifier
+from sparsemargin.estimators.classifiers import Classifier, as_classifier
 from sparsemargin.saving.model_files import as_pipeline, load_saved
 
 

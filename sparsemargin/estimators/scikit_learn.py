@@ -65,7 +65,7 @@ def _linear_classifier(model: Any) -> Any:
     from sklearn.linear_model import SGDClassifier
     from sklearn.utils.validation import check_is_fitted
 
-    from sparsemargin.estimators.classifier import Classifier
+    from sparsemargin.estimators.classifiers import Classifier
 
     check_is_fitted(model)
     if not isinstance(model, Classifier):

@@ -10,7 +10,7 @@ from sklearn.utils import check_consistent_length
 
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.estimators import validation as given
-from sparsemargin.estimators.classifier import Classifier
+from sparsemargin.estimators.classifiers import Classifier
 from sparsemargin.estimators.validation import check_sparse
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner
 from sparsemargin.models.fitted.in_use import asks

@@ -40,7 +40,7 @@ from sparsemargin.models.inputs.rows import (
     open_rows,
     refusing,
 )
-from sparsemargin.models.kernels import Kernel, Precomputed, WithGamma, kernel_of
+from sparsemargin.models.kernels import Kernel, Precomputed, kernel_of
 from sparsemargin.models.parameters import declarations
 from sparsemargin.models.shared_parameters import SharedParameters
 
@@ -275,10 +275,9 @@ class Learner(SharedParameters, Attributes):
             if slice_seed is not None:
                 self._open(first, slice_seed)
             else:
-                before = self.fitted
                 self._learned = replace(
-                    before, class_weight=self._steps(first), typical_weight=None,
-                    trials_before=before.space.trials,
+                    self.fitted, class_weight=self._steps(first), typical_weight=None,
+                    trials_before=self.space.trials,
                 )  # fmt: skip
             refuse_no_rows(targets, self.fitted.class_weight, weights)
             task = self.make_task(
@@ -405,8 +404,7 @@ class Learner(SharedParameters, Attributes):
         if isinstance(kernel, Precomputed):
             yield _PRECOMPUTED
         # A model that resumes training has stored its gamma.
-        scaled = isinstance(kernel, WithGamma) and kernel.gamma == "scale"
-        if scaled and self._learned is None:
+        if getattr(kernel, "gamma", None) == "scale" and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
                 "gamma of the kernel as a number, or 'auto'."
