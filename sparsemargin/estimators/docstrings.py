@@ -55,7 +55,8 @@ def _attributes(classifier: type, model: type[Learner]) -> str:
     without = set() if "kernel" in declarations(model) else _OF_KERNELS
     for kind in (*classifier.__mro__, *reversed(model.__mro__)):
         for name, each in vars(kind).items():
-            if isinstance(each, property) and name.endswith("_") and name not in without:
+            shown = re.fullmatch(r"[a-z]\w*_", name) and name not in without
+            if isinstance(each, property) and shown:
                 kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
                 head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
                 told = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
