@@ -180,7 +180,6 @@ def test_warm_start_goes_on(model):
 STRUCTURE = {
     "p": 3.0, "c": 0.5, "sparse_updates": True, "max_updates": 9, "solver": "primal",
     "hypothesis": "last", "fit_intercept": False, "intercept_scaling": 1.0, "alpha": 0.5,
-    "margin": 0.5,
 }  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from sklearn.svm import LinearSVC
 import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
 from depth import some
-from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, MarginPerceptron, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.plotting.style import PALETTES
@@ -118,7 +118,8 @@ def test_hypotheses_are_drawn_as_replayed(data):
 
 def test_certificates_are_drawn_as_history(three_classes):
     X, y, *_ = make_alma_target(150, 1, random_state=0)
-    estimator, draw = MaxMarginClassifier(random_state=0), drawn.CertificateDisplay.from_estimator
+    estimator = MaxMarginClassifier(tol=1e-9, random_state=0)
+    draw = drawn.CertificateDisplay.from_estimator
     display = draw(estimator, X, y, n_passes=8)
     (margin_line,), (bound_line,) = display.margin_lines_, display.bound_lines_
     for n, margin, bound in zip(*margin_line.get_data(), bound_line.get_ydata(), strict=True):
@@ -188,9 +189,10 @@ def test_selections_are_drawn_as_counted(data):
     (drawn.HypothesisErrorsDisplay, {"moments": [0.5, 1]}, lambda of: [of.errors.errors["vote"]]),
 ])  # fmt: skip
 def test_a_pipeline_is_drawn_like_its_last_step_on_transformed_rows(data, display, more, drawn_by):
-    pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="vote", random_state=0))
+    model = MarginPerceptron(hypothesis="vote", max_iter=3, random_state=0)
+    pipeline = make_pipeline(MaxAbsScaler(), model)
     if display is drawn.CertificateDisplay:
-        pipeline.set_params(pnormperceptron__hypothesis="last")
+        pipeline.set_params(marginperceptron__hypothesis="last")
     X, y, X_test, y_test = data
     pipeline.fit(X, y)
     made, made_test = map(pipeline[0].transform, (X, X_test))

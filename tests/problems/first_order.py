@@ -152,6 +152,8 @@ RULES = {
     ),
     "ROMMA": st.builds(ROMMA, aggressive=st.booleans()),
 }
+# The rules whose estimators have `tol`.
+SEEKING = ["margin", "CRAMMA", "ROMMA"]
 # These rules do not support weights of steps either.
 OF_P_2 = ["CRAMMA", "ROMMA"]
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]

@@ -40,7 +40,7 @@ RULES = {
     "HO_4": partial(paper_ho, p=4.0, c=0.8),
     "bounded HO_4": partial(paper_ho, p=4.0, c=0.8, max_updates=7, alpha=0.8),
     "SO": partial(paper_so, a=0.2),
-    "margin SO": partial(paper_so, a=0.2, alpha=0.8, margin=0.1),
+    "margin SO": partial(paper_so, a=0.2, alpha=0.8),
 }
 # Each form of each rule that has separate code.
 FORMS = [
