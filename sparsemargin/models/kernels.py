@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from abc import abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal, TypeVar, dataclass_transform
 
 import numpy as np
@@ -106,8 +106,9 @@ class Polynomial(WithGamma):
     """
 
     degree: int = parameter(3, integer(1, 1000), "Degree of the polynomial.")
+    _: KW_ONLY
     coef0: float = parameter(
-        0.0, real(0, closed="left"), "Constant that is added to ``gamma x.z``.", kw_only=True
+        0.0, real(0, closed="left"), "Constant that is added to ``gamma x.z``."
     )
 
     def for_model(self, bias: float, first: Beginning) -> functions.Kernel:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import MISSING, dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from inspect import get_annotations
 from math import inf
 from numbers import Integral, Real
@@ -146,20 +146,19 @@ def parameter(
     doc: str | None = None,
     *,
     more: str = "",
-    kw_only: Any = MISSING,
     **flags: bool,
 ) -> Any:
     """Declare a parameter in the body of a class that is decorated with `declared`.
 
     If `limits` or `doc` is None, it is inherited from the base class. `more` is appended to `doc`.
-    `flags` may contain ``structural``. `kw_only` is as for `dataclasses.field`.
+    `flags` may contain ``structural``.
     """
     told: dict[str, Any] = {**flags}
     if limits is not None:
         told["limits"] = limits if isinstance(limits, tuple) else (limits,)
     if doc is not None:
         told["doc"] = doc
-    return field(default=default, kw_only=kw_only, metadata={**told, "more": more})
+    return field(default=default, metadata={**told, "more": more})
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(field,))

@@ -248,7 +248,7 @@ def test_romma_solves_its_quadratic_program(aggressive):
 RULES_AND_POWERS = [
     *[(rule, p) for rule in (Perceptron(), Perceptron(False)) for p in (2.0, 6.0)],
     *[(ALMA(0.5, normalize=n), p) for n in (True, False, "running", "max") for p in (2.0, 6.0)],
-    *[(MarginPerceptron(0.5, 0.3, n), p) for n in (True, False) for p in (2.0, 6.0)],
+    *[(MarginPerceptron(0.5, n), p) for n in (True, False) for p in (2.0, 6.0)],
     (CRAMMA(0.5, 0.1), 2.0),
     (CRAMMA(0.5, 0.1, radius=30), 2.0),
     (ROMMA(), 2.0),

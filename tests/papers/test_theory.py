@@ -141,7 +141,7 @@ def test_one_misclassified_example_can_violate_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
     constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
-    model = ALMAClassifier(**constants, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
+    model = ALMAClassifier(alpha=1.0, C=1.0, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
     short = theory.deviations(rows[:, 0], gamma)
     assert_allclose(short, [1 + gamma, *[0.0] * (len(rows) - 1)], atol=1e-12)
     assert model.n_corrections_ == len(rows)
