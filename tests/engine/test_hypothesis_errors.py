@@ -87,8 +87,11 @@ def check_moments(model, data, moments=MOMENTS, tolerance=1e-9, **weights):
     found = outputs_at_moments(model, X_test, trials)
     assert set(curve.errors) == set(HYPOTHESES)
     for name, parameters in HYPOTHESES.items():
+        own = {key: parameters[key] for key in parameters.keys() & model.get_params().keys()}
+        if len(own) < len(parameters) and parameters["normalize_hypotheses"]:
+            continue  # ALMA and CRAMMA have no such models
         for k, moment in enumerate(moments):
-            afresh = clone(model).set_params(max_iter=moment, warm_start=False, **parameters)
+            afresh = clone(model).set_params(max_iter=moment, warm_start=False, **own)
             afresh.fit(X, y, **weights)
             expected = afresh.decision_function(X_test).reshape(found[name][k].shape)
             error = tolerance * np.abs(expected).max()

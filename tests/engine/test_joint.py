@@ -127,12 +127,12 @@ def test_exact_ties_are_mistakes_against_the_first_tied_class(problem, extras):
 @examples(60)
 @given(machines(["ALMA"], POWERS), problems(n_classes=st.just(4)), extras)
 def test_certificate(machine, problem, extras):
-    # Training ends with the last correction.
-    extras = replace(extras, n_epochs=None, max_corrections=extras.max_corrections or 100)
+    # Training ends with the last correction, after at most 13 epochs.
+    extras = replace(extras, n_epochs=13, max_corrections=12)
     reference = extras.run(machine, problem)
     assume(reference.smallest_gap > 1e-9 and reference.smallest_norm > LEAST_NORM)
     assume(reference.bounds)
-    fitted = extras.fit(machine, problem, hypothesis="last")
+    fitted = replace(extras, n_epochs=None).fit(machine, problem, hypothesis="last")
     counts = extras.rows_that_count(problem)
     rows, codes = augment(problem.X.toarray(), rho=extras.rho)[counts], problem.y[counts]
     margin = reference.margin_of(rows, codes, machine.rule)

@@ -202,6 +202,8 @@ CHANGES = [
     (poly, (*KERNEL, "coef0"), 0.0, "'matrix' is not an array"),
     (poly, (*KERNEL, "coef0"), np.nan, "'coef0' is not a number"),
     (poly, (*KERNEL, "dense"), False, "it has no 'indices'"),
+    (poly, ("parameters", "kernel", "Polynomial", "degree"), 0, "'degree' parameter of Polynomial"),
+    (poly, ("parameters", "kernel", "Polynomial"), {}, "its kernel has other parameters"),
     (wide, (*KERNEL, "dense"), True, "it has no 'matrix'"),
     (poly, "space.support.matrix", cut, "'matrix' is not an array"),
     (poly, "space.support.matrix", lambda m: m.astype("i8"), "'matrix' is not of a type"),
