@@ -52,11 +52,6 @@ class FirstOrderLearner(Learner):
         more="The last two log the corrections (56 bytes per correction and, without a kernel, 16 "
         "bytes per nonzero of every corrected row) and replay the log to predict.",
     )
-    warm_start: bool = parameter(
-        False,
-        more="If the rows differ from those of the last `fit`, the margin is unknown, and `tol` "
-        "raises an error because the margin can't be proven.",
-    )
     normalize: bool = parameter(
         False,
         FLAG,

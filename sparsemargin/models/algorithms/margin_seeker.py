@@ -25,6 +25,11 @@ class MarginSeeker(FirstOrderLearner):
         "only its margin is known; else the average, which also suits data that are not "
         "separable.",
     )
+    warm_start: bool = parameter(
+        False,
+        more="If the rows differ from those of the last `fit`, the margin is unknown, and `tol` "
+        "raises an error because the margin can't be proven.",
+    )
     max_iter: float | None = 1000
     early_stopping: bool = parameter(
         True,
