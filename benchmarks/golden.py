@@ -23,6 +23,7 @@ import sklearn.base
 
 import sparsemargin
 from sparsemargin.datasets import make_zipf_text
+from sparsemargin.kernels import Polynomial
 
 # Former defaults of the margin algorithms, used when the first hashes were written.
 SEEKING: dict[str, Any] = {"hypothesis": "last", "early_stopping": False, "shuffle": False}
@@ -115,7 +116,7 @@ def models() -> Iterator[tuple[str, Any, Model]]:
             yield f"{algo}, one shard", X, lambda a=algo: distributed(a, X, y)
             yield f"{algo}, indicator", many_X, lambda a=algo: fit(a, many_X, indicator)
         if algo in ("perceptron", "alma", "margin", "cramma", "romma", "ho", "so"):
-            yield f"{algo}, kernel", X, lambda a=algo: fit(a, X, y, kernel="poly", gamma=1.0)
+            yield f"{algo}, kernel", X, lambda a=algo: fit(a, X, y, kernel=Polynomial(gamma=1.0))
         if algo in ("ho", "so"):
             for solver in ("primal", "dual"):
                 yield f"{algo}, {solver}", X, lambda a=algo, s=solver: fit(a, X, y, solver=s)

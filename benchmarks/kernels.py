@@ -20,7 +20,9 @@ from threadpoolctl import threadpool_limits
 from timing import apart, parser_of, resident_peak, run, timed
 
 from papers.kernels import Data, load
+from papers.theory import alma_alpha
 from sparsemargin import ALMAClassifier
+from sparsemargin.kernels import RBF, Polynomial
 
 ALMA_4, ALMA_6 = "ALMA d=4, one epoch", "ALMA d=6, three epochs"
 SVC_RAW, SVC_UNIT = "SVC d=4", "SVC d=4, rows normalised"
@@ -44,12 +46,13 @@ class Contest(NamedTuple):
     max_support: int = 0
 
 
-def _poly(degree: int, gamma: float = 1 / 255) -> dict[str, Any]:
-    return {"kernel": "poly", "degree": degree, "gamma": gamma, "coef0": 1.0}
+def _poly(degree: int) -> Polynomial:
+    return Polynomial(degree, gamma=1 / 255, coef0=1.0)
 
 
 def _alma(contest: Contest, **params: Any) -> ALMAClassifier:
-    settings: dict[str, Any] = {"alpha": 0.9, "B": 1 / 0.9, "random_state": 0, "max_iter": 1}
+    alpha = alma_alpha(0.9, B=1 / 0.9)
+    settings: dict[str, Any] = {"alpha": alpha, "random_state": 0, "max_iter": 1}
     settings |= {"n_jobs": contest.n_jobs, "fit_intercept": False}
     return ALMAClassifier(**settings | params)
 
@@ -59,11 +62,14 @@ def model_of(contest: Contest) -> Any:
     name = contest.contestant
     if name in (SVC_RAW, SVC_UNIT):
         # On unit rows the kernel is (1 + x.z)^4.
-        return SVC(**_poly(4, 1.0 if name == SVC_UNIT else 1 / 255), C=1.0, cache_size=1000)
+        gamma = 1.0 if name == SVC_UNIT else 1 / 255
+        return SVC(kernel="poly", degree=4, gamma=gamma, coef0=1.0, C=1.0, cache_size=1000)
     if name == BOUNDED:
-        bound = {"max_support": contest.max_support, "when_full": "skip"}
-        return _alma(contest, kernel="rbf", gamma=1 / N_FEATURES, **bound)
-    return _alma(contest, max_iter=3, **_poly(6)) if name == ALMA_6 else _alma(contest, **_poly(4))
+        bounded = RBF(1 / N_FEATURES, max_support=contest.max_support, when_full="skip")
+        return _alma(contest, kernel=bounded)
+    if name == ALMA_6:
+        return _alma(contest, max_iter=3, kernel=_poly(6))
+    return _alma(contest, kernel=_poly(4))
 
 
 def generate(n_rows: int, seed: int = 0) -> Data:

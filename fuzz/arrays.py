@@ -194,7 +194,9 @@ def _parameters(random: np.random.RandomState, name: str) -> tuple[int, dict[str
     params["hypothesis"] = hypotheses[random.randint(len(hypotheses))]
     params["fit_intercept"] = maybe(0.3)
     if logs:
-        params["normalize_hypotheses"] = maybe(0.2)
+        normalized = maybe(0.2)
+        if not name.startswith(("ALMA", "CRAMMA")):
+            params["normalize_hypotheses"] = normalized
     params["warm_start"] = maybe(0.4)
     params["shuffle"] = maybe(0.5)
     params["n_jobs"] = 2 if maybe(0.1) else None

@@ -33,10 +33,11 @@ from sparsemargin import (
     text,
 )
 from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin.kernels import RBF
 from sparsemargin.saving.model_files import read_summary
 
 DUALS = {
-    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel="rbf", gamma=0.5),
+    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel=RBF(0.5)),
     "Second-order, dual": partial(SecondOrderPerceptron, solver="dual"),
 }
 BYTE_CHANGES = [flipped, cut, moved, other_size, other_size]

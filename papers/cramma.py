@@ -247,9 +247,7 @@ def _largest_margin(number: int) -> Record:
 
 def _estimator(table: Printed, algorithm: str, parameter: float, squared_radius: float) -> Any:
     if algorithm == PERCEPTRON:
-        return MarginPerceptron(
-            margin=parameter * squared_radius, eta=1.0, shuffle=False, **_space(table)
-        )
+        return MarginPerceptron(margin=parameter * squared_radius, shuffle=False, **_space(table))
     if algorithm == ALMA:
         return ALMAClassifier(
             alpha=parameter, normalize="max", hypothesis="last", shuffle=False, **_space(table)

@@ -35,6 +35,7 @@ from papers.recipe import (
     work,
 )
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin.kernels import RBF, Polynomial
 
 
 class Printed(NamedTuple):
@@ -83,10 +84,10 @@ _WHICH = {"best": "best on the test set", "chosen": "cross-validated"}
 Setting = tuple[float, float]  # sigma or degree, and c or a
 
 
-def _kernel_parameters(data: str, kernel: str, parameter: float) -> dict[str, Any]:
+def _kernel(data: str, kernel: str, parameter: float) -> RBF | Polynomial:
     if kernel == "gauss":
-        return {"kernel": "rbf", "gamma": 1 / (2 * (parameter * RANGES[data]) ** 2)}
-    return {"kernel": "poly", "degree": int(parameter), "gamma": 1 / SCALES[data], "coef0": 1.0}
+        return RBF(1 / (2 * (parameter * RANGES[data]) ** 2))
+    return Polynomial(int(parameter), gamma=1 / SCALES[data], coef0=1.0)
 
 
 def settings(algorithm: str, kernel: str) -> list[Setting]:
@@ -100,7 +101,7 @@ def estimator(data: str, kernel: str, algorithm: str, setting: Setting) -> Any:
     """Return an algorithm of the table: one epoch, rows as they come, the last hypothesis."""
     parameter, value = setting
     common: dict[str, Any] = {"max_iter": 1, "shuffle": False, **AS_PRINTED}
-    common |= _kernel_parameters(data, kernel, parameter)
+    common |= {"kernel": _kernel(data, kernel, parameter)}
     if algorithm == "SO":
         return SecondOrderPerceptron(a=value, **common)
     sparse = algorithm.startswith("sparse")

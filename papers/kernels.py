@@ -30,8 +30,10 @@ from papers.recipe import (
     incomparable,
     work,
 )
+from papers.theory import alma_alpha
 from sparsemargin import ALMAClassifier, PNormPerceptron, ROMMAClassifier
 from sparsemargin._engine.fitting.epochs import count_trials
+from sparsemargin.kernels import RBF, Polynomial, PolynomialRBF
 
 PERCEPTRON, ALMA, ROMMA, AGGRESSIVE = "Perceptron", "ALMA_2", "ROMMA", "agg-ROMMA"
 
@@ -114,19 +116,21 @@ class Run:
         settings = {name: value for name, value in asdict(self).items() if value}
         return work(run_epochs, **settings | {"epochs": 1 if quick else self.epochs})
 
+    @property
+    def _kernel(self) -> Polynomial | RBF | PolynomialRBF:
+        if self.kernel == "poly":
+            return Polynomial(self.degree, gamma=1 / self.scale, coef0=1.0)
+        gamma = 1 / (2 * self.sigma**2)
+        return PolynomialRBF(self.degree, gamma=gamma) if self.degree else RBF(gamma)
+
     def estimator(self, **parameters: Any) -> Any:
         """Return the classifier; rows are taken in the given order, instances as they are but for
         ALMA's."""
-        if self.kernel == "poly":
-            parameters |= {"gamma": 1 / self.scale, "coef0": 1.0}
-        else:
-            parameters |= {"gamma": 1 / (2 * self.sigma**2)}
-        parameters |= {"kernel": self.kernel, "degree": self.degree or 1}
-        parameters |= {"shuffle": False, "fit_intercept": False}
+        parameters |= {"kernel": self._kernel, "shuffle": False, "fit_intercept": False}
         if self.algorithm == PERCEPTRON:
             return PNormPerceptron(normalize=False, **parameters)
         if self.algorithm == ALMA:
-            return ALMAClassifier(alpha=self.alpha, B=1 / self.alpha, **parameters)
+            return ALMAClassifier(alpha=alma_alpha(self.alpha, B=1 / self.alpha), **parameters)
         return ROMMAClassifier(
             aggressive=self.algorithm == AGGRESSIVE, early_stopping=False, **parameters
         )

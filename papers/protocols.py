@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -20,19 +18,6 @@ Split = tuple[NDArray[np.intp], NDArray[np.intp]]
 
 #: Decimals in which errors may differ; what is beyond is rounding.
 ERROR_DECIMALS = 12
-
-
-@contextmanager
-def ended_by_ctrl_c() -> Iterator[None]:
-    """Raise KeyboardInterrupt if Ctrl-C stops a fit: fits of this library only warn of it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("error", "Interrupted after", UserWarning)
-        try:
-            yield
-        except UserWarning as warning:
-            if str(warning).startswith("Interrupted after"):
-                raise KeyboardInterrupt from warning
-            raise
 
 
 class SplitResults(NamedTuple):
@@ -77,8 +62,7 @@ def compare_on_splits(
     pairs = _pairs(splits, X, y)
     results = {}
     for name, estimator in estimators.items():
-        with ended_by_ctrl_c():
-            found = cross_validate(estimator, X, y, cv=pairs, scoring=_measure, error_score="raise")
+        found = cross_validate(estimator, X, y, cv=pairs, scoring=_measure, error_score="raise")
         mistakes = found["test_mistakes"].astype(float)
         results[name] = SplitResults(found["test_error"], mistakes, found["fit_time"])
     return results

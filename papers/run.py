@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.progress import track
 
 import sparsemargin
-from papers.protocols import ended_by_ctrl_c
 from papers.recipe import PAPERS, Measured, Recipe, Record, Work
 from papers.report import Outcome
 from sparsemargin._checks import did_you_mean
@@ -83,8 +82,7 @@ class Records:
         return cached.check_call_in_cache(**dict(work.arguments), seed=repeat)
 
     def _do(self, work: Work, repeat: int) -> Record:
-        with ended_by_ctrl_c():
-            return self._memory.cache(work.run)(**dict(work.arguments), seed=repeat)
+        return self._memory.cache(work.run)(**dict(work.arguments), seed=repeat)
 
 
 def run(chosen: list[Recipe], *, quick: bool, n_jobs: int, folder: Path) -> list[Outcome]:

@@ -2,6 +2,7 @@ from . import datasets as datasets
 from . import distributed as distributed
 from . import evaluation as evaluation
 from . import genomes as genomes
+from . import kernels as kernels
 from . import plotting as plotting
 from . import text as text
 from ._version import __version__ as __version__

@@ -28,8 +28,7 @@ def load_mnist(
     """MNIST: 60,000 handwritten digits to learn from and 10,000 to test on, 28 x 28 pixels.
 
     The values are the greys as published, 0 (background) to 255; 81 % of them are 0. On them the
-    ALMA paper's kernel, ``(1 + x . z / 255) ** d``, is ``kernel="poly"`` with ``gamma=1 / 255``,
-    ``coef0=1`` and ``degree=d``.
+    ALMA paper's kernel, ``(1 + x . z / 255) ** d``, is ``Polynomial(d, gamma=1 / 255, coef0=1)``.
 
     ``python -m papers.data download mnist`` fetches the files. They may be packed by
     gzip, in any way, or not. Licence: CC BY-SA 3.0, as commonly stated.

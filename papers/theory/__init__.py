@@ -6,6 +6,7 @@ for the others. Arguments outside of the range that is stated raise a ValueError
 """
 
 from papers.theory.alma import (
+    alma_alpha,
     alma_constants,
     alma_corrections,
     alma_corrections_inseparable,
@@ -36,6 +37,7 @@ from papers.theory.perceptron import (
 
 __all__ = [
     "HigherOrderRun",
+    "alma_alpha",
     "alma_constants",
     "alma_corrections",
     "alma_corrections_inseparable",

@@ -52,6 +52,31 @@ def alma_constants(alpha: float) -> ALMAConstants:
     return ALMAConstants(B=1.0 / (2.0 * root), C=root)
 
 
+def alma_alpha(alpha: float, *, B: float) -> float:
+    r"""The alpha of `ALMAClassifier` for ALMA_p(alpha; B, C).
+
+    The algorithm depends on alpha and B only through :math:`(1 - \alpha) B`, and B of the
+    classifier is :math:`\sqrt 8 / \alpha`.
+
+    Parameters
+    ----------
+    alpha : float
+        In (0, 1].
+    B : float
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(alma_alpha(0.5, B=8**0.5), 12)
+    0.666666666667
+    """
+    scale = (1.0 - check_positive("alpha", alpha, most=1.0)) * check_positive("B", B)
+    return float(np.sqrt(8.0) / (np.sqrt(8.0) + scale))
+
+
 def alma_margin_estimate(k: ArrayLike, *, B: float, p: float = 2.0) -> Numbers:
     r"""ALMA's current estimate of the maximal margin.
 

@@ -308,7 +308,7 @@ class HigherOrderRun:
         Raises
         ------
         ValueError
-            If the model has more than two classes or weights them, corrects by `margin`, made more
+            If the model has more than two classes or weights them, made more
             mistakes than `max_updates`, or did not learn from X and y.
         """
         check_is_fitted(model)
@@ -316,11 +316,6 @@ class HigherOrderRun:
             raise ValueError(
                 "The bound is for one weight vector and weights of 1. Fit with two classes and "
                 "class_weight=None."
-            )
-        if model.margin > 0:
-            raise ValueError(
-                f"The bound is not for trials that margin={model.margin!r} corrects. Fit with "
-                "margin=0."
             )
         check_consistent_length(X, y)
         X, mistakes = check_array(X, accept_sparse="csr", dtype=np.float64), model.mistakes_

@@ -11,12 +11,13 @@ from typing import Any
 import click
 
 from sparsemargin.cli.options import option, word_for
-from sparsemargin.models import ALGORITHMS, DEFAULT, owners_of
+from sparsemargin.models import ALGORITHMS, DEFAULT
 from sparsemargin.models.inputs.label_table import number_of
+from sparsemargin.models.kernels import NAMED, Kernel
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
 _NO_OPTIONS = {
-    "warm_start", "verbose", "n_jobs", "keep_history", "max_corrections", "soft_margin", "tol",
+    "warm_start", "verbose", "n_jobs", "max_corrections", "soft_margin", "tol",
 }  # fmt: skip
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
@@ -44,6 +45,10 @@ _IN_STREAMS = {
 }
 
 
+# The parameters of all kernels.
+_OF_KERNELS = {name: each for kind in NAMED.values() for name, each in declarations(kind).items()}
+
+
 def option_name(parameter: str) -> str:
     """Return the shorter name of the option for a parameter."""
     return _ALIASES.get(parameter, _long_name(parameter))
@@ -56,8 +61,10 @@ def _long_name(parameter: str) -> str:
 def parameters_of(algorithm: str) -> dict[str, Parameter]:
     """Return the parameters of an algorithm that are options, by name."""
     learner, fixed = ALGORITHMS[algorithm]  # type: ignore[index]
-    left_out = _NO_OPTIONS | set(fixed)
-    return {name: each for name, each in declarations(learner).items() if name not in left_out}
+    left_out, known = _NO_OPTIONS | set(fixed), declarations(learner)
+    if "kernel" in known:
+        known = known | _OF_KERNELS
+    return {name: each for name, each in known.items() if name not in left_out}
 
 
 #: Names of all parameters that are options.
@@ -84,7 +91,7 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     chosen = {}
     for parameter in passed:
         if parameter not in known:
-            owners = ", ".join(owners_of(parameter))
+            owners = ", ".join(each for each in ALGORITHMS if parameter in parameters_of(each))
             if algorithm is None:
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
             has = ", ".join(map(option_name, _in_order(known)))
@@ -93,7 +100,18 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
                 f" It is one of --algo {owners}."
             )
         chosen[parameter] = _value_of(parameter, given[parameter], known[parameter].limits)
+    of_kernel = {name: chosen.pop(name) for name in _OF_KERNELS if name in chosen}
+    name = chosen.get("kernel", "linear")
+    if of_kernel or name != "linear":
+        chosen["kernel"] = _kernel(name, of_kernel)
     return chosen
+
+
+def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
+    known = declarations(NAMED[name]) if name in NAMED else {}
+    for parameter in sorted(parameters.keys() - known.keys()):
+        raise click.UsageError(f"{option_name(parameter)} is no option of --kernel {name}.")
+    return NAMED[name](**parameters)
 
 
 def _in_order(parameters: Any) -> list[str]:

@@ -68,8 +68,8 @@ _NOT_MIXED = {
 
 # Parameters that need all rows in one process, and the values that disable them.
 _NEED_ALL_ROWS = {
-    "kernel": "linear", "soft_margin": 0, "tol": None, "keep_history": False,
-    "max_corrections": None, "solver": "auto", "normalize": "running",
+    "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
+    "solver": "auto", "normalize": "running",
 }  # fmt: skip
 # For these parameters, only this value needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
@@ -177,7 +177,7 @@ def fit_distributed(
         Parameters of the estimator; for cells also `genes`, `layer`, `normalize`, `target_sum`,
         `var` and `match`, see `fit_anndata`. ``intercept_scaling="auto"`` measures the first rows
         of the first shard. Kernels, and parameters that need all rows in one process, raise an
-        error with a remedy: `tol`, `soft_margin`, `max_corrections`, `keep_history`,
+        error with a remedy: `tol`, `soft_margin`, `max_corrections`,
         ``normalize="max"``, ``hypothesis="vote"`` or ``"random"``, and `sample_weight`.
 
     Returns

@@ -12,7 +12,6 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
 from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.rows import check_rows
@@ -25,28 +24,26 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     default = DefaultAlgorithm(params)
     reader = AROWClassifier(**default.params)
     reader.check_parameters()
-    with uninterrupted():
-        with interruptible():
-            data = reader.training_set(X, y, sample_weight, None)
-            candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
-        # Rows of weight 0 are ignored.
-        weight = params.get("class_weight")
-        counted = counted_rows(weight, data.classes, data.targets, data.weights)
-        if counted is None:
-            counted = np.ones(data.rows.n_rows, dtype=bool)
-        n_rows, counts, more = int(np.count_nonzero(counted)), None, 0
-        if not isinstance(data.targets, Positives):
-            counts = np.bincount(data.targets[counted], minlength=len(data.classes))
-            more = 0 if "max_iter" in default.params else candidate.epochs_if_unlearned(n_rows)
-        learner = default.learner(candidate, n_rows, counts)
-        model = as_classifier(learner).take_over(reader)
-        training = model.train(data)
-        # Fewer epochs than asked for mean that Ctrl-C has ended the fit.
-        epochs = learner.max_iter or 0.0
-        complete = more > epochs and model.n_iter_ >= epochs
-        if complete and _wrong(model, data)[counted].mean() > UNLEARNED:
-            training = model.set_params(max_iter=more).train(data)
-        return model.finish(training)
+    data = reader.training_set(X, y, sample_weight, None)
+    candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
+    # Rows of weight 0 are ignored.
+    weight = params.get("class_weight")
+    counted = counted_rows(weight, data.classes, data.targets, data.weights)
+    if counted is None:
+        counted = np.ones(data.rows.n_rows, dtype=bool)
+    n_rows, counts, more = int(np.count_nonzero(counted)), None, 0
+    if not isinstance(data.targets, Positives):
+        counts = np.bincount(data.targets[counted], minlength=len(data.classes))
+        more = 0 if "max_iter" in default.params else candidate.epochs_if_unlearned(n_rows)
+    learner = default.learner(candidate, n_rows, counts)
+    model = as_classifier(learner).take_over(reader)
+    training = model.train(data)
+    # Early stopping may have ended the fit before.
+    epochs = learner.max_iter or 0.0
+    complete = more > epochs and model.n_iter_ >= epochs
+    if complete and _wrong(model, data)[counted].mean() > UNLEARNED:
+        training = model.set_params(max_iter=more).train(data)
+    return model.finish(training)
 
 
 def _wrong(model: Classifier, data: TrainingSet) -> np.ndarray:

@@ -5,23 +5,23 @@ This module imports scikit-learn. Code that must start without scikit-learn impo
 
 from __future__ import annotations
 
-import inspect
-import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
-from functools import partial, wraps
-from operator import attrgetter
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
+from scipy.sparse import issparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, validate_data
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.estimators import validation as given
+from sparsemargin.estimators.coefficients import CoefficientMixin
+from sparsemargin.estimators.docstrings import docstring_for, without_weights
+from sparsemargin.estimators.probabilities import ProbabilityMixin
+from sparsemargin.estimators.targets import check_classes, encoded_targets
 from sparsemargin.estimators.validation import check_sparse
 from sparsemargin.models.algorithms.alma import ALMA
 from sparsemargin.models.algorithms.arow import AROW
@@ -38,130 +38,38 @@ from sparsemargin.models.fitted.outputs import (
     codes_of,
     finite_outputs,
     predicted,
-    probabilities_of,
     ranked,
 )
-from sparsemargin.models.fitted.probabilities import NO_OUTPUTS
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import (
     Choice,
-    LabelEncoder,
     MultilabelEncoder,
     concatenate_labels,
-    refuse_lone,
-    warn_of_many_classes,
 )
-from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets, multilabel_targets
+from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows
-from sparsemargin.models.inputs.training_set import Targets, TrainingSet
+from sparsemargin.models.inputs.training_set import TrainingSet
+from sparsemargin.models.kernels import Precomputed
 from sparsemargin.models.learner import Learner
-from sparsemargin.models.parameters import declarations, indented
-
-__all__ = [
-    "ALMAClassifier",
-    "AROWClassifier",
-    "CRAMMAClassifier",
-    "Classifier",
-    "HigherOrderPerceptron",
-    "MarginPerceptron",
-    "MaxMarginClassifier",
-    "PNormPerceptron",
-    "ROMMAClassifier",
-    "SecondOrderPerceptron",
-    "as_classifier",
-]
 
 
-def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method without the parameter `sample_weight`, for algorithms without weighted steps.
-
-    The parameter is also removed from the signature and from the docstring.
-    """
-    signature = inspect.signature(method)
-    parameters = [each for each in signature.parameters.values() if each.name != "sample_weight"]
-    shown = signature.replace(parameters=parameters)
-
-    @wraps(method)
-    def unweighted(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = shown.bind(*args, **kwargs)
-        except TypeError as error:
-            raise TypeError(f"{type(args[0]).__name__}.{method.__name__}(): {error}") from None
-        return method(*bound.args, **bound.kwargs)
-
-    unweighted.__signature__ = shown  # type: ignore[attr-defined]
-    without = re.sub(r"\n +sample_weight : .*?(?=\n\n)", "", method.__doc__ or "", flags=re.DOTALL)
-    unweighted.__doc__ = without
-    return unweighted
-
-
-def _encoded(
-    y: np.ndarray | MultilabelTargets, before: Fitted | None, classes: np.ndarray | None
-) -> tuple[Targets, np.ndarray]:
-    """Return the encoded targets, and the classes: the given ones, or those that occur in y.
-
-    `before` is the state of the model, None before the first call. It must have the same form of
-    labels as y: one class or several labels for each row.
-    """
-    many = isinstance(y, MultilabelTargets)
-    if before is not None and many != before.many:
-        form = "one class a row, but y may have several labels a row"
-        if not many:
-            form = "any number of labels a row, but y has one class a row"
-        raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-    if classes is not None:
-        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
-    encoder = MultilabelEncoder() if many else LabelEncoder()
-    targets: Targets = encoder.fit_transform(y)
-    if not many:
-        refuse_lone(encoder.classes, "y")
-        warn_of_many_classes(len(encoder.classes), len(targets), "y")
-    return targets, encoder.classes
-
-
-def _check_classes(
-    before: Fitted | None, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
-) -> np.ndarray:
-    """Return the classes for a call of `partial_fit`: those of earlier calls, those passed
-    (`wanted`), or the columns of an indicator. Refuse classes that contradict each other."""
-    columns = y.columns if isinstance(y, MultilabelTargets) else None
-    if wanted is None:
-        known = columns if before is None else before.classes
-        if known is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        return known
-    if columns is not None and not np.array_equal(wanted, columns):
-        raise ValueError(
-            f"classes={wanted.tolist()} are not the columns of y, an indicator of "
-            f"{len(columns)} labels. Leave classes out."
-        )
-    if not isinstance(y, MultilabelTargets):
-        refuse_lone(wanted, "classes")
-    if before is not None and not np.array_equal(wanted, before.classes):
-        raise ValueError(
-            f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
-            f"which was {before.classes.tolist()}."
-        )
-    return wanted
-
-
-class Classifier(ClassifierMixin, BaseEstimator, Learner):
+class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMixin):
     """Base class of all classifiers. It is not meant to be used directly."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         for name in ("fit", "partial_fit"):
             method = getattr(Classifier, name)
             if getattr(cls, name) is method and not cls.weighs_steps():
-                setattr(cls, name, _without_weights(method))
+                setattr(cls, name, without_weights(method))
         if Classifier in cls.__bases__:
-            cls.__doc__ = _documented(cls.__bases__[1])
+            cls.__doc__ = docstring_for(Classifier, cls.__bases__[1])
         super().__init_subclass__(**kwargs)
 
     @learns
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the model to X and y, from scratch unless `warm_start` is set.
 
-        Ctrl-C ends the fit with a warning. The model keeps what it had learned.
+        Ctrl-C raises KeyboardInterrupt, and the model is then as before the call.
 
         Parameters
         ----------
@@ -192,20 +100,18 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         ------
         ValueError
             If a parameter or an argument is invalid. The message names the place and a remedy. The
-            model is then unchanged, except under `warm_start` if the values of a row are too
-            large: the model has then been trained on the rows before it.
+            model is then unchanged.
         RuntimeError
             If another thread is using the model, or a callable kernel calls the model that uses it.
             Different models may be fitted in parallel threads.
         """
         self.check_parameters()
-        # Ctrl-C is handled only where the model stays consistent, and delayed elsewhere.
-        with uninterrupted(), self._all_or_nothing():
+        with self._all_or_nothing():
             earlier = self.state if self.warm_start else None
-            with interruptible():
-                data = self.training_set(X, y, sample_weight, earlier)
+            data = self.training_set(X, y, sample_weight, earlier)
             if earlier is not None:
                 self.check_structure("warm_start")
+                self.restore(earlier.copied())
             return self.finish(self.train(data, resume=earlier is not None))
 
     def training_set(
@@ -229,79 +135,24 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         if form is not None and not self.supports_multilabel:
             self.refuse_multilabel()
         known = None if before is None else before.classes
-        targets, classes = _encoded(y, before, known if classes_of is None else classes_of(y))
+        targets, classes = encoded_targets(
+            y, before, known if classes_of is None else classes_of(y)
+        )
         weights = given.check_weights(sample_weight, X.shape[0])
         return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
-    def check_probabilities(self) -> bool:
-        name, learned = type(self).__name__, self.state
-        if learned is None:
-            if not self.keeps_outputs:
-                raise AttributeError(NO_OUTPUTS.format(name))
-        elif not learned.tells_probabilities:
-            raise AttributeError(learned.why_no_probabilities(name))
-        return True
-
-    @available_if(check_probabilities)
-    @asks
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Predict the probabilities of the classes of every row.
-
-        The probabilities are fitted to outputs for rows on which the model had not been trained.
-        After one epoch of `fit`, or after `partial_fit`, these are the outputs for up to 8,192 rows
-        of the later half, computed just before the model was trained on each row. If `fit` makes
-        several epochs, or has fewer than 500 rows, up to three models with the same settings are
-        trained on parts of the rows, and their outputs for the other rows are used.
-
-        Each label has a sigmoid (Platt's [1]_, with a separate slope for positive outputs). If each
-        row has one class, the probabilities are the softmax of the logarithms of the sigmoids and
-        of the outputs, each times a multiplier. All of this is fitted in the first call.
-
-        If each row has one class, the class that `predict` returns has the largest probability.
-        Rows are weighted by their `sample_weight`, not by the weight of their class.
-
-        Parameters
-        ----------
-        X : {CSR matrix or array, other sparse matrix, array-like} of shape (n_samples, n_features)
-
-        Returns
-        -------
-        ndarray of shape (n_samples, n_classes)
-            Each row sums to 1. In a multilabel model each label has its own probability, and rows
-            need not sum to 1.
-
-        Raises
-        ------
-        ValueError
-            If X is invalid. The message names the place and a remedy.
-        AttributeError
-            If outputs are not kept with these parameters, or the model was trained more than once
-            on the same rows, by `warm_start` or repeated calls of `partial_fit`. ``hasattr`` is
-            then False. The message names a remedy.
-
-        References
-        ----------
-        .. [1] J. Platt. Probabilistic outputs for support vector machines and comparisons to
-           regularized likelihood methods. Advances in large margin classifiers, 1999.
-        """
-        outputs = finite_outputs(self.fitted, self.check_test_rows(X), self.n_threads())
-        return probabilities_of(self.fitted, outputs)
-
-    @available_if(check_probabilities)
-    def predict_log_proba(self, X: Any) -> np.ndarray:
-        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.predict_proba(X))
-
     @contextmanager
     def _all_or_nothing(self) -> Iterator[None]:
-        """Restore all attributes if an exception is raised."""
+        """Restore all attributes if an exception is raised, such as KeyboardInterrupt. Another
+        Ctrl-C does not prevent that."""
         before = dict(self.__dict__)
-        try:
-            yield
-        except BaseException:
-            self.__dict__ = before
-            raise
+        with uninterrupted():
+            try:
+                with interruptible():
+                    yield
+            except BaseException:
+                self.__dict__ = before
+                raise
 
     @learns
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -312,7 +163,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         batch has the 100 rows that ``intercept_scaling="auto"`` measures. With `soft_margin`, every
         row of every call gets a new coordinate. `max_iter`, `max_corrections`, `tol`,
         `early_stopping` and `shuffle` do not apply. Parameters that are changed after the first
-        call take effect in the next `fit`.
+        call take effect in the next `fit`. Ctrl-C raises KeyboardInterrupt; the model has then been
+        trained on the first of the rows, or on none in the first call.
 
         Parameters
         ----------
@@ -355,7 +207,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         n_columns = None
         if before is None and wanted is not None:
             n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
-        classes_of = partial(_check_classes, before, wanted)
+        classes_of = partial(check_classes, before, wanted)
         return self.training_set(X, y, sample_weight, before, n_columns, classes_of)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
@@ -515,30 +367,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         # Repeated columns are correct in dot products, but not in the norms that kernels compute.
         return check_rows(open_rows(X), repeats_allowed=not space.has_support)
 
-    @property
-    def coef_(self) -> np.ndarray | csr_matrix:
-        """Weights of the hypothesis, shape (1, n_features) or (n_classes, n_features).
-
-        They are computed in each call. An average is divided by the number of trials. The result is
-        CSR after `sparsify`, and if the dense weights of all labels would take more than half a
-        gigabyte, so that the model holds them sparsely.
-        """
-        fitted = self.fitted
-        coef = fitted.weights()[:, : self.n_features_in_]
-        return csr_matrix(coef) if fitted.sparse_coef or issparse(coef) else coef
-
-    @available_if(attrgetter("is_linear"))
-    def sparsify(self) -> Self:
-        """Return `coef_` as a CSR matrix from now on, until the next fit."""
-        self.fitted.sparse_coef = True
-        return self
-
-    @available_if(attrgetter("is_linear"))
-    def densify(self) -> Self:
-        """Return `coef_` as a dense array again, unless the model holds the weights sparsely."""
-        self.fitted.sparse_coef = False
-        return self
-
     def __sklearn_is_fitted__(self) -> bool:
         return self.state is not None
 
@@ -547,7 +375,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_label = self.supports_multilabel
         # For a precomputed kernel, cross-validation then selects columns as it selects rows.
-        tags.input_tags.pairwise = self.kernel == "precomputed"
+        precomputed = self.kernel == "precomputed" or isinstance(self.kernel, Precomputed)
+        tags.input_tags.pairwise = precomputed
         # scikit-learn's checks with blobs need a tolerant score for three reasons. A hyperplane
         # through the origin can't separate blobs that lie around it. Algorithms that seek a margin
         # end with an arbitrary vector if there is none. ALMA's projection forgets all steps before
@@ -555,37 +384,6 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         forgets = isinstance(self, ALMA)
         tags.classifier_tags.poor_score = not self.has_intercept or self.seeks_margin or forgets
         return tags
-
-
-def _documented(model: type[Learner]) -> str:
-    """Return the docstring of a model with its sections on parameters and attributes filled in."""
-    known, shared = declarations(model), declarations(model.__mro__[1])
-    own_first = sorted(known.values(), key=lambda each: each.name in shared)
-    entries = "\n".join(each.described() for each in own_first)
-    doc = inspect.getdoc(model) or ""
-    parameters = f"Parameters\n----------\n{entries}"
-    return doc.replace("{parameters}", parameters).replace("{attributes}", _attributes(model))
-
-
-_OF_KERNELS = {"support_", "dual_coef_", "n_support_", "n_passed_over_"}
-
-
-def _attributes(model: type[Learner]) -> str:
-    """Return the section on attributes, with the first sentence of each property's docstring."""
-    found = {
-        "classes_": "classes_ : ndarray of shape (n_classes,)",
-        "n_iter_": "n_iter_ : float\n    Epochs swept by the last call that learned.",
-        "n_features_in_": "n_features_in_ : int",
-    }
-    without = set() if "kernel" in declarations(model) else _OF_KERNELS
-    for kind in (Classifier, *reversed(model.__mro__)):
-        for name, each in vars(kind).items():
-            if isinstance(each, property) and name.endswith("_") and name not in without:
-                kinds = each.fget.__annotations__["return"].replace(" | ", " or ")
-                head = name if kinds == "Any" else f"{name} : {kinds.replace('np.', '')}"
-                sentence = re.match(r".*?[.](?=\s|$)", inspect.getdoc(each) or "", re.DOTALL)
-                found.setdefault(name, f"{head}\n{indented(sentence[0] if sentence else '')}")
-    return "Attributes\n----------\n" + "\n".join(found.values())
 
 
 class ALMAClassifier(Classifier, ALMA): ...
@@ -617,7 +415,7 @@ class SecondOrderPerceptron(Classifier, SecondOrder): ...
 
 #: The classifiers by name.
 CLASSIFIERS: dict[str, type[Classifier]] = {
-    kind.classifier: kind
+    kind.__name__: kind
     for kind in (
         ALMAClassifier, AROWClassifier, CRAMMAClassifier, HigherOrderPerceptron, MarginPerceptron,
         MaxMarginClassifier, PNormPerceptron, ROMMAClassifier, SecondOrderPerceptron,

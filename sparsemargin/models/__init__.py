@@ -95,14 +95,6 @@ def find_algorithm(name: Any, params: dict[str, Any]) -> tuple[type[Learner], di
     return learner, {**fixed, **params}
 
 
-def owners_of(parameter: str) -> list[Algorithm]:
-    """Return the algorithms that have a parameter."""
-    return [
-        algo for algo, (learner, fixed) in ALGORITHMS.items()
-        if parameter in declarations(learner) and parameter not in fixed
-    ]  # fmt: skip
-
-
 def _nearest_algorithm(name: Any) -> str:
     """Return "Did you mean ...?" for the algorithm of a classifier or a similar name, or ""."""
     classifier = name if isinstance(name, str) else getattr(name, "__name__", type(name).__name__)
@@ -116,7 +108,10 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
     """Return a hint: the algorithms that have the parameter, or "Did you mean ...?", or ""."""
     if name in _OTHER_WORDS:
         return f" Did you mean {_OTHER_WORDS[name]!r}?"
-    owners = owners_of(name)
+    owners = [
+        algo for algo, (learner, fixed) in ALGORITHMS.items()
+        if name in declarations(learner) and name not in fixed
+    ]  # fmt: skip
     if owners:
         return f" {name} is a parameter of {', '.join(f'algo={each!r}' for each in owners)}."
     return did_you_mean(name, known)

@@ -48,6 +48,7 @@ from sparsemargin.models.inputs.training_set import (
     rows_by_class,
     steps_by_class,
 )
+from sparsemargin.models.kernels import Kernel, kernel_of
 from sparsemargin.models.parameters import declarations
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
@@ -107,11 +108,17 @@ class Learner(StreamChecks):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     @property
+    def kernel_object(self) -> Kernel:
+        """The kernel; for ``"linear"``, the polynomial of degree 1."""
+        return kernel_of(self.kernel)
+
+    @property
     def _structure(self) -> dict[str, Any]:
         """The parameters on which the layout of the trained state depends."""
         known = declarations(self)
         structure = {name: getattr(self, name) for name in known if known[name].structural}
-        return {**structure, "hypothesis": self.hypothesis_name}
+        kernel = "linear" if self.is_linear else self.kernel_object
+        return {**structure, "hypothesis": self.hypothesis_name, "kernel": kernel}
 
     def check_structure(self, how: str) -> None:
         """Raise a ValueError if training can't resume because parameters differ from those of the
@@ -277,13 +284,9 @@ class Learner(StreamChecks):
         first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
         with refusing(rows):
             if resume:
-                # After an error, the caller restores the old state. It shares the space, so it
-                # contains the rows used before the error, and its cached weights are outdated.
-                before = self.fitted
-                before.coef = None
                 self._learned = replace(
-                    before, class_weight=self._steps(first), typical_weight=None,
-                    trials_before=before.space.trials,
+                    self.fitted, class_weight=self._steps(first), typical_weight=None,
+                    trials_before=self.space.trials,
                 )  # fmt: skip
             else:
                 self._open(first, random.randint(LARGEST_SEED))
@@ -312,14 +315,14 @@ class Learner(StreamChecks):
             # scale of the model after several epochs.
             fitted.progress.spoiled |= first is None or result.n_iter > 1
             unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
-            if first is not None and not result.interrupted and unusable:
+            if first is not None and unusable:
                 self.hold_out(task, first, training.seed)
         fitted.space.number_on(task)
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
         self._conclude(result)
         # After an incomplete epoch, some rows are not checked.
-        if not result.interrupted and result.n_iter >= 1:
+        if result.n_iter >= 1:
             targets = task.codes if task.positives is None else task.positives
             sample = sample_of(fitted, task.rows, targets, task.weights)
             samples = [] if sample is None else [sample]
@@ -345,7 +348,7 @@ class Learner(StreamChecks):
         self, task: Task, first: Beginning, seed: int | None, part: Task
     ) -> Fitted | None:
         """Return the state of a model with the same settings, fitted to a part of the task without
-        warnings; None if the fit fails or is interrupted. The part may have fewer columns."""
+        warnings; None if the fit fails. The part may have fewer columns."""
         similar, fitted = copy(self), self.fitted
         similar.restore(None).warm_start = False
         similar.p = self.p_for(task.rows.n_features)  # 'log' depends on the number of features
@@ -357,10 +360,10 @@ class Learner(StreamChecks):
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                result = similar._train(part, seed, 0)
+                similar._train(part, seed, 0)
         except (BadRow, ValueError):  # the steps for these rows are too large or too small
             return None
-        return None if result.interrupted else similar.fitted
+        return similar.fitted
 
     def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
         """Return the task for training rows, with the class weights of the current state."""

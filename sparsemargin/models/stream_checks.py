@@ -5,8 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator
 
-from sparsemargin.models.fitted.state import WITH_GAMMA, Attributes
-from sparsemargin.models.parameters import SharedParameters
+from sparsemargin.models.fitted.state import Attributes
+from sparsemargin.models.kernels import Kernel, Precomputed
+from sparsemargin.models.shared_parameters import SharedParameters
 
 #: Error message about a precomputed kernel.
 PRECOMPUTED = (
@@ -23,8 +24,9 @@ class StreamChecks(SharedParameters, Attributes):
         """Raise a ValueError if a parameter is invalid."""
 
     @property
-    def _takes_gamma(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel in WITH_GAMMA
+    @abstractmethod
+    def kernel_object(self) -> Kernel:
+        """The kernel; for ``"linear"``, the polynomial of degree 1."""
 
     def check_streams(self, *, grows: bool) -> None:
         """Raise a ValueError if these parameters do not support training on a stream of rows, with
@@ -50,18 +52,19 @@ class StreamChecks(SharedParameters, Attributes):
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         """Yield such messages for the parameters of the kernel."""
         yield from self._needs_of_all_rows()
-        if self._takes_gamma and self.gamma == "auto" and grows:
+        if getattr(self.kernel_object, "gamma", None) == "auto" and grows:
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
         """Yield such messages for a kernel that depends on all rows."""
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        kernel = self.kernel_object
+        if isinstance(kernel, Precomputed):
             yield PRECOMPUTED
         # A model that resumes training has stored its gamma.
-        if self._takes_gamma and self.gamma == "scale" and self._learned is None:
+        if getattr(kernel, "gamma", None) == "scale" and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
-                "gamma as a number, or 'auto'."
+                "gamma of the kernel as a number, or 'auto'."
             )
 
     def _fault(self, name: str, why: str, instead: str) -> str:

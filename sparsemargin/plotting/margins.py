@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 _UNIT_MARGIN = "margin (rows and weights of unit norm)"
 _MARGIN = "margin (in units of X)"
 _BELOW = 0.25
+# Tolerance that requires checks of the margin, but no end of the fit before its last epoch.
+_SMALLEST_TOL = 1e-12
 
 
 class MarginDistributionDisplay(Display):
@@ -118,7 +120,7 @@ class CertificateDisplay(Display):
     Parameters
     ----------
     passes : array-like of shape (n_passes,)
-        Numbers of epochs: ``history_["n_iter"]`` of a fit with ``keep_history=True``.
+        Numbers of epochs: ``history_["n_iter"]`` of a fit with `tol`.
     margins, upper_bounds : array-like of shape (n_passes,) or (n_passes, n_classes)
         `margin_` and `margin_upper_bound_` at these epochs, from the same `history_`.
     classes : array-like of shape (n_classes,), default=None
@@ -223,7 +225,7 @@ class CertificateDisplay(Display):
 
         Parameters
         ----------
-        estimator : classifier of first order, or pipeline that ends in one
+        estimator : classifier that seeks a margin, or pipeline that ends in one
             The clone has ``hypothesis="last"``, to which the certificate refers.
         X, y
             See `fit`.
@@ -243,12 +245,13 @@ class CertificateDisplay(Display):
 
 def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None) -> Any:
     model, X = made_rows(estimator, X, y)
-    if "keep_history" not in model.get_params():
+    if not getattr(model, "seeks_margin", False):
         raise ValueError(
-            f"{type(model).__name__} has no certificate of its margin. Pass a first-order "
-            "classifier of sparsemargin, such as MaxMarginClassifier or ALMAClassifier."
+            f"{type(model).__name__} has no certificate of its margin. Pass a classifier of "
+            "sparsemargin that seeks a margin, such as MaxMarginClassifier or MarginPerceptron."
         )
-    model = clone(model).set_params(hypothesis="last", keep_history=True, warm_start=False)
+    tol = _SMALLEST_TOL if model.tol is None else model.tol
+    model = clone(model).set_params(hypothesis="last", tol=tol, warm_start=False)
     with warnings.catch_warnings():
         if n_passes is not None:
             model.set_params(max_iter=n_passes)

@@ -24,6 +24,7 @@ from sparsemargin.files.sources import whereabouts
 from sparsemargin.models import LEARNERS, Learner
 from sparsemargin.models.fitted.in_use import asks
 from sparsemargin.models.fitted.restored import restored_state
+from sparsemargin.models.kernels import Function
 from sparsemargin.models.pipelines import is_choosing, is_of_library, names_out_of, taken
 from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
@@ -126,7 +127,7 @@ def write_model(
     """
     model.check_parameters()
     parameters = model.parameters()
-    if callable(parameters.get("kernel")):
+    if isinstance(model.kernel_object, Function):
         raise ValueError(
             f"The kernel of this {type(model).__name__} is a function. A model file can't hold "
             "functions, because loading one never runs code from it. Pickle the model, or fit it "

@@ -24,6 +24,7 @@ from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.matrix.spaces import DualSpaces, FeatureSpaces
 from sparsemargin._engine.state import array_of, fields, integer, real, require
 from sparsemargin.files.archive import Archive, can_hold
+from sparsemargin.models.kernels import NAMED
 
 _LAST_CHARACTER = 0x10FFFF
 _GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
@@ -55,7 +56,8 @@ OWN_TYPES: dict[str, Any] = {
     kind.__name__: kind
     for kind in (
         LinearSpace, VectorBlocks, JointSpace, KernelSpace, DualSpaces, FeatureSpaces,
-        FirstOrderRule, FitResult, ProgressiveOutputs, SoftMargin, np.random.RandomState,
+        FirstOrderRule, FitResult, ProgressiveOutputs, SoftMargin,
+        np.random.RandomState, *NAMED.values(),
     )
 }  # fmt: skip
 

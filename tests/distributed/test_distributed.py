@@ -369,7 +369,7 @@ def test_received_shards_are_aligned():
     ({"algo": "romma"}, "ROMMAClassifier can't be mixed"),
     ({"algo": "cramma", "radius": 1.0}, "CRAMMA"), ({"algo": "maxmargin"}, "MaxMargin"),
     ({"kernel": "rbf"}, "kernel='rbf'"), ({"soft_margin": 1.0}, "soft_margin=1.0"),
-    ({"tol": 0.1, "hypothesis": "last"}, "tol=0.1"), ({"max_corrections": 10}, "max_corrections"),
+    ({"algo": "margin", "tol": 0.1}, "tol=0.1"), ({"max_corrections": 10}, "max_corrections"),
     ({"hypothesis": "vote"}, "replayed from a log"),
     ({"algo": "so", "solver": "dual"}, "solver='dual'"), ({"warm_start": True}, "resume=True"),
     ({"max_iter": 1.5}, "whole number of epochs"),

@@ -1,16 +1,19 @@
 """The input of kernels: their parameters, precomputed matrices, functions, and rows."""
 
+import pickle
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.metrics.pairwise import laplacian_kernel
-from sklearn.model_selection import cross_val_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
 
 from problems.kernels import make_rows, products, with_a_kernel
 from problems.models import HYPOTHESES
-from sparsemargin import HigherOrderPerceptron, PNormPerceptron
+from sparsemargin import ALMAClassifier, HigherOrderPerceptron, PNormPerceptron
+from sparsemargin.kernels import RBF, Polynomial, PolynomialRBF
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -24,11 +27,9 @@ def assert_refused(model, X, y, *words):
     assert not hasattr(model, "classes_")
 
 
-@with_a_kernel
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("kernel", ["sigmoid", "RBF", None, 3]),
         ("degree", [0, -1, 2.5, "3", True, None]),
         ("gamma", [0, 0.0, -1.0, np.nan, np.inf, "large", None]),
         ("coef0", [-1.0, np.nan, np.inf, "1", None]),
@@ -36,9 +37,34 @@ def assert_refused(model, X, y, *words):
         ("when_full", ["stop", None, True]),
     ],
 )
-def test_kernel_parameters_out_of_range_are_rejected(estimator, name, values):
-    for value in values if name in estimator().get_params() else ():
-        assert_refused(estimator(**{"kernel": "poly", name: value}), *make_rows(), name)
+def test_kernel_parameters_out_of_range_are_rejected(name, values):
+    for value in values:
+        with pytest.raises(ValueError, match=f"The '{name}' parameter of Polynomial must be"):
+            Polynomial(**{name: value})
+
+
+@with_a_kernel
+def test_other_values_than_kernels_are_refused(estimator):
+    for value in "sigmoid", "RBF", None, 3:
+        assert_refused(estimator(kernel=value), *make_rows(), "kernel")
+    if "max_updates" in estimator().get_params():
+        assert_refused(estimator(kernel=RBF(max_support=9)), *make_rows(), "max_updates")
+
+
+def test_kernels_are_values():
+    """They are compared, copied, shown, and searched by scikit-learn, as numbers are."""
+    kernel = Polynomial(2, gamma=0.5, max_support=90)
+    assert repr(kernel) == "Polynomial(degree=2, gamma=0.5, max_support=90)"
+    for copied in clone(kernel, safe=False), pickle.loads(pickle.dumps(kernel)):
+        assert copied == kernel
+        assert hash(copied) == hash(kernel)
+    assert kernel != Polynomial(2, gamma=0.5) != RBF(0.5)
+    X, y = make_rows(60)
+    grid = {"kernel": [Polynomial(2), RBF(), "polyrbf", products]}
+    found = GridSearchCV(ALMAClassifier(random_state=0), grid, error_score="raise").fit(X, y)
+    assert found.best_params_["kernel"] in grid["kernel"]
+    named, given = (ALMAClassifier(kernel=each, random_state=0) for each in ("poly", Polynomial()))
+    assert_array_equal(named.fit(X, y).dual_coef_, given.fit(X, y).dual_coef_)
 
 
 def test_kernels_need_p_2():
@@ -51,12 +77,12 @@ def test_kernels_need_p_2():
 @with_a_kernel
 def test_gamma_of_a_stream_must_be_a_number(estimator):
     X, y = make_rows()
-    model = estimator(kernel="rbf", gamma="scale")
+    model = estimator(kernel=RBF("scale"))
     with pytest.raises(ValueError, match="gamma"):
         model.partial_fit(X, y, classes=[0, 1])
     assert not hasattr(model, "classes_")
     assert model.fit(X, y).partial_fit(X, y).gamma_ == pytest.approx(1 / (5 * X.var()))
-    model = estimator(kernel="rbf", gamma="auto").partial_fit(X, y, classes=[0, 1])
+    model = estimator(kernel=RBF("auto")).partial_fit(X, y, classes=[0, 1])
     assert model.gamma_ == 1 / 5
 
 
@@ -64,7 +90,7 @@ def test_gamma_agrees_with_scikit_learn_for_all_formats():
     X, y = make_rows()
     X[X < 0] = 0
     for rows in X, sp.csr_matrix(X), sp.csc_array(X), X + 1e8:
-        model = PNormPerceptron(kernel="poly", gamma="scale").fit(rows, y)
+        model = PNormPerceptron(kernel=Polynomial(gamma="scale")).fit(rows, y)
         assert model.gamma_ == pytest.approx(1 / (5 * X.var()), rel=1e-6)
     assert PNormPerceptron(kernel="rbf").fit(np.ones((4, 2)), [0, 1, 0, 1]).gamma_ == 1.0
 
@@ -209,14 +235,15 @@ def test_callables_cannot_modify_the_support_set():
         assert_allclose(model.decision_function(X), expected, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("kernel", ["linear", "poly", "rbf", "polyrbf"])
+@pytest.mark.parametrize(
+    "kernel", ["linear", Polynomial(2, gamma=0.5, coef0=1.0), RBF(0.5), PolynomialRBF(2, gamma=0.5)]
+)
 @pytest.mark.parametrize("hypothesis", HYPOTHESES)
 def test_repeated_columns_are_summed_in_prediction(kernel, hypothesis):
     random = np.random.RandomState(0)
     X = sp.random(60, 3000, 0.01, format="csr", random_state=random)
-    model = PNormPerceptron(
-        kernel=kernel, gamma=0.5, coef0=1.0, degree=2, hypothesis=hypothesis, random_state=0
-    ).fit(X, random.randint(2, size=60))
+    model = PNormPerceptron(kernel=kernel, hypothesis=hypothesis, random_state=0)
+    model.fit(X, random.randint(2, size=60))
     parts = np.tile([0.25, 0.75], X.nnz) * np.repeat(X.data, 2)
     repeated = sp.csr_matrix((parts, np.repeat(X.indices, 2), 2 * X.indptr), shape=X.shape)
     outputs = model.decision_function(X)
@@ -227,10 +254,11 @@ def test_repeated_columns_are_summed_in_prediction(kernel, hypothesis):
 @pytest.mark.parametrize(("scale", "normalize"), [(1e-155, True), (1e-170, False), (1e-300, True)])
 def test_rows_too_short_for_a_double_are_rejected(scale, normalize):
     X, y = make_rows()
-    model = PNormPerceptron(kernel="poly", degree=1, gamma=1.0, normalize=normalize)
+    model = PNormPerceptron(kernel=Polynomial(1, gamma=1.0), normalize=normalize)
     assert_refused(model, scale * X, y, "Row 0 of X", "scale")
-    assert_refused(model.set_params(degree=3, gamma=scale), X, y, "Row 0 of X", "scale")
-    model.set_params(gamma=1.0).fit(np.vstack([X, 0 * X[:1]]), np.append(y, 0))
+    model.set_params(kernel=Polynomial(gamma=scale))
+    assert_refused(model, X, y, "Row 0 of X", "scale")
+    model.set_params(kernel=Polynomial(gamma=1.0)).fit(np.vstack([X, 0 * X[:1]]), np.append(y, 0))
     assert np.isfinite(model.decision_function(scale * X)).all()
 
 

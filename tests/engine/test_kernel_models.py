@@ -3,6 +3,7 @@
 import _thread
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -26,10 +27,10 @@ from sparsemargin import (
     load_model,
     save_model,
 )
-from sparsemargin._engine.fitting import epochs
 from sparsemargin._engine.kernel import loop, stored_products
 from sparsemargin._engine.kernel.outputs import single_blas
 from sparsemargin.evaluation import margins
+from sparsemargin.kernels import RBF, Polynomial
 from sparsemargin.saving.model_files import read_summary
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -38,7 +39,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 @first_order
 def test_full_pool_raises_an_error_and_keeps_the_model(estimator):
     X, y = make_rows(300, n_classes=3)
-    model = estimator(kernel="rbf", gamma=1.0, max_iter=1, shuffle=False, max_support=20)
+    bounded = RBF(1.0, max_support=20)
+    model = estimator(kernel=bounded, max_iter=1, shuffle=False)
     with pytest.raises(ValueError, match="max_support=20"):
         model.fit(X, y)
     assert not hasattr(model, "classes_")
@@ -49,7 +51,7 @@ def test_full_pool_raises_an_error_and_keeps_the_model(estimator):
     assert_array_equal(model.decision_function(X), before)
     assert_array_equal(model.support_, support)
     # Rejected rows do not get numbers.
-    model.set_params(when_full="skip").partial_fit(X, y)
+    model.set_params(kernel=replace(bounded, when_full="skip")).partial_fit(X, y)
     assert len(np.unique(model.support_)) == len(model.support_) == 20
 
 
@@ -58,17 +60,18 @@ def test_full_pool_raises_an_error_and_keeps_the_model(estimator):
 @pytest.mark.parametrize("hypothesis", ["last", "vote"])
 def test_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
     X, y = make_rows(600, n_classes)
-    params = {"kernel": "rbf", "gamma": 1.0, "max_iter": 1, "shuffle": False}
-    free = estimator(hypothesis="last", **params).fit(X, y)
+    params, kernel = {"max_iter": 1, "shuffle": False}, RBF(1.0)
+    free = estimator(kernel=kernel, hypothesis="last", **params).fit(X, y)
     assert len(free.support_) > 40
     assert not np.any(free.n_passed_over_)
-    bounded = estimator(hypothesis=hypothesis, max_support=20, when_full="skip", **params)
+    limited = replace(kernel, max_support=20, when_full="skip")
+    bounded = estimator(kernel=limited, hypothesis=hypothesis, **params)
     with pytest.warns(UserWarning, match="max_support"):
         bounded.fit(X, y)
     assert_array_equal(bounded.support_, free.support_[:20])
     # In a single epoch, nothing changes after the row that fills the pool.
     stop = bounded.support_[-1] + 1
-    until = estimator(hypothesis="last", **params).fit(X[:stop], y[:stop])
+    until = estimator(kernel=kernel, hypothesis="last", **params).fit(X[:stop], y[:stop])
     assert_array_equal(bounded.n_corrections_, until.n_corrections_)
     if hypothesis == "last":
         assert_same_outputs(bounded, until, X, 1e-12)
@@ -84,8 +87,8 @@ def test_full_pool_may_skip_trials(estimator, n_classes, hypothesis):
 @pytest.mark.parametrize("estimator", [one for one in FIRST_ORDER if one is not ROMMAClassifier])
 def test_rows_of_a_full_pool_are_still_corrected(estimator):
     X, y = make_rows(100)
-    params = {"kernel": "rbf", "gamma": 1.0, "shuffle": False, "hypothesis": "last"}
-    params |= {"max_support": 20, "when_full": "skip"}
+    kernel = RBF(1.0, max_support=20, when_full="skip")
+    params = {"kernel": kernel, "shuffle": False, "hypothesis": "last"}
     models = []
     for max_iter in 1, 10:
         with pytest.warns(UserWarning, match="max_support"):
@@ -115,7 +118,7 @@ def test_missing_attributes_raise_an_explanatory_error(estimator, params, missin
 
 
 SPACES = [
-    {}, {"solver": "primal"}, {"solver": "dual"}, {"kernel": "poly", "gamma": 1.0, "coef0": 0.0}
+    {}, {"solver": "primal"}, {"solver": "dual"}, {"kernel": Polynomial(gamma=1.0, coef0=0.0)}
 ]  # fmt: skip
 
 
@@ -144,7 +147,7 @@ def test_outputs_are_zero_before_the_first_mistake(estimator, hypothesis, n_clas
 @with_a_kernel
 def test_kernel_model_copies_its_rows(estimator):
     X, y = make_rows()
-    model = estimator(kernel="rbf", gamma=1.0).fit(X, y)
+    model = estimator(kernel=RBF(1.0)).fit(X, y)
     Z = X.copy()
     before = model.decision_function(Z)
     X[:] = 0
@@ -157,7 +160,7 @@ def test_row_numbers_continue_across_calls(estimator):
 
     def new():
         how = {"warm_start": True, "shuffle": False, "max_iter": 1, "hypothesis": "last"}
-        return estimator(kernel="rbf", gamma=0.3, **how)
+        return estimator(kernel=RBF(0.3), **how)
 
     (X_1, y_1), (X_2, y_2) = (X[:150], y[:150]), (X[150:], y[150:])
     expected = new().fit(X, y).support_
@@ -202,24 +205,25 @@ def test_failing_kernel_does_not_change_the_model(at, hypothesis):
 
 def test_non_finite_outputs_raise_an_error():
     X, y = make_rows(300, n_classes=3)
-    model = MarginPerceptron(kernel="rbf", gamma=0.3, max_iter=3, eta=1e308, margin=1e308)
-    model.fit(X, y)
+    model = MarginPerceptron(kernel=Polynomial(1, gamma=1.0), margin=1e308)
+    model.partial_fit(1e139 * X, y, classes=[0, 1, 2], sample_weight=np.ones(300))
+    model.partial_fit(1e139 * X, y, sample_weight=np.full(300, 1e120))
     with pytest.raises(ValueError, match="exceeds a float64"):
-        model.predict(X)
+        model.predict(1e139 * X)
 
 
-@pytest.mark.parametrize("params", [{"gamma": 1e300}, {"degree": 1000, "gamma": 1, "coef0": 5}])
-def test_rows_too_long_for_the_kernel_are_reported(params):
+@pytest.mark.parametrize("kernel", [Polynomial(gamma=1e300), Polynomial(1000, gamma=1, coef0=5)])
+def test_rows_too_long_for_the_kernel_are_reported(kernel):
     X, y = make_rows()
     X[0] = 2.0
     with pytest.raises(ValueError, match=r"Row 0 .*feature space.*gamma"):
-        PNormPerceptron(kernel="poly", **params).fit(X, y)
+        PNormPerceptron(kernel=kernel).fit(X, y)
 
 
 @pytest.mark.parametrize("hypothesis", ["last", "vote", "random"])
 def test_too_long_rows_in_prediction_are_reported(hypothesis):
     X, y = make_rows()
-    model = PNormPerceptron(kernel="poly", gamma=1.0, hypothesis=hypothesis, random_state=0)
+    model = PNormPerceptron(kernel=Polynomial(gamma=1.0), hypothesis=hypothesis, random_state=0)
     model.fit(X, y)
     X[7] *= 1e100
     calls = [margins] * (hypothesis != "random")
@@ -228,30 +232,24 @@ def test_too_long_rows_in_prediction_are_reported(hypothesis):
             call(model, X, y)
 
 
-@pytest.mark.parametrize("in_blocks", [False, True])
-def test_interrupted_kernel_fits_are_consistent(in_blocks, monkeypatch):
+def test_interrupted_epochs_end_with_a_block(monkeypatch):
     X, y = make_rows(600)
     learn, calls = stored_products.learn_vector, []
 
     def interrupted(*call):
         calls.append(call)
-        if len(calls) == 5:
+        if len(calls) == 2:
             _thread.interrupt_main()
         return learn(*call)
 
+    params = {"kernel": RBF(0.01), "shuffle": False}
+    model = PNormPerceptron(**params).partial_fit(X[:1], y[:1], classes=[0, 1])
     monkeypatch.setattr(stored_products, "learn_vector", interrupted)
-    monkeypatch.setattr(epochs, "PRODUCTS_PER_CALL", 6000)
-    if in_blocks:
-        monkeypatch.setattr(loop, "MEMORY", 0)
-    params = {"kernel": "rbf", "gamma": 0.01, "shuffle": False}
-    # The labels are random; without the interrupt this fit would run for a very long time.
-    with pytest.warns(UserWarning, match="Interrupted"):
-        model = PNormPerceptron(max_iter=10**7, **params).fit(X, y)
-    # A call runs some epochs over one block. With three blocks, the fifth call ends the second
-    # block's second epoch.
-    assert model.n_iter_ == ((600 + 512) / 600 if in_blocks else round(model.n_iter_))
-    assert 1 < model.n_iter_ < 100
-    expected = PNormPerceptron(max_iter=model.n_iter_, **params).fit(X, y)
+    monkeypatch.setattr(loop, "MEMORY", 0)
+    with pytest.raises(KeyboardInterrupt):
+        model.partial_fit(X[1:], y[1:])
+    assert 1 < model.t_ - 1 < 600
+    expected = PNormPerceptron(max_iter=(model.t_ - 1) / 600, **params).fit(X, y)
     assert_array_equal(model.support_, expected.support_)
     assert_same_outputs(model, expected, X, 1e-9)
 

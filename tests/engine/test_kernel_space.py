@@ -55,6 +55,7 @@ from sparsemargin._engine.kernel import loop
 from sparsemargin._engine.kernel.support import Points, SupportSet
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin.evaluation import margins
+from sparsemargin.kernels import Polynomial
 from sparsemargin.models.learner import LARGEST_SEED
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -94,14 +95,12 @@ def test_vectors_agree_with_the_reference(case, problem, hypothesis, normalized)
 def test_vector_that_returns_to_zero_counts_as_zero(kernel, dtype):
     """The second row cancels the first one; the result of its trial is not part of the average."""
     how = {"normalize_hypotheses": True, "hypothesis": "average", "shuffle": False, "max_iter": 1}
-    how["fit_intercept"] = False
-    if kernel:
-        how |= {"kernel": kernel.name, "degree": kernel.degree, "gamma": kernel.gamma}
+    how |= {"fit_intercept": False, "kernel": kernel.given() if kernel else "linear"}
     for seed in range(20):
         rows, y = make_rows(10, seed=seed)
         rows[1], y[:2] = rows[0], [1, 0]
         X = rows.astype(dtype)
-        both, first = ALMAClassifier(**how), ALMAClassifier(**how)
+        both, first = PNormPerceptron(**how), PNormPerceptron(**how)
         both.partial_fit(X[:2], y[:2], classes=[0, 1])
         first.partial_fit(X[:1], y[:1], classes=[0, 1])
         assert_close(both.decision_function(X), first.decision_function(X) / 2, 1e-6)
@@ -264,7 +263,7 @@ def assert_margins(estimator, runs, tolerance=6e-8):
 
 # With default settings, ALMA and the Perceptron have no certificate.
 certified = st.tuples(machines(bounding_rules), extras) | st.tuples(
-    machines(),
+    machines(bounding_rules),
     st.builds(
         KernelExtras,
         n_epochs=st.integers(1, 12),
@@ -287,20 +286,21 @@ def test_certificate_agrees_with_the_reference(certified, problem, normalized):
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
-@pytest.mark.parametrize("rule", [ALMA(), MarginPerceptron(0.2, normalize=True)])
+@pytest.mark.parametrize("rule", [MarginPerceptron(1.0), MarginPerceptron(0.2, normalize=True)])
 def test_soft_margin_objective(rule, kernel):
     problem = hard_problem(60)
     rows = problem.X.toarray()
     V, y = feature_vectors(kernel.matrix(rows, rows)), np.where(problem.y == 1, 1, -1)
     run = run_reference(V, y, rule, n_epochs=20, rho=0.5, delta=0.5)
     assert min(run.margin, run.smallest_gap) > 1e-9
-    machine, extras = KernelMachine(rule, kernel=kernel), KernelExtras(20, rho=0.5, delta=0.5)
-    estimator = extras.fit(machine, problem, hypothesis="last", keep_history=True)
+    machine = KernelMachine(rule, kernel=kernel)
+    extras = KernelExtras(20, rho=0.5, delta=0.5, tol=1e-12)
+    estimator = extras.fit(machine, problem, hypothesis="last")
     _, deviation = soft_margin_objective(run)
     # If no row falls short, rounding decides between a huge number and infinity.
     found, expected = (min(each, 1e9) for each in (estimator.relative_deviation_, float(deviation)))
     assert found == pytest.approx(expected, rel=1e-6)
-    assert_array_equal(estimator.history_["n_iter"], np.arange(1, estimator.n_iter_ + 1))
+    assert estimator.history_["n_iter"][-1] == estimator.n_iter_
     assert estimator.history_["margin"][-1] == estimator.margin_
 
 
@@ -314,7 +314,7 @@ def test_margins_equal_those_of_explicit_features(n_classes, normalize, hypothes
     params = {"hypothesis": hypothesis, "intercept_scaling": 1.0, "random_state": 0}
     V = feature_vectors(Kernel("poly", 2, coef0=1.0).matrix(X, X)).astype(float)
     expected = margins(ALMAClassifier(**params).fit(V, y), V, y, normalize=normalize)
-    model = ALMAClassifier(kernel="poly", degree=2, gamma=1.0, coef0=1.0, **params).fit(X, y)
+    model = ALMAClassifier(kernel=Polynomial(2, gamma=1.0, coef0=1.0), **params).fit(X, y)
     assert_close(margins(model, X, y, normalize=normalize), expected, 1e-9)
 
 

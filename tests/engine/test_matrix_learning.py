@@ -43,6 +43,7 @@ from sparsemargin import (
 )
 from sparsemargin._engine.matrix import loop
 from sparsemargin.distributed import fit_distributed
+from sparsemargin.kernels import RBF
 from sparsemargin.models.algorithms import matrix
 
 
@@ -132,7 +133,7 @@ def test_intercept_scale_depends_on_the_first_rows_only(algo, dtype, n_rows, tmp
 @pytest.mark.parametrize("learn", ["fit", "partial_fit"])
 def test_intercept_scale_for_zero_rows_and_kernels(estimator, learn):
     X, y = noisy_problem()
-    more, rbf = {} if learn == "fit" else {"classes": [0, 1]}, {"kernel": "rbf", "gamma": 1.0}
+    more, rbf = {} if learn == "fit" else {"classes": [0, 1]}, {"kernel": RBF(1.0)}
     for params, rows, scale in [
         ({}, 0 * X, 1 / 3), (rbf, X, 0), ({**rbf, "intercept_scaling": 0.5}, X, 0.5),
         ({"fit_intercept": False}, X, 0),
@@ -179,7 +180,6 @@ def test_warm_start_continues_training(model):
 STRUCTURE = {
     "p": 3.0, "c": 0.5, "sparse_updates": True, "max_updates": 9, "solver": "primal",
     "hypothesis": "last", "fit_intercept": False, "intercept_scaling": 1.0, "alpha": 0.5,
-    "margin": 0.5,
 }  # fmt: skip
 
 
@@ -245,11 +245,13 @@ def test_ctrl_c_leaves_all_vectors_at_the_same_trial(model, n_jobs, monkeypatch)
         return learn(*call)
 
     monkeypatch.setattr(loop, "learn_rows", interrupted)
-    with pytest.warns(UserWarning, match="Interrupted after"):
-        cut = model(shuffle=False, n_jobs=n_jobs).fit(X, y)
+    cut = model(n_jobs=n_jobs).partial_fit(X[:1], y[:1], classes=np.unique(y))
+    calls.clear()
+    with pytest.raises(KeyboardInterrupt):
+        cut.partial_fit(X[1:], y[1:])
     monkeypatch.undo()
-    n_trials = round(cut.n_iter_ * 400)
-    assert 0 < n_trials < 400
+    n_trials = cut.t_ - 1
+    assert 1 < n_trials < 400
     expected = streamed(model(), X[:n_trials], y[:n_trials], n_classes=3)
     assert_same_model(cut, expected, X)
 
@@ -276,7 +278,7 @@ def test_full_matrix_warns_and_training_continues(monkeypatch):
     X, y = noisy_problem(500)
     monkeypatch.setattr(matrix, "MATRIX_MEMORY", 4 * 30 * 31)
     with pytest.warns(UserWarning, match="stopped growing after 30 mistakes"):
-        model = SecondOrderPerceptron(kernel="rbf", gamma=0.1).fit(X, y)
+        model = SecondOrderPerceptron(kernel=RBF(0.1)).fit(X, y)
     assert model.n_updates_ == 30 < model.n_corrections_
 
 

@@ -86,7 +86,7 @@ def test_max_margin_satisfies_its_definition(p, normalize, rho, delta, chance, m
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_both_loops_give_the_same_model(n_classes, monkeypatch):
     X, y = separable_problem(m=60, n=20, n_classes=n_classes, seed=1)
-    fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3, keep_history=True)
+    fit = dict(tol=0.01, max_iter=None, random_state=0, soft_margin=0.3)
     monkeypatch.setattr(certificate, "_LEAST_REACH", np.inf)  # no row is left out
     by_dot_products = MaxMarginClassifier(**fit).fit(X, y)
     monkeypatch.setattr(gram, "MEMORY", 0)

@@ -24,6 +24,7 @@ from sparsemargin import (
     PNormPerceptron,
     SecondOrderPerceptron,
 )
+from sparsemargin.kernels import Polynomial
 
 AS_PRINTED = {"shuffle": False, "fit_intercept": False}
 VECTORS = ["last", "average"]
@@ -258,7 +259,7 @@ def test_rows_that_cancel_exactly_leave_zero():
 
 def test_votes_by_huge_and_small_kernel_values_are_equal():
     rows, y = noisy_rows(0, 60, 10, 4, 0.2)
-    of = {"kernel": "poly", "degree": 1, "gamma": 1.0, "hypothesis": "vote", "random_state": 0}
+    of = {"kernel": Polynomial(1, gamma=1.0), "hypothesis": "vote", "random_state": 0}
     votes = [
         PNormPerceptron(normalize=False, **of).fit(rows * size, y).decision_function(rows)
         for size in (1.0, 2.0**330)

@@ -82,9 +82,6 @@ RUNS = {
         "correcting_trials": [0, 1, 2, 5, 8], "multipliers": [1, 1, 3], "bounds": MARGIN_BOUNDS,
         "margin": ROOT,
     }),
-    "margin, half steps": (MARGIN, MarginPerceptron(1, eta=0.5), TO_THE_END, {
-        "theta": [1.5, 1.5], "bounds": MARGIN_BOUNDS,
-    }),
     # The second vector does not change the bound.
     "two corrections": (MARGIN, MarginPerceptron(2), {"max_corrections": 2}, {
         "margin_upper_bound": 1, "correcting_trials": [0, 1], "n_trials": 2,
@@ -247,7 +244,7 @@ def test_romma_solves_its_quadratic_program(aggressive):
 RULES_AND_POWERS = [
     *[(rule, p) for rule in (Perceptron(), Perceptron(False)) for p in (2.0, 6.0)],
     *[(ALMA(0.5, normalize=n), p) for n in (True, False, "running", "max") for p in (2.0, 6.0)],
-    *[(MarginPerceptron(0.5, 0.3, n), p) for n in (True, False) for p in (2.0, 6.0)],
+    *[(MarginPerceptron(0.5, n), p) for n in (True, False) for p in (2.0, 6.0)],
     (CRAMMA(0.5, 0.1), 2.0),
     (CRAMMA(0.5, 0.1, radius=30), 2.0),
     (ROMMA(), 2.0),

@@ -29,6 +29,7 @@ from references.first_order import ALMA, MarginPerceptron, run_reference
 from sparsemargin import ALMAClassifier, PNormPerceptron
 from sparsemargin._engine.rows.csr import NOT_CANONICAL, OK, first_bad_row
 from sparsemargin._engine.rows.parts import summed
+from sparsemargin.kernels import RBF
 from sparsemargin.models.inputs import rows as border
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -37,7 +38,7 @@ POWERS = [2.0, 3.5, 6.0]
 
 
 @pytest.mark.parametrize(
-    ("rule", "p", "dtype", "coordinates", "n_labels"),
+    ("rule", "p", "dtype", "coordinates", "n_vectors"),
     pairwise(
         [ALMA(alpha=0.9), ALMA(alpha=0.95), MarginPerceptron(0.2, normalize=True)],
         POWERS,
@@ -46,10 +47,10 @@ POWERS = [2.0, 3.5, 6.0]
         [1, 20],
     ),
 )
-def test_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_labels):
+def test_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_vectors):
     # The parts of the second row's long entry have a much smaller norm together than separately.
     y, counted = np.array([1, 1, -1]), set()
-    of_labels = y if n_labels == 1 else np.tile(y[:, np.newaxis] > 0, n_labels).astype(int)
+    of_vectors = y if n_vectors == 1 else np.tile(y[:, np.newaxis] > 0, n_vectors).astype(int)
     model = Extras(**coordinates).estimator(Machine(rule, p), hypothesis="last")
     for output in np.linspace(0.02, 2.0, 17, dtype=dtype):
         rows = np.array([[1.0, 0.0, 0.0], [output, 1.0, 0.0], [0.0, 0.0, 1.0]])
@@ -59,7 +60,7 @@ def test_norm_of_a_row_uses_summed_duplicates(rule, p, dtype, coordinates, n_lab
             data = [1.0, *[1 / n_parts] * n_parts, output, 1.0]
             columns = [0, *[1] * n_parts, 0, 2]
             X = as_stored(data, columns, [1, n_parts + 1, 1], to_csr(rows, dtype, "i4"))
-            model.fit(X, of_labels)
+            model.fit(X, of_vectors)
             assert np.all(model.n_corrections_ == run.n_corrections), (output, n_parts)
         counted.add(run.n_corrections)
     assert counted == {2, 3}
@@ -195,7 +196,7 @@ def unsorted_rows(dtype, index_type, n=120, d=30, k=20):
         ("PNormPerceptron", {}), ("PNormPerceptron", {"hypothesis": "average"}),
         ("PNormPerceptron", {"hypothesis": "vote"}), ("ROMMAClassifier", {}),
         ("PNormPerceptron", {"multi_class": "joint"}),
-        ("PNormPerceptron", {"kernel": "rbf", "gamma": 0.1}),
+        ("PNormPerceptron", {"kernel": RBF(0.1)}),
         ("HigherOrderPerceptron", {}), ("SecondOrderPerceptron", {}),
     ],
 )  # fmt: skip

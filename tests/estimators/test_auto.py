@@ -27,7 +27,6 @@ from sparsemargin import (
     save_model,
     write_readable,
 )
-from sparsemargin._engine.fitting.epochs import _Fit
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.estimators import auto
@@ -64,10 +63,10 @@ def test_fit_csr_selects_the_lowest_progressive_error(problem, taken):
 
 
 @pytest.mark.parametrize("of_default", [
-    {"p": 2}, {"p": np.float32(2)}, {"tol": None}, {"kernel": "linear"}, {"soft_margin": 0.0},
+    {"p": 2}, {"p": np.float32(2)}, {"kernel": "linear"}, {"soft_margin": 0.0},
     {"r": 0.5, "max_loss": 1}, {"hypothesis": "last"}, {"normalize": True}, {"shuffle": True},
-    {"multi_class": "ovr"}, {"max_iter": "auto"}, {"degree": 3, "gamma": "scale", "coef0": 0},
-    {"keep_history": False}, {"class_weight": None}, {"early_stopping": False},
+    {"multi_class": "ovr"}, {"max_iter": "auto"}, {"class_weight": None},
+    {"early_stopping": False},
 ])  # fmt: skip
 @pytest.mark.parametrize("problem", [TEXT, DIGITS])
 def test_explicit_default_parameters_have_no_effect(of_default, problem):
@@ -293,20 +292,3 @@ def test_auto_classifier_scores_label_lists():
     y = [list(map(str, labels)) for labels in y]
     model = AutoClassifier(random_state=0).fit(TEXT[0], y)
     assert model.score(TEXT[0], y) == model.best_estimator_.score(TEXT[0], y) > 0.9
-
-
-def test_ctrl_c_ends_the_fit_without_a_longer_second_fit(monkeypatch):
-    X = sp.csr_matrix(np.ones((600, 1)))
-    y = np.random.RandomState(0).rand(600) < 0.5
-    assert fit_csr(X, y, random_state=0).max_iter == 5
-    advance = _Fit._advance
-
-    def interrupted(fit):
-        if fit.epochs:
-            raise KeyboardInterrupt
-        return advance(fit)
-
-    monkeypatch.setattr(_Fit, "_advance", interrupted)
-    with pytest.warns(UserWarning, match="Interrupted after 1 epochs") as told:
-        assert fit_csr(X, y, random_state=0).n_iter_ == 1
-    assert len([each for each in told if "Interrupted" in str(each.message)]) == 1

@@ -269,7 +269,6 @@ OWN = {
     },
     ALMAClassifier: {
         "alpha": [0, 0.0, -1, 1.5, np.nan, "0.9", None],
-        "B": [0, -1, np.nan, np.inf, "1"],
         "C": [0, -1, np.nan, np.inf, "1", None],
         "normalize": ["mean", None, 1, 2.0],
     },
@@ -283,7 +282,6 @@ OWN = {
     SecondOrderPerceptron: {
         "a": [0, 0.0, -1.0, np.inf, np.nan, "1", None],
         "alpha": [0, 0.0, -1, 1.5, np.nan, "0.9"],
-        "margin": [-1e-9, np.nan, np.inf, "1", None],
     },
 }
 

@@ -25,12 +25,13 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.evaluation import margins
+from sparsemargin.kernels import RBF
 
 N_THREADS = 6
 
 ALL_MODELS = {
     **MODELS,
-    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel="rbf", gamma=0.5),
+    "Higher-order, rbf": partial(HigherOrderPerceptron, kernel=RBF(0.5)),
     "Second-order, dual": partial(SecondOrderPerceptron, solver="dual"),
     "in two threads": partial(ALMAClassifier, n_jobs=2),
 }

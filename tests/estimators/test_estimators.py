@@ -31,6 +31,7 @@ from sparsemargin import (
 )
 from sparsemargin.estimators.validation import as_csr
 from sparsemargin.evaluation import Rejector
+from sparsemargin.kernels import RBF, Polynomial
 
 FIRST_ORDER = [
     PNormPerceptron, ALMAClassifier, MarginPerceptron, CRAMMAClassifier, ROMMAClassifier,
@@ -40,11 +41,15 @@ MATRIX = [HigherOrderPerceptron, SecondOrderPerceptron]
 DEFAULTS = [kind() for kind in FIRST_ORDER + MATRIX]
 EACH_KIND = [*DEFAULTS, AROWClassifier(), AutoClassifier(), ALMAClassifier(multi_class="joint")]
 OTHERS = [
-    ALMAClassifier(kernel="rbf", gamma=1.0),
+    ALMAClassifier(kernel=RBF(1.0)),
     *(kind(fit_intercept=False) for kind in FIRST_ORDER + MATRIX),
     *(ROMMAClassifier(aggressive=True, fit_intercept=on) for on in (False, True)),
-    *(kind(kernel="poly", gamma=1.0) for kind in FIRST_ORDER if kind is not MaxMarginClassifier),
-    *(kind(kernel="rbf", gamma=1.0, max_updates=50) for kind in MATRIX),
+    *(
+        kind(kernel=Polynomial(gamma=1.0))
+        for kind in FIRST_ORDER
+        if kind is not MaxMarginClassifier
+    ),
+    *(kind(kernel=RBF(1.0), max_updates=50) for kind in MATRIX),
     *(kind(solver="primal", fit_intercept=on) for kind in MATRIX for on in (False, True)),
     # The time of an update grows with the number of updates, and one check makes thousands.
     *(kind(solver="implicit", max_updates=50) for kind in MATRIX),
@@ -269,7 +274,7 @@ OF_EACH_LOOP = [
     partial(ALMAClassifier, p=2.0),
     partial(ALMAClassifier, p=6.0, normalize=False),
     partial(HigherOrderPerceptron, solver="implicit"),
-    partial(HigherOrderPerceptron, kernel="rbf", gamma=0.1),
+    partial(HigherOrderPerceptron, kernel=RBF(0.1)),
     partial(SecondOrderPerceptron, solver="primal"),
 ]
 

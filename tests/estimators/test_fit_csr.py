@@ -40,7 +40,7 @@ def problem():
 @pytest.mark.parametrize(("algo", "params", "estimator"), [
     ("perceptron", {}, PNormPerceptron(p=2, normalize=False)),
     ("pnorm", {"p": "log", "normalize": False}, PNormPerceptron(p="log", normalize=False)),
-    ("alma", {"B": 1.0, "C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, B=1.0, C=sqrt(0.5))),
+    ("alma", {"C": sqrt(0.5), "p": 6}, ALMAClassifier(p=6, C=sqrt(0.5))),
     ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
     ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},

@@ -30,6 +30,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import linear_space
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.evaluation import margins
+from sparsemargin.kernels import Polynomial
 from sparsemargin.models.inputs.labels import Choice
 
 N_ROWS, N_FEATURES = 120, 30
@@ -104,7 +105,7 @@ def test_weights_apply_to_each_label_separately():
 
 def test_certificates_are_given_per_label():
     X, Y = make_labels(3)
-    settings = {"tol": 0.5, "soft_margin": 1.0, "keep_history": True, "random_state": 0}
+    settings = {"tol": 0.5, "soft_margin": 1.0, "random_state": 0}
     model = MaxMarginClassifier(**settings).fit(X, Y)
     assert (model.margin_ >= 0.5 * model.margin_upper_bound_).all()
     for label in range(3):
@@ -401,7 +402,7 @@ def test_weights_of_exactly_zero_predict_zero(p):
 def test_invalid_row_is_reported_in_any_part(monkeypatch):
     monkeypatch.setattr(KernelSpace, "outputs_per_part", 12)
     Z = np.random.RandomState(0).randn(20, 4)
-    model = PNormPerceptron(kernel="poly", degree=8, gamma=1.0).fit(Z, np.arange(20) % 3)
+    model = PNormPerceptron(kernel=Polynomial(8, gamma=1.0)).fit(Z, np.arange(20) % 3)
     Z[13] = 1e60
     with pytest.raises(ValueError, match=r"Row 13 of X is too long"):
         model.predict(Z)

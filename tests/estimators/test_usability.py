@@ -39,7 +39,7 @@ def test_subpackages_are_imported_on_access():
 
 def test_dir_lists_public_names_only():
     offered = {name for name in dir(sparsemargin) if not name.startswith("__")}
-    parts = {"datasets", "distributed", "evaluation", "genomes", "plotting", "text"}
+    parts = {"datasets", "distributed", "evaluation", "genomes", "kernels", "plotting", "text"}
     assert offered == {*sparsemargin.__all__, *parts}
     for name in sparsemargin.__all__:
         assert getattr(sparsemargin, name).__doc__

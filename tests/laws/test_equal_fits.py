@@ -16,6 +16,7 @@ from sparsemargin._engine.rows.parts import summed
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.distributed.fit import _NOT_MIXED
 from sparsemargin.files import sources
+from sparsemargin.kernels import RBF
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.inputs.rows import open_rows
 from sparsemargin.models.parameters import declarations
@@ -73,6 +74,11 @@ WEIGHED = [algo for algo, (each, _) in ALGORITHMS.items() if each.weighs_steps()
 KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declarations(each)]
 
 
+def kernels_of(algo):
+    """Return the parameters of models without a kernel, and with one."""
+    return [{}, {"kernel": RBF(1.0)}] if algo in KERNELS else [{}]
+
+
 @pytest.mark.parametrize(
     ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
 )
@@ -80,11 +86,8 @@ def test_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
     X, y = rows(60, 20, n_classes, 8)
     weigh = {"sample_weight": np.arange(60) % 3} if algo in WEIGHED and n_classes == 2 else {}
     n_trials = 40 if weigh else 60
-    kernels = ["linear", "rbf"] if algo in KERNELS else ["linear"]
-    for kernel in kernels:
-        how = {"shuffle": False, "max_corrections": 7}
-        if kernel != "linear":
-            how |= {"kernel": kernel, "gamma": 1.0}
+    for kernel in kernels_of(algo):
+        how = {"shuffle": False, "max_corrections": 7, **kernel}
         with lowered([limit] if limit else []):
             ended = classifier(algo, max_iter=100, n_jobs=2, **how).fit(X, y, **weigh)
             assert np.all(ended.n_corrections_ == 7)
@@ -102,9 +105,8 @@ def test_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
 def test_rows_of_weight_0_have_no_effect(algo, shuffle, n_classes):
     X, y = rows(60, 20, n_classes, 9)
     counts = np.arange(60) % 3 > 0
-    for kernel in ["linear", "rbf"] if algo in KERNELS else ["linear"]:
-        how = {"max_iter": 12.3, "intercept_scaling": 1.0, "shuffle": shuffle}
-        how |= {"kernel": kernel, "gamma": 1.0} if kernel != "linear" else {}
+    for kernel in kernels_of(algo):
+        how = {"max_iter": 12.3, "intercept_scaling": 1.0, "shuffle": shuffle, **kernel}
         weighted = classifier(algo, **how).fit(X, y, sample_weight=counts.astype(float))
         without = classifier(algo, **how).fit(X[counts], y[counts])
         assert_alike(weighted, without, X, tolerance=1e-12)

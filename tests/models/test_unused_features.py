@@ -21,6 +21,7 @@ from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.kernel.outputs import SupportSpace
 from sparsemargin.evaluation import margins
 from sparsemargin.evaluation.explanations import explain_row
+from sparsemargin.kernels import RBF
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
@@ -45,7 +46,7 @@ def ways_of(algo):
     yield "two classes", {}, 2
     yield "many classes", {}, 5
     if "kernel" in known:
-        yield "kernel", {"kernel": "rbf", "gamma": 1.0}, 3
+        yield "kernel", {"kernel": RBF(1.0)}, 3
     if "multi_class" in known:
         yield "joint", {"multi_class": "joint"}, 5
     if VectorBlocks in ALGORITHMS[algo][0].spaces:

@@ -28,6 +28,7 @@ from sparsemargin import (
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.files.sources import open_sources
+from sparsemargin.kernels import RBF
 from sparsemargin.streaming.predict import Predictor, svmlight_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceW
 WEIGHING = [
     PNormPerceptron(), ALMAClassifier(), ALMAClassifier(p=3), AROWClassifier(),
     AROWClassifier(r=1.0, max_loss=None), MarginPerceptron(max_iter=20), HigherOrderPerceptron(),
-    SecondOrderPerceptron(), ALMAClassifier(kernel="rbf", gamma=0.1),
+    SecondOrderPerceptron(), ALMAClassifier(kernel=RBF(0.1)),
 ]  # fmt: skip
 each_model = pytest.mark.parametrize("model", WEIGHING, ids=repr)
 linear_models = pytest.mark.parametrize("model", WEIGHING[:-1], ids=repr)

@@ -10,8 +10,10 @@ from papers import kernels
 from papers.cramma import RECIPES as CRAMMA
 from papers.kernels import ALMA, CORRECTIONS, SUPPORT, Printed, run_epochs
 from papers.recipe import Verdict
+from papers.theory import alma_alpha
 from problems.published_files import data_folder
 from sparsemargin import ALMAClassifier
+from sparsemargin.kernels import PolynomialRBF
 
 SONAR, WBC = ("sonar.mines", "sonar.rocks"), ("breast-cancer-wisconsin.data",)
 MOST_UPDATES = some(50_000, 3_000_000)
@@ -39,12 +41,12 @@ def test_run_reports_the_results_of_separate_fits(monkeypatch):
     X, y = make_blobs(160, centers=3, n_features=4, cluster_std=4.0, random_state=0)
     rows = kernels.Data(X[:120], y[:120], X[120:], y[120:])
     monkeypatch.setattr(kernels, "load", lambda name: rows)
-    rule = {"alpha": 0.9, "kernel": "polyrbf", "degree": 2}
-    records = [run_epochs(seed=3, epochs=2, data="blobs", algorithm=ALMA, sigma=2.0, **rule)]
-    rule |= {"B": 1 / 0.9, "gamma": 1 / 8, "shuffle": False}
+    run = {"data": "blobs", "algorithm": ALMA, "alpha": 0.9, "kernel": "polyrbf", "degree": 2}
+    records = [run_epochs(seed=3, epochs=2, sigma=2.0, **run)]
+    rule = {"alpha": alma_alpha(0.9, B=1 / 0.9), "kernel": PolynomialRBF(2, gamma=1 / 8)}
     order = np.random.default_rng(3).permutation(120)
     for hypothesis, epochs in ("last", 0.7), ("average", 1), ("vote", 2), ("last", 2):
-        model = ALMAClassifier(**rule, max_iter=epochs, hypothesis=hypothesis)
+        model = ALMAClassifier(**rule, max_iter=epochs, hypothesis=hypothesis, shuffle=False)
         model.fit(rows.X[order], rows.y[order])
 
         def figure(quantity, label=None, epochs=epochs):

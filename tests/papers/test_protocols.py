@@ -1,7 +1,5 @@
 """Comparisons, choices of settings and the test of the difference, against explicit loops."""
 
-import _thread
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -17,7 +15,6 @@ from papers.protocols import (
     compare_on_splits,
     wilcoxon_signed_rank,
 )
-from problems.stages import InterruptingOutput
 from sparsemargin import ALMAClassifier, PNormPerceptron
 
 IN_ORDER = {"hypothesis": "last", "shuffle": False}
@@ -67,15 +64,6 @@ def test_all_algorithms_get_the_same_splits_of_a_changing_source():
         results = compare_on_splits(twins, X, y, source)
         assert_array_equal(results["one"].test_errors, results["other"].test_errors)
         assert len(set(results["one"].test_errors)) > 1
-
-
-def test_ctrl_c_within_a_fit_ends_the_comparison(monkeypatch):
-    """Without this, the interrupted fit would end normally and be counted like any other."""
-    X, y = make_problem()
-    rivals = {"loud": PNormPerceptron(verbose=1, max_iter=3)}
-    monkeypatch.setattr("sys.stdout", InterruptingOutput(_thread.interrupt_main, 1))
-    with pytest.raises(KeyboardInterrupt):
-        compare_on_splits(rivals, X, y, make_splits(2))
 
 
 def test_settings_are_chosen_by_cross_validation_within_training():

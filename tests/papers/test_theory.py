@@ -91,7 +91,7 @@ def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
     assert (1 - alpha) * best <= surely <= margins(model, X, y).min()
     # Part 2, and Remark 4.
     B, C = theory.alma_constants(0.5)
-    model = ALMAClassifier(p=p, alpha=0.5, B=B, C=C, **TO_CONVERGENCE).fit(X, y)
+    model = ALMAClassifier(p=p, alpha=theory.alma_alpha(0.5, B=B), C=C, **TO_CONVERGENCE).fit(X, y)
     bound = theory.alma_corrections_inseparable(best, alpha=0.5, B=B, C=C, p=p)
     assert 0 < model.n_corrections_ <= bound
     assert bound <= (1 + sqrt(5)) / 2 * (p - 1) / (best**2 * 0.5)
@@ -105,7 +105,7 @@ def test_alma_satisfies_parts_1_and_2_on_separable_data(p, alpha, seed):
 def test_alma_satisfies_part_2_on_noisy_data(p, alpha, seed):
     X, y, u = make_noisy(seed)
     B, C = theory.alma_constants(alpha)
-    model = ALMAClassifier(p=p, alpha=alpha, B=B, C=C, **ONE_EPOCH).fit(X, y)
+    model = ALMAClassifier(p=p, alpha=theory.alma_alpha(alpha, B=B), C=C, **ONE_EPOCH).fit(X, y)
     achieved = y * (X @ u) / [p_norm(x, p) for x in X] / p_norm(u, p / (p - 1))
     for gamma in (0.1, 0.3, 1.0):
         short = theory.deviations(achieved, gamma)
@@ -142,7 +142,7 @@ def test_one_misclassified_row_can_violate_part_2_as_printed(gamma):
     rows = make_unlucky_order(gamma)
     y = np.resize([1, -1], len(rows))
     constants = {"alpha": 1.0, "B": 0.5, "C": 1.0}
-    model = ALMAClassifier(**constants, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
+    model = ALMAClassifier(alpha=1.0, C=1.0, **ONE_EPOCH).fit(rows * y[:, np.newaxis], y)
     short = theory.deviations(rows[:, 0], gamma)
     assert_allclose(short, [1 + gamma, *[0.0] * (len(rows) - 1)], atol=1e-12)
     assert model.n_corrections_ == len(rows)

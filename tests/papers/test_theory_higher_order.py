@@ -140,7 +140,6 @@ def test_inconsistent_rows_and_vectors_are_rejected():
     X, y, _ = make_examples(6)
     model = HigherOrderPerceptron(sparse_updates=True, max_updates=None, random_state=0).fit(X, y)
     weighted = HigherOrderPerceptron(class_weight="balanced", random_state=0).fit(X, y)
-    careful = HigherOrderPerceptron(margin=0.1, random_state=0).fit(X, y)
     bounded = HigherOrderPerceptron(max_updates=2, random_state=0).fit(X, y)
     curved = HigherOrderRun(X, y, c=0.2, p=4.0, alpha=0.9)
     replay, margins = HigherOrderRun.from_model, HigherOrderRun(X, y, c=0.2).transformed_margins
@@ -149,7 +148,6 @@ def test_inconsistent_rows_and_vectors_are_rejected():
         (replay, (model, X, 2 * y), r"a label is not among \[-1, 1\]"),
         (replay, (model, X[:, 1:], y), "they have another shape"),
         (replay, (weighted, X, y), "Fit with two classes and class_weight=None"),
-        (replay, (careful, X, y), "Fit with margin=0"),
         (replay, (bounded, X, y), r"its first 2 mistakes alone, of \d+. Fit with max_updates=None"),
         (curved.bound, (np.ones(15),), "a bound for p=2 only"),
         (margins, ([1.0],), "u has 1 entries"),

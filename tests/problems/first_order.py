@@ -130,19 +130,17 @@ def as_stored(data, columns, lengths, like):
 
 RULES = {
     "Perceptron": st.builds(Perceptron, normalize=st.booleans()),
-    # B and C other than the defaults: of Remark 4 of Gentile (2001) at alpha = 0.5, and a step that
-    # is too small to reach the unit sphere soon.
+    # C other than the default: of Remark 4 of Gentile (2001) at alpha = 0.5, and a step that is too
+    # small to reach the unit sphere soon.
     "ALMA": st.builds(
         ALMA,
         alpha=st.sampled_from([1.0, 0.9, 0.5]),
-        B=st.sampled_from([None, None, 0.5 / np.sqrt(0.5), 2.0]),
         C=st.sampled_from([None, None, np.sqrt(0.5), 0.1]),
         normalize=st.sampled_from([True, False, "running", "max"]),
     ),
     "margin": st.builds(
         MarginPerceptron,
         margin=st.sampled_from([0.0, 0.3, 2.0]),
-        eta=st.sampled_from([1.0, 0.2]),
         normalize=st.booleans(),
     ),
     "CRAMMA": st.builds(
@@ -154,6 +152,8 @@ RULES = {
     ),
     "ROMMA": st.builds(ROMMA, aggressive=st.booleans()),
 }
+# The rules whose estimators have `tol`.
+SEEKING = ["margin", "CRAMMA", "ROMMA"]
 # These rules do not support weights of steps either.
 OF_P_2 = ["CRAMMA", "ROMMA"]
 POWERS = [2.0, 2.5, 3.0, 6.0, 10.0, 21.5, "log"]
@@ -202,6 +202,8 @@ class Machine(Subject):
             chosen["p"] = self.p
         if isinstance(self.rule, CRAMMA | ROMMA | MarginPerceptron):
             params = {"hypothesis": "last", "early_stopping": False, **params}
+        if isinstance(self.rule, ALMA | CRAMMA):  # their vectors have norm 1, or less
+            assume(not params.pop("normalize_hypotheses", False))
         return ESTIMATORS[type(self.rule)](shuffle=False, **chosen, **params)
 
 

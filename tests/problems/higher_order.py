@@ -25,6 +25,7 @@ from problems.first_order import (
 from problems.kernels import assert_close, assert_same_outputs
 from references.higher_order import HigherOrder, SecondOrder, run_matrix_machines
 from sparsemargin import HigherOrderPerceptron, SecondOrderPerceptron
+from sparsemargin.kernels import RBF
 
 ESTIMATORS = [HigherOrderPerceptron, SecondOrderPerceptron]
 # The settings of the papers: no intercept, one epoch, and no limit on updates of the matrix.
@@ -39,7 +40,7 @@ RULES = {
     "HO_4": partial(paper_ho, p=4.0, c=0.8),
     "bounded HO_4": partial(paper_ho, p=4.0, c=0.8, max_updates=7, alpha=0.8),
     "SO": partial(paper_so, a=0.2),
-    "margin SO": partial(paper_so, a=0.2, alpha=0.8, margin=0.1),
+    "margin SO": partial(paper_so, a=0.2, alpha=0.8),
 }
 # Each form of each rule that has separate code.
 FORMS = [
@@ -56,7 +57,7 @@ MODELS = {
     "sparse HO_2, dual": partial(RULES["sparse HO_2"], solver="dual"),
     "SO, dual": partial(RULES["SO"], solver="dual"),
     "margin SO, dual": partial(RULES["margin SO"], solver="dual"),
-    "HO_2, rbf": partial(RULES["HO_2"], kernel="rbf", gamma=0.1),
+    "HO_2, rbf": partial(RULES["HO_2"], kernel=RBF(0.1)),
 }
 
 models = pytest.mark.parametrize("model", list(MODELS.values()), ids=list(MODELS))

@@ -100,8 +100,7 @@ class OverKernel(Subject):
             return {"kernel": "precomputed"}
         if self.form.startswith("callable"):
             return {"kernel": partial(call_kernel, kernel=self.kernel)}
-        named = {name: value for name, value in vars(self.kernel).items() if name != "name"}
-        return {"kernel": self.kernel.name, **named}
+        return {"kernel": self.kernel.given()}
 
     def given(self, X, problem):
         if self.form == "precomputed":

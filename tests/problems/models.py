@@ -18,6 +18,7 @@ from sparsemargin import (
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
+from sparsemargin.kernels import RBF, Polynomial
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.saving.values import OWN_TYPES, state_of
 
@@ -37,9 +38,9 @@ MODELS = {
     "ROMMA": ROMMAClassifier,
     "largest margin": partial(MaxMarginClassifier, tol=None),
     "ALMA, poly": partial(
-        ALMAClassifier, kernel="poly", gamma=0.5, coef0=1.0, intercept_scaling=1.0
+        ALMAClassifier, kernel=Polynomial(gamma=0.5, coef0=1.0), intercept_scaling=1.0
     ),
-    "ROMMA, rbf": partial(ROMMAClassifier, kernel="rbf", gamma=0.5),
+    "ROMMA, rbf": partial(ROMMAClassifier, kernel=RBF(0.5)),
     "Higher-order": partial(HigherOrderPerceptron, solver="implicit"),
     "Higher-order, p = 3": partial(HigherOrderPerceptron, p=3.0, solver="implicit"),
     "Higher-order, n x n": partial(HigherOrderPerceptron, solver="primal"),

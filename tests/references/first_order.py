@@ -95,10 +95,9 @@ class ALMA(Rule):
 
 @dataclass
 class MarginPerceptron(Rule):
-    """The Perceptron with margin b = `margin`: correct where ``y w.x <= b``, by ``eta y x``."""
+    """The Perceptron with margin b = `margin`: correct where ``y w.x <= b``, by ``y x``."""
 
     margin: float
-    eta: float = 1.0
     normalize: bool = False
 
     steps_alike = True
@@ -107,7 +106,7 @@ class MarginPerceptron(Rule):
         return self.margin
 
     def step(self, k, p):
-        return self.eta
+        return 1.0
 
 
 @dataclass

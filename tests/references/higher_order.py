@@ -28,8 +28,8 @@ class HigherOrder:
     """HO_p(c): ``w_k = B_k^T link_p(B_k v_k)``; `max_updates` limits the number of k with rho_k >
     0.
 
-    `alpha` and `margin` are extensions: a trial corrects if its score is at most `margin`, or at
-    most ``(1 - alpha) gamma_k ||B v||_p``, with ALMA's ``gamma_k = sqrt(8) / (alpha sqrt(k))``.
+    `alpha` is an extension: a trial corrects if its score is at most ``(1 - alpha) gamma_k ||B
+    v||_p``, with ALMA's ``gamma_k = sqrt(8) / (alpha sqrt(k))``.
     """
 
     p: float = 2.0
@@ -37,7 +37,6 @@ class HigherOrder:
     sparse_updates: bool = False
     max_updates: int | None = None
     alpha: float | None = None
-    margin: float = 0.0
 
     def first_matrix(self, n, dtype):
         return np.eye(n, dtype=dtype)
@@ -68,13 +67,12 @@ class HigherOrder:
 class SecondOrder:
     """SO(a): ``w = (a I + S S^T)^-1 v``; `max_updates` is the largest number of columns of S.
 
-    `alpha` and `margin` are as in `HigherOrder`, with the norm of ``(a I + S S^T)^(-1/2) v``.
+    `alpha` is as in `HigherOrder`, with the norm of ``(a I + S S^T)^(-1/2) v``.
     """
 
     a: float = 1.0
     max_updates: int | None = None
     alpha: float | None = None
-    margin: float = 0.0
 
     p = 2.0
     sparse_updates = False
@@ -101,9 +99,9 @@ class SecondOrder:
 def threshold(rule, matrix, v, w, k):
     """Return the score up to which trials correct; k is the number of the next correction."""
     if rule.alpha is None:
-        return v.dtype.type(rule.margin)
+        return v.dtype.type(0)
     gamma = np.sqrt(v.dtype.type(8)) / (rule.alpha * np.sqrt(k))
-    return max(v.dtype.type(rule.margin), (1 - rule.alpha) * gamma * rule.length(matrix, v, w))
+    return (1 - rule.alpha) * gamma * rule.length(matrix, v, w)
 
 
 def solve(A, b, n_refinements=3):

@@ -15,11 +15,13 @@ algorithm of the linear space can be run.
 
 from dataclasses import dataclass, field
 from functools import partial
+from inspect import signature
 
 import numpy as np
 
 from references.first_order import run_machines, run_trials, trials_of_epochs
 from references.runs import Run, p_norm
+from sparsemargin.models.kernels import NAMED
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Kernel:
     degree: int = 3
     gamma: float = 1.0
     coef0: float = 0.0
+
+    def given(self):
+        """Return the kernel for an estimator."""
+        values = {**vars(self)}
+        kind = NAMED[values.pop("name")]
+        names = signature(kind).parameters
+        return kind(**{name: value for name, value in values.items() if name in names})
 
     def of_row(self, x, Z):
         """Return K(x, z) for every row z of Z."""

@@ -27,6 +27,7 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.estimators.load_model import load_model
+from sparsemargin.kernels import RBF, Polynomial
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.saving.model_files import read_summary, save_model
 
@@ -55,10 +56,10 @@ vote = ALMAClassifier(hypothesis="vote", **PLAIN)
 joint = ALMAClassifier(multi_class="joint", **PLAIN)
 ho = HigherOrderPerceptron(p=3, solver="implicit", **PLAIN)
 so = SecondOrderPerceptron(solver="implicit", **PLAIN)
-dual = SecondOrderPerceptron(kernel="rbf", gamma=0.5, random_state=0)
+dual = SecondOrderPerceptron(kernel=RBF(0.5), random_state=0)
 primal = SecondOrderPerceptron(solver="primal", **PLAIN)
 drawing = ALMAClassifier(random_state=np.random.RandomState(0))
-poly = ALMAClassifier(kernel="poly", gamma=0.5, coef0=1.0, random_state=0)
+poly = ALMAClassifier(kernel=Polynomial(gamma=0.5, coef0=1.0), random_state=0)
 wide = clone(poly)
 rbf_vote = ALMAClassifier(kernel="rbf", hypothesis="vote", random_state=0)
 given = ALMAClassifier(kernel="precomputed", random_state=0)
@@ -201,6 +202,8 @@ CHANGES = [
     (poly, (*KERNEL, "coef0"), 0.0, "'matrix' is not an array"),
     (poly, (*KERNEL, "coef0"), np.nan, "'coef0' is not a number"),
     (poly, (*KERNEL, "dense"), False, "it has no 'indices'"),
+    (poly, ("parameters", "kernel", "Polynomial", "degree"), 0, "'degree' parameter of Polynomial"),
+    (poly, ("parameters", "kernel", "Polynomial"), {}, "its kernel has other parameters"),
     (wide, (*KERNEL, "dense"), True, "it has no 'matrix'"),
     (poly, "space.support.matrix", cut, "'matrix' is not an array"),
     (poly, "space.support.matrix", lambda m: m.astype("i8"), "'matrix' is not of a type"),

@@ -27,6 +27,7 @@ from sparsemargin import (
     HigherOrderPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
+    ROMMAClassifier,
     SecondOrderPerceptron,
     fit_svmlight,
     write_readable,
@@ -82,12 +83,12 @@ def test_stored_type_names_are_stable():
 
 
 @pytest.mark.parametrize(
-    ("estimator", "n_classes"), [(ALMAClassifier, 3), (MaxMarginClassifier, 2)]
+    ("estimator", "n_classes"), [(ROMMAClassifier, 3), (MaxMarginClassifier, 2)]
 )
 def test_certificates_multipliers_and_slack_are_restored(estimator, n_classes, path):
     X, y = make_problem(n_classes=n_classes)
     soft = {"hypothesis": "last", "soft_margin": 1.0, "tol": 0.3, "random_state": 0}
-    model = estimator(**soft, keep_history=True, warm_start=True, max_iter=4)
+    model = estimator(**soft, warm_start=True, max_iter=4)
     loaded = again(fit(model, X, y), path)
     assert len(loaded.history_["n_iter"]) > 1
     assert_same(loaded, model)

@@ -11,6 +11,7 @@ from problems.command_line import two_classes, write
 from sparsemargin import load_svmlight, save_model
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.files import sources
+from sparsemargin.kernels import RBF
 from sparsemargin.readers import row_cache
 from sparsemargin.saving.model_files import load_learner
 from sparsemargin.streaming import run
@@ -18,7 +19,7 @@ from sparsemargin.streaming.report import Interruption
 from sparsemargin.streaming.stream import learn_svmlight
 
 NEVER = 1e9
-KERNEL = {"kernel": "rbf", "gamma": 1.0, "max_support": 60, "when_full": "skip"}
+KERNEL = {"kernel": RBF(1.0, max_support=60, when_full="skip")}
 RUNS = [
     ("text", {}), ("text", {"algo": "alma", "max_iter": 3}), ("gz", {"algo": "pnorm", "p": 4}),
     ("text", {"algo": "margin", "max_iter": 6, "n_iter_no_change": 1}),

@@ -4,6 +4,7 @@ import copy
 import json
 import pickle
 import re
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -23,14 +24,15 @@ from sparsemargin import (
 )
 from sparsemargin.estimators.load_model import load_model
 from sparsemargin.files import sources
+from sparsemargin.kernels import RBF, Polynomial, PolynomialRBF
 from sparsemargin.saving.model_files import read_summary, save_model
 from sparsemargin.saving.readable import write_readable
 
 KERNELS = {
-    "poly": {"kernel": "poly", "degree": 3, "gamma": 0.5, "coef0": 1.0},
-    "poly without a constant": {"kernel": "poly", "degree": 2, "gamma": 0.5},
+    "poly": {"kernel": Polynomial(3, gamma=0.5, coef0=1.0)},
+    "poly without a constant": {"kernel": Polynomial(2, gamma=0.5)},
     "rbf": {"kernel": "rbf"},
-    "polyrbf": {"kernel": "polyrbf", "gamma": "auto"},
+    "polyrbf": {"kernel": PolynomialRBF(gamma="auto")},
     "precomputed": {"kernel": "precomputed"},
 }
 
@@ -84,7 +86,7 @@ def test_saved_kernel_model_continues_bitwise_equally(kernel, hypothesis, rows, 
 )
 def test_warm_start_continues_from_a_file(rule, kernel, path):
     X, y = problem(kernel, n_classes=3)
-    more = {"max_iter": 2, "soft_margin": 0.5, "warm_start": True, "max_support": 80}
+    more = {"max_iter": 2, "soft_margin": 0.5, "warm_start": True}
     model = rule.set_params(**KERNELS[kernel], random_state=0, **more)
     save_model(fit(model, X, y), path)
     assert_same(fit(load_model(path), X, y), fit(model, X, y))
@@ -132,7 +134,7 @@ def text(tmp_path, monkeypatch):
     return three_classes(tmp_path)[0]
 
 
-STREAM = {"kernel": "rbf", "gamma": 0.1, "max_support": 400}
+STREAM = {"kernel": RBF(0.1, max_support=400)}
 ALGO = "alma"  # An algorithm must be named, as the default one has no kernels.
 
 
@@ -142,7 +144,8 @@ ALGO = "alma"  # An algorithm must be named, as the default one has no kernels.
 )
 def test_epochs_of_a_file_equal_those_of_a_fit(text, features, coef0, epochs):
     """New features may occur in any row, and a row joins the pool only once."""
-    params = {**STREAM, "kernel": "poly", "coef0": coef0, "max_iter": epochs, "shuffle": False}
+    kernel = Polynomial(gamma=0.1, coef0=coef0, max_support=400)
+    params = {"kernel": kernel, "max_iter": epochs, "shuffle": False}
     streamed = fit_svmlight(text, "perceptron", **params, **features)
     X, y = load_svmlight(text, **features)
     fitted = PNormPerceptron(normalize=False, **params).fit(X, y)
@@ -154,7 +157,8 @@ def test_epochs_of_a_file_equal_those_of_a_fit(text, features, coef0, epochs):
 
 
 def test_shuffled_epochs_add_each_row_once(text):
-    model = fit_svmlight(text, ALGO, **{**STREAM, "gamma": "auto"}, hash_bits=6, max_iter=5)
+    kernel = RBF("auto", max_support=400)
+    model = fit_svmlight(text, ALGO, kernel=kernel, hash_bits=6, max_iter=5)
     assert model.gamma_ == 1 / 64
     assert len(np.unique(model.support_)) == len(model.support_) <= 400
     assert model.space.rows_taken == 400
@@ -166,7 +170,7 @@ def test_features_are_renumbered(wide, coef0):
     """Added features are 0 in the rows of the pool, and an unused column 0 is removed."""
     X, y = problem("poly", wide=wide)
     X = sp.hstack([sp.csr_matrix((80, 1)), X], format="csr")
-    model = PNormPerceptron(kernel="poly", gamma=0.5, coef0=coef0).fit(X, y)
+    model = PNormPerceptron(kernel=Polynomial(gamma=0.5, coef0=coef0)).fit(X, y)
     expected = model.decision_function(X)
     shifted = sp.hstack([X[:, 1:], sp.csr_matrix((80, 7))], format="csr")
     model.n_features_in_ = shifted.shape[1]
@@ -176,7 +180,7 @@ def test_features_are_renumbered(wide, coef0):
 
 def test_continued_matrix_model_treats_rows_as_new(text):
     X, y = load_svmlight(text)
-    model = ALMAClassifier(**{**STREAM, "max_support": 900, "gamma": "scale"}, random_state=0)
+    model = ALMAClassifier(kernel=RBF(max_support=900), random_state=0)
     model.fit(X[:200], y[:200])
     went_on = fit_svmlight(text, init_model=model)
     assert went_on.support_[: len(model.support_)].tolist() == model.support_.tolist()
@@ -186,11 +190,11 @@ def test_continued_matrix_model_treats_rows_as_new(text):
 
 
 def test_full_pool_stops_a_stream_or_warns(text):
-    small = {**STREAM, "max_support": 10}
+    small = RBF(0.1, max_support=10)
     with pytest.raises(ValueError, match=r"After [0-9]+ trials another row.*max_support=10"):
-        fit_svmlight(text, ALGO, **small)
+        fit_svmlight(text, ALGO, kernel=small)
     with pytest.warns(UserWarning, match="holds max_support=10 rows") as told:
-        model = fit_svmlight(text, ALGO, **small, when_full="skip")
+        model = fit_svmlight(text, ALGO, kernel=replace(small, when_full="skip"))
     assert len(told) == 1
     assert len(model.support_) == 10
     assert model.n_passed_over_.sum() > 0
@@ -199,9 +203,9 @@ def test_full_pool_stops_a_stream_or_warns(text):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"max_support": None}, "max_support=None keeps every row that .*Pass max_support=1000"),
-        ({"gamma": "scale"}, "gamma='scale' needs the variance of all rows"),
-        ({"gamma": "auto"}, "pass n_features, or hash_bits"),
+        ({"kernel": RBF(0.1)}, "max_support=None keeps every row that .*Pass max_support=1000"),
+        ({"kernel": RBF(max_support=9)}, "gamma='scale' needs the variance of all rows"),
+        ({"kernel": RBF("auto", max_support=9)}, "pass n_features, or hash_bits"),
         ({"kernel": "precomputed"}, "needs the kernel of all pairs of rows"),
         ({"memory_limit": 15_000, "n_features": 3000}, "raise it"),
         ({"memory_limit": 50_000, "n_features": 3000}, "rows take .* memory_limit=50,000"),

@@ -23,6 +23,7 @@ from sparsemargin import (
 from sparsemargin.cli.parameters import option_name
 from sparsemargin.files import sources
 from sparsemargin.files.sources import open_sources
+from sparsemargin.kernels import RBF
 from sparsemargin.saving.model_files import read_summary
 from sparsemargin.saving.readable import write_readable
 from sparsemargin.streaming import predict
@@ -141,7 +142,7 @@ def test_saved_multilabel_models_continue_training(text, tmp_path):
 
 def test_incompatible_options_are_rejected(text, model):
     one, many = fit_svmlight(text, positive=1), load_model(model)
-    kernel = {"algo": "alma", "kernel": "rbf", "gamma": 1.0, "max_support": 9}
+    kernel = {"algo": "alma", "kernel": RBF(1.0, max_support=9)}
     for settings, words in [
         ({"positive": 1, "multilabel": True}, "Leave one of the two out"),
         ({"algo": "ho", "max_updates": 9, "multilabel": True}, "OneVsRestClassifier"),

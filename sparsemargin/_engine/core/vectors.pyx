@@ -28,9 +28,9 @@ cdef class FirstOrderRule:
     """A rule with its parameters, ready for the training loop; immutable."""
 
     @staticmethod
-    def perceptron(double p, normalize, double margin=0.0, double eta=1.0):
+    def perceptron(double p, normalize, double margin=0.0):
         return FirstOrderRule({"kind": PERCEPTRON, "scaling": SCALINGS[normalize], "p": p,
-                               "margin": margin, "rate": eta})
+                               "margin": margin, "rate": 1.0})
 
     @staticmethod
     def alma(double p, normalize, double alpha, double B, double C, double radius):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from sparsemargin._engine.first_order.trials import add_rows
-from sparsemargin._engine.fitting.threads import uninterrupted
 from sparsemargin._engine.kernel.products import fill_gram
 from sparsemargin._engine.kernel.stored_products import MEMORY, StoredProducts
 from sparsemargin._engine.rows.columns import Chosen
@@ -78,9 +77,8 @@ class GramLoop(StoredProducts):
 
     def run(self, order, seed, stop, n_passes, check):
         """Run epochs over all rows; the changes of the vectors are added at the end."""
-        with uninterrupted():
-            ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
-            return self.conclude(ends, order, stop)
+        ends = self.make_passes(order, seed, n_passes, self.task.n_threads)
+        return self.conclude(ends, order, stop)
 
 
 def _within_range(values):

@@ -1,4 +1,4 @@
-"""Epochs over the compiled loops: order of rows, stopping rules, progress and interruption."""
+"""Epochs over the compiled loops: order of rows, stopping rules and progress."""
 
 from __future__ import annotations
 
@@ -10,8 +10,6 @@ import numpy as np
 
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.protocol import PRODUCTS_PER_CALL
-from sparsemargin._engine.fitting.threads import interruptible
-from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import shuffle
 from sparsemargin._engine.state import (
     MAX_TRIALS,
@@ -71,8 +69,6 @@ class StoppingRule:
         Stop if the margin is proven to be at least 1 - tol of the largest margin.
     certified : bool
         Whether the margin is computed at the end.
-    history : bool
-        Whether the margin is computed after every epoch.
     patience : Patience or None
         Stop when it is exhausted; None: no such rule.
     """
@@ -80,7 +76,6 @@ class StoppingRule:
     max_iter: float | None
     tol: float | None = None
     certified: bool = False
-    history: bool = False
     patience: Patience | None = None
 
 
@@ -113,7 +108,7 @@ class Patience:
         return self.waited >= self.passes and self.made >= self.corrections
 
 
-# The numbers recorded for every epoch.
+# The numbers recorded at every check of `tol`.
 _HISTORY = {
     "n_iter": np.float64, "n_corrections": np.int64, "margin": np.float64, "bound": np.float64
 }  # fmt: skip
@@ -132,18 +127,15 @@ class FitResult:
         Whether an epoch made no correction although more corrections were allowed.
     proven : bool
         Whether all vectors are proven to be within `tol`.
-    interrupted : bool
-        Whether the fit was stopped by Ctrl-C.
     margin : ndarray of shape (n_vectors,) or None
     soft_margin : SoftMargin or None
     history : list of tuple
-        Per epoch: number of epochs, and corrections, margin and bound of each vector.
+        Per check of `tol`: number of epochs, and corrections, margin and bound of each vector.
     """
 
     n_iter: float = 0.0
     converged: bool = False
     proven: bool = False
-    interrupted: bool = False
     margin: np.ndarray | None = None
     soft_margin: SoftMargin | None = None
     history: list = field(default_factory=list)
@@ -166,13 +158,13 @@ class FitResult:
         }).values()  # fmt: skip
         vars(self).update(fields(state, {
             "n_iter": (real, 0, np.inf), "converged": (flag,), "proven": (flag,),
-            "interrupted": (flag,), "margin": (optional, array_of, np.float64, (None,)),
+            "margin": (optional, array_of, np.float64, (None,)),
             "soft_margin": (instance, SoftMargin, type(None)),
         }), history=list(zip(n_iter.tolist(), *columns, strict=True)))  # fmt: skip
 
 
 def learn(opened, stopping, *, seed=None, verbose=0):
-    """Train until the stopping rule ends the fit, or until Ctrl-C.
+    """Train until the stopping rule ends the fit.
 
     Parameters
     ----------
@@ -195,22 +187,12 @@ def learn(opened, stopping, *, seed=None, verbose=0):
     """
     with opened as loop:
         fit = _Fit(loop, stopping, seed, verbose)
-        try:
-            with interruptible():
-                fit.run()
-        except KeyboardInterrupt:
-            fit.count()
-            fit.end_here(f"after {fit.epochs:.3g} epochs")
+        fit.run()
         fit.result.n_iter = fit.epochs
         if fit.is_finished and stopping.max_iter is not None:
             fit.space.count_trials(fit.space.trials + fit.trials_left)
-        # If the first epoch was interrupted, some rows have not been checked.
-        if stopping.certified and not (loop.task.check and fit.epochs < 1):
-            try:
-                with interruptible():
-                    fit.certify()
-            except KeyboardInterrupt:
-                fit.end_here("while the margin was taken")
+        if stopping.certified:
+            fit.certify()
         return fit.result
 
 
@@ -250,11 +232,6 @@ class _Fit:
     def count(self):
         """Update the number of trials from the vector that was trained longest."""
         self.trials = int((self.space.trials_per_vector - self.trials_before).max())
-
-    def end_here(self, when):
-        """Record the interruption, and warn."""
-        self.result.interrupted = True
-        warn_user(f"Interrupted {when}: the model keeps what it had learned.")
 
     @property
     def rate(self):
@@ -322,7 +299,7 @@ class _Fit:
 
     def _passes_per_call(self):
         """Number of epochs until Python code must run again."""
-        reports = self.stopping.history or (self.verbose and self.epochs < 10)
+        reports = self.verbose and self.epochs < 10
         if self.epochs == 0 or self.stopping.patience is not None or reports:
             return 1
         cost = self.loop.products
@@ -353,16 +330,9 @@ class _Fit:
 
     def _certify_on_the_way(self):
         """Return whether all vectors are proven to be within `tol`."""
-        # Margins computed only for the history must not change the training.
-        due = self.stopping.tol is not None and self.epochs >= self.next_certificate
-        if not (due or self.stopping.history):
+        if self.stopping.tol is None or self.epochs < self.next_certificate:
             return False
-        margin, per_vector = self._margin(), self.space.per_vector
-        if self.stopping.history:
-            corrections, bound = per_vector("corrections").copy(), per_vector("bound").copy()
-            self.result.history.append((self.epochs, corrections, margin, bound))
-        if not due:
-            return False
+        margin, per_vector = self._record_margin(), self.space.per_vector
         self.next_certificate = max(
             self.epochs + 1, self.epochs * (1 + PASSES_BETWEEN_CERTIFICATES)
         )
@@ -382,10 +352,19 @@ class _Fit:
             self.margin, self.margin_after = self.certificate.margin(), self.loop.corrections
         return self.margin
 
+    def _record_margin(self):
+        """Compute the margins of the vectors, add them to the history, and return them."""
+        margin, per_vector = self._margin(), self.space.per_vector
+        history = self.result.history
+        if not history or history[-1][0] < self.epochs:
+            corrections, bound = per_vector("corrections").copy(), per_vector("bound").copy()
+            history.append((self.epochs, corrections, margin, bound))
+        return margin
+
     def certify(self):
         """Compute the margin at the end of the fit."""
         result = self.result
-        result.margin = self._margin()
+        result.margin = self._record_margin()
         if self.stopping.tol is not None:
             result.proven = bool(self._is_proven(result.margin).all())
         if self.space.slack and self.space.p == 2.0:

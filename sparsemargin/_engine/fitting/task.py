@@ -27,10 +27,10 @@ class Positives(NamedTuple):
     def __reduce__(self):
         return received, (Positives, *self)
 
-    def indicator(self, rows, n_labels):
-        """Return whether each row of a slice has each label, shape (n_rows, n_labels), bool."""
+    def indicator(self, rows, n_vectors):
+        """Return whether each row of a slice has each label, shape (n_rows, n_vectors), bool."""
         starts = self.starts[rows.start : rows.stop + 1]
-        result = np.zeros((len(starts) - 1, n_labels), dtype=bool)
+        result = np.zeros((len(starts) - 1, n_vectors), dtype=bool)
         row = np.repeat(np.arange(len(result)), np.diff(starts))
         result[row, self.labels[starts[0] : starts[-1]]] = True
         return result

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from abc import abstractmethod
 from math import inf
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -27,8 +27,6 @@ from sparsemargin._engine.state import (
     require_starts,
     writable,
 )
-
-KernelName = Literal["linear", "poly", "rbf", "polyrbf", "precomputed"]
 
 # Limits of row lengths, so that sums of products stay within the range of a double.
 _LONGEST, _SHORTEST = 1e140, 1e-140

@@ -162,16 +162,13 @@ class KernelLoop(Loop):
         for rows, _ in self.visited:
             unseen[rows] = False
         self.visited += [(rows, 0) for rows in _blocks(np.flatnonzero(unseen))]
-        for at, (rows, known) in enumerate(self.visited):
-            with uninterrupted():
-                if known < len(deltas[0]):
-                    part = moved.part(known, len(deltas[0]))
-                    points = self.points(rows)
-                    self.scores[:, rows] += self.scores_by(points, part, deltas[:, known:])
-                self.visited[at] = rows, self.moves.n
-        with uninterrupted():
-            self.visited.clear()
-            self.moves = _Moves(self.space)
+        for rows, known in self.visited:
+            if known < len(deltas[0]):
+                part = moved.part(known, len(deltas[0]))
+                points = self.points(rows)
+                self.scores[:, rows] += self.scores_by(points, part, deltas[:, known:])
+        self.visited.clear()
+        self.moves = _Moves(self.space)
 
     def all_scores(self) -> np.ndarray:
         """``sum_i t_i K(x_i, x)`` of all rows, including the soft margin, shape (n_vectors,

@@ -56,7 +56,6 @@ cdef int rows_field(Record record, name, StoredRows& rows, n_columns) except -1
 cdef class MatrixSpace:
     cdef dict settings
     cdef bint averaged
-    cdef double margin
     cdef double share  # (1 - alpha) B, with thresholds gamma_k = B / sqrt(k)
     cdef double threshold  # upper limit of y w.x at which the next trial corrects; x has norm 1
     cdef readonly int64_t most_updates  # updates after which the matrix is fixed; -1: no limit

@@ -84,9 +84,9 @@ cdef class MatrixSpace:
     ----------
     averaged : bool
         Whether the sum of the hypotheses is kept.
-    share, margin : float
-        A trial corrects if ``y w.x`` is at most the margin, or at most
-        ``share / sqrt(k) * sqrt(w.v)`` after k - 1 corrections.
+    share : float
+        A trial corrects if ``y w.x`` is at most ``share / sqrt(k) * sqrt(w.v)`` after k - 1
+        corrections.
     most_updates : int or None
         Number of corrections that may change the matrix; None: no limit.
     room : int
@@ -97,10 +97,10 @@ cdef class MatrixSpace:
         self.settings = settings
         self.open(**settings)
 
-    def open(self, *, bint averaged, most_updates, int64_t room, double share, double margin):
+    def open(self, *, bint averaged, most_updates, int64_t room, double share):
         self.averaged = averaged
-        require(0.0 <= share < INFINITY and 0.0 <= margin < INFINITY, "its margin is out of range")
-        self.share, self.margin = share, margin
+        require(0.0 <= share < INFINITY, "its margin is out of range")
+        self.share = share
         self.most_updates = -1 if most_updates is None else most_updates
         self.room = room
         self.limit = -1
@@ -133,7 +133,7 @@ cdef class MatrixSpace:
 
     cdef void set_threshold(self) noexcept nogil:
         cdef double length = sqrt(max(self.square(), 0.0)) if self.share > 0.0 else 0.0
-        self.threshold = max(self.margin, self.share / sqrt(self.corrections + 1.0) * length)
+        self.threshold = self.share / sqrt(self.corrections + 1.0) * length
 
     cdef bint must_correct(self, double signed_output) noexcept nogil:
         """Return whether a trial with this ``y w.x`` is corrected."""

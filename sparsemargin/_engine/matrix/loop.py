@@ -52,7 +52,7 @@ class Forecast:
             warn_user(
                 f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
                 "so far, and each costs more the more there were. max_updates=100 bounds that, "
-                "most often at no loss. Ctrl-C ends the fit and keeps what it has learned."
+                "most often at no loss."
             )
 
     def _updates(self) -> np.ndarray:

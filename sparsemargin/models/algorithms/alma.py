@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import field
 from math import sqrt
 from typing import Literal
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import FLAG, NONE, declared, one_of, parameter, real
+from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
 
 _LARGEST_NORM = (
     "normalize='max' needs the largest norm of all the data, which no stream can know. Pass "
@@ -20,6 +21,9 @@ _LARGEST_NORM = (
 @declared
 class ALMA(FirstOrderLearner):
     r"""Approximate large margin algorithm ALMA_p(alpha; B, C) [1]_, Figure 1.
+
+    B is :math:`\sqrt 8 / \alpha`, as in Theorem 3, part 1. Another B has the effect of another
+    alpha, because only :math:`(1 - \alpha) B` matters.
 
     Let k be the number of corrections so far plus one. A trial corrects if
 
@@ -80,11 +84,6 @@ class ALMA(FirstOrderLearner):
         "is best after one epoch; after five epochs, the error of 0.7 to 0.8 is 0.2 percentage "
         "points lower (``benchmarks/defaults.py``).",
     )
-    B: float | None = parameter(
-        None,
-        (real(0), NONE),
-        "Scale of the thresholds; None: ``sqrt(8) / alpha``, as in Theorem 3, part 1.",
-    )
     C: float = parameter(sqrt(2.0), real(0), "Scale of the steps.")
     normalize: bool | Literal["running", "max"] = parameter(  # type: ignore[assignment]
         True,
@@ -94,6 +93,8 @@ class ALMA(FirstOrderLearner):
         "the largest norm in the data except rows of weight 0, which requires `fit`. Norms include "
         "the intercept and soft-margin coordinates.",
     )
+    # The vectors are projected to the unit ball.
+    normalize_hypotheses: bool = field(default=False, init=False)
     max_iter: float | None = parameter(
         5, more="The default was selected by cross-validation on text, microarrays and other data."
     )
@@ -110,5 +111,5 @@ class ALMA(FirstOrderLearner):
             if sample is None:
                 raise ValueError(_LARGEST_NORM)
             radius = sample.largest_norm()
-        B = sqrt(8.0) / self.alpha if self.B is None else float(self.B)
+        B = sqrt(8.0) / self.alpha
         return FirstOrderRule.alma(p, self.normalize, float(self.alpha), B, float(self.C), radius)

@@ -9,7 +9,8 @@ from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
-from sparsemargin.models.parameters import NONE, Hypothesis, declared, one_of, parameter, real
+from sparsemargin.models.parameters import NONE, declared, one_of, parameter, real
+from sparsemargin.models.shared_parameters import Hypothesis
 
 
 @declared
@@ -65,15 +66,8 @@ class AROW(FirstOrderLearner):
 
     p: float = field(default=2.0, init=False)
     soft_margin: float = field(default=0.0, init=False)
-    tol: float | None = field(default=None, init=False)
-    keep_history: bool = field(default=False, init=False)
-    max_support: int | None = field(default=None, init=False)
-    when_full: Literal["error", "skip"] = field(default="error", init=False)
     multi_class: Literal["ovr", "joint"] = field(default="ovr", init=False)
     kernel: Any = field(default="linear", init=False)
-    degree: int = field(default=3, init=False)
-    gamma: float | Literal["scale", "auto"] = field(default="scale", init=False)
-    coef0: float = field(default=0.0, init=False)
 
     r: float = parameter(
         0.5,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import field
 from math import sqrt
 
 import numpy as np
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.fitting.epochs import Patience
-from sparsemargin.models.algorithms.first_order import EuclideanMarginSeeker, Sample
+from sparsemargin.models.algorithms.first_order import Sample
+from sparsemargin.models.algorithms.margin_seeker import EuclideanMarginSeeker
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
 #: Rate at ``beta=1`` if no lower bound on the margin is known, as in Table 1 of the paper.
@@ -101,6 +103,8 @@ class CRAMMA(EuclideanMarginSeeker):
         "corrected so far.",
     )
 
+    # The vectors have norm 1.
+    normalize_hypotheses: bool = field(default=False, init=False)
     n_iter_no_change: int = parameter(
         20,
         more="CRAMMA's steps are small, and the number of its corrections often increases for "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from math import inf
 from typing import Any, ClassVar, Literal, NoReturn, get_args
 
@@ -16,24 +16,15 @@ from sparsemargin._engine.core.log import CorrectionLog
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks, resized, vectors_at_once
-from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule
+from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin._engine.messages import warn_user
-from sparsemargin.models.algorithms.kernels import kernel_for
 from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
-from sparsemargin.models.parameters import (
-    FLAG,
-    NONE,
-    Hypothesis,
-    declared,
-    integer,
-    one_of,
-    parameter,
-    real,
-)
+from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
+from sparsemargin.models.shared_parameters import Hypothesis
 
 #: Lower bound of the memory, in bytes per feature and vector, for dot products of sparse rows.
 _BYTES_PER_PRODUCT = 4
@@ -61,11 +52,6 @@ class FirstOrderLearner(Learner):
         more="The last two log the corrections (56 bytes per correction and, without a kernel, 16 "
         "bytes per nonzero of every corrected row) and replay the log to predict.",
     )
-    warm_start: bool = parameter(
-        False,
-        more="If the rows differ from those of the last `fit`, the margin is unknown, and `tol` "
-        "raises an error because the margin can't be proven.",
-    )
     normalize: bool = parameter(
         False,
         FLAG,
@@ -80,33 +66,6 @@ class FirstOrderLearner(Learner):
         "make any data separable (Freund & Schapire 1999, section 3.2).",
         structural=True,
     )
-    tol: float | None = parameter(
-        None,
-        (real(0, 1), NONE),
-        "Stop when `margin_` is at least ``(1 - tol) * margin_upper_bound_``, which proves that "
-        'the margin is at least ``1 - tol`` of the largest margin. Requires ``hypothesis="last"``, '
-        "because the proof holds for the last vector.",
-    )
-    max_support: int | None = parameter(
-        None,
-        (integer(1), NONE),
-        "Maximum number of rows in the pool of a kernel. None: no limit.",
-        structural=True,
-    )
-    when_full: Literal["error", "skip"] = parameter(
-        "error",
-        one_of(["error", "skip"]),
-        'Behaviour if a row would join a full pool: ``"error"`` ends the fit with an error, '
-        '``"skip"`` skips the trial and reports the number of skipped trials in a warning at the '
-        "end.",
-    )
-    keep_history: bool = parameter(
-        False,
-        FLAG,
-        "Whether `history_` records the margin after every epoch, which costs one more pass over "
-        'the rows per epoch; requires ``hypothesis="last"``.',
-    )
-
     multi_class: MultiClass = parameter(
         "ovr",
         one_of(get_args(MultiClass)),
@@ -136,6 +95,9 @@ class FirstOrderLearner(Learner):
             )
         super().refuse_multilabel()
 
+    # The parameter of the margin seekers.
+    tol: ClassVar[float | None] = None
+
     # True if each weight has a variance.
     _adaptive: ClassVar[bool] = False
 
@@ -147,15 +109,11 @@ class FirstOrderLearner(Learner):
         super().check_parameters()
         if self.multi_class == "joint":
             self._check_joint()
-        if self.hypothesis_name == "last":
-            return
-        for name in ("tol", "keep_history"):
-            if getattr(self, name):
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} needs hypothesis='last', whose vector the "
-                    f"certificate is for; got hypothesis={self.hypothesis!r}. Pass that, or leave "
-                    f"{name} out."
-                )
+        if self.tol and self.hypothesis_name != "last":
+            raise ValueError(
+                f"tol={self.tol!r} needs hypothesis='last', whose vector the certificate is for; "
+                f"got hypothesis={self.hypothesis!r}. Pass that, or leave tol out."
+            )
 
     def _check_joint(self) -> None:
         for name, instead, has in (
@@ -173,15 +131,17 @@ class FirstOrderLearner(Learner):
         yield from super()._stream_faults(grows)
         if self.soft_margin:
             yield self._fault("soft_margin", "gives every row a coordinate of its own", "0")
-        for name in ("tol", "keep_history"):
-            if getattr(self, name):
-                yield self._fault(name, "needs passes over all rows", "None")
+        if self.tol:
+            yield self._fault("tol", "needs passes over all rows", "None")
 
     def _kernel_faults(self, grows: bool) -> Iterator[str]:
         yield from super()._kernel_faults(grows)
-        if not self.is_linear and self.max_support is None:
-            why = "keeps every row that makes a correction"
-            yield self._fault("max_support", why, "1000, say")
+        if not self.is_linear and self.kernel_object.max_support is None:
+            yield (
+                "max_support=None keeps every row that makes a correction, and a stream is learned "
+                "in memory that doesn't grow with its rows. Pass max_support=1000, say, to the "
+                "kernel, or load the file and fit: fit_csr(*load_svmlight(path), ...)."
+            )
 
     @property
     def _checks_on_the_way(self) -> bool:  # type: ignore[override]
@@ -215,29 +175,27 @@ class FirstOrderLearner(Learner):
         fitted.rule = self._make_rule(self.p_for(task.rows.n_features), sample)
         fitted.trials_per_epoch = task.n_trials
         return StoppingRule(
-            self.max_iter, self.tol, history=self.keep_history,
-            certified=self._is_certified() and provable, patience=self.patience,
+            self.max_iter, self.tol, certified=self._is_certified() and provable,
+            patience=self.patience,
         )  # fmt: skip
 
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Resume with the rows of the last fit under `warm_start`, as in `Learner`.
 
         Return whether the margin can be certified, which requires that the model was trained on no
-        other rows. If it was, and `tol` or `keep_history` is set, raise a ValueError.
+        other rows. If it was, and `tol` is set, raise a ValueError.
         """
         same = super()._recall_rows(task, *others)
         if self.space.trials == 0:
             return True
         if same:
             return bool(self.space.t.dtype == np.float64)
-        for name in ("tol", "keep_history"):
-            if getattr(self, name):
-                raise ValueError(
-                    f"{name}={getattr(self, name)!r} can't be had from a fit that goes on from "
-                    "other rows, or from a fit without warm_start: what the model begins with is "
-                    "part of no proof for these rows. Begin anew, or pass "
-                    f"{name}=None."
-                )
+        if self.tol:
+            raise ValueError(
+                f"tol={self.tol!r} can't be had from a fit that goes on from other rows, or from a "
+                "fit without warm_start: what the model begins with is part of no proof for these "
+                "rows. Begin anew, or pass tol=None."
+            )
         self.fitted.last_rows = None
         return False
 
@@ -247,7 +205,7 @@ class FirstOrderLearner(Learner):
         return seeks or self.max_iter is None or self.tol is not None
 
     def _is_certified(self) -> bool:
-        return self.hypothesis_name == "last" and (self._ends_by_itself() or self.keep_history)
+        return self.hypothesis_name == "last" and self._ends_by_itself()
 
     def _warn_of_shortfall(self, result: FitResult) -> None:
         """Warn if the fit stopped before it reached its goal."""
@@ -279,21 +237,21 @@ class FirstOrderLearner(Learner):
 
     def _conclude(self, result: FitResult) -> None:
         self.fitted.result = result
-        if not result.interrupted:
-            self._warn_of_shortfall(result)
+        self._warn_of_shortfall(result)
         if self.space.full:
             space, made = self.space, np.sum(self.n_corrections_)
             missed, trials = int(space.passed_over.sum()), max(1, space.trials_per_vector.sum())
             warn_user(
-                f"The pool was full at max_support={self.max_support} rows: {missed} trials "
+                f"The pool was full at max_support={space.max_support} rows: {missed} trials "
                 f"({100 * missed / trials:.2g} % of all) that would have corrected were passed "
                 f"over; {made} corrections were made. n_passed_over_ has them label by label."
             )
 
     def _warn_of_full(self) -> None:
         warn_user(
-            f"The pool holds max_support={self.max_support} rows, and takes no more: trials that "
-            "would have corrected with another row are passed over. n_passed_over_ counts them."
+            f"The pool holds max_support={self.space.max_support} rows, and takes no more: trials "
+            "that would have corrected with another row are passed over. n_passed_over_ counts "
+            "them."
         )
 
     def open_stream(self, first: Beginning, slice_seed: int) -> None:
@@ -301,7 +259,7 @@ class FirstOrderLearner(Learner):
         self.fitted.rule = self._make_rule(self.p_for(first.rows.n_features), None)
 
     def loop(self, task: Task) -> AbstractContextManager:
-        return self.space.loop(task, self.fitted.rule, skips=self.when_full == "skip")
+        return self.space.loop(task, self.fitted.rule, skips=self.kernel_object.when_full == "skip")
 
     def new_space(self, first: Beginning) -> LinearSpace | KernelSpace:
         rows, n_vectors = first.rows, first.n_vectors
@@ -317,10 +275,11 @@ class FirstOrderLearner(Learner):
             return JointSpace(*vectors, bias=self._bias(first), **how)
         how |= {"slack": float(self.soft_margin), "log": CorrectionLog() if logs else None}
         if not self.is_linear:
-            kernel, most = kernel_for(self, first), self.max_support
+            bias, kernel = self._bias(first), self.kernel_object
             return KernelSpace(
-                kernel, n_features, n_vectors, bias=kernel.bias, max_support=most, **how
-            )
+                kernel.for_model(bias, first), n_features, n_vectors, bias=bias,
+                max_support=kernel.max_support, **how,
+            )  # fmt: skip
         how["adaptive"] = self._adaptive
         lone = n_vectors == 1
         at_once = 1 if lone else self._vectors_at_once(dtype, n_vectors, n_features)
@@ -399,7 +358,7 @@ class FirstOrderLearner(Learner):
         if self.fitted.hypothesis != "last" or self.space.t.dtype != np.float64:
             raise AttributeError(
                 "margin_upper_bound_ needs hypothesis='last', and float64 rows where the "
-                "classifier is not made to seek a margin and tol and max_iter don't ask for one."
+                "classifier is not made to seek a margin and max_iter doesn't ask for one."
             )
         return self.fitted.by_vector(self.space.per_vector("bound"))
 
@@ -408,7 +367,7 @@ class FirstOrderLearner(Learner):
         if result is None or result.margin is None:
             raise AttributeError(
                 "The margin was not taken: that needs fit with hypothesis='last' and, for "
-                "classifiers not made to seek a margin, tol or max_iter=None; and a model that has "
+                "classifiers not made to seek a margin, max_iter=None; and a model that has "
                 "learned from no other rows. "
                 "sparsemargin.evaluation.margins gives the margins of any model on any rows."
             )
@@ -440,11 +399,10 @@ class FirstOrderLearner(Learner):
 
     @property
     def history_(self) -> dict[str, np.ndarray]:
-        """Results after every epoch: arrays ``n_iter`` of shape (n_epochs,), and ``n_corrections``,
-        ``margin`` and ``margin_upper_bound`` of shape (n_epochs,) or (n_epochs, n_classes)."""
+        """Results at the checks of `tol`, after every epoch at first and then less often, and at
+        the end: arrays ``n_iter`` of shape (n_checks,), and ``n_corrections``, ``margin`` and
+        ``margin_upper_bound`` of shape (n_checks,) or (n_checks, n_classes)."""
         history = self._certified().history
-        if not history:
-            raise AttributeError("history_ needs fit with keep_history=True.")
         names = ("n_iter", "n_corrections", "margin", "margin_upper_bound")
         columns = (np.array(column) for column in zip(*history, strict=True))
         lone = not self.fitted.many
@@ -452,48 +410,3 @@ class FirstOrderLearner(Learner):
             name: column[:, 0] if lone and column.ndim == 2 and column.shape[1] == 1 else column
             for name, column in zip(names, columns, strict=True)
         }
-
-
-@declared
-class MarginSeeker(FirstOrderLearner):
-    """Base class of the learners whose last vector tends to the largest margin, one-vs-rest."""
-
-    seeks_margin = True
-
-    multi_class: Literal["ovr"] = field(default="ovr", init=False)
-    hypothesis: Hypothesis | Literal["auto"] = parameter(  # type: ignore[assignment]
-        "auto",
-        one_of([*get_args(Hypothesis), "auto"]),
-        more='``"auto"``: the last vector if `tol`, `keep_history` or ``max_iter=None`` requests a '
-        "margin, because only its margin is known; else the average, which also suits data that "
-        "are not separable.",
-    )
-    max_iter: float | None = 1000
-    early_stopping: bool = parameter(
-        True,
-        more="It has no effect if `tol`, `keep_history` or ``max_iter=None`` requests a margin.",
-    )
-
-    @property
-    def hypothesis_name(self) -> str:
-        if self.hypothesis != "auto":
-            return self.hypothesis
-        return "last" if self._asks_for_margin else "average"
-
-    @property
-    def patience(self) -> Patience | None:
-        return None if self._asks_for_margin else super().patience
-
-    @property
-    def _asks_for_margin(self) -> bool:
-        """True if the parameters request the margin, or training until no row is corrected."""
-        return self.tol is not None or self.max_iter is None or self.keep_history
-
-
-@declared
-class EuclideanMarginSeeker(MarginSeeker):
-    """Base class of the margin seekers for p = 2 without normalization and without weights."""
-
-    p: float = field(default=2.0, init=False)
-    normalize: bool = field(default=False, init=False)
-    class_weight: Any = field(default=None, init=False)

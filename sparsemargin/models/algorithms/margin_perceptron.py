@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
-from sparsemargin.models.algorithms.first_order import MarginSeeker, Sample
+from sparsemargin.models.algorithms.first_order import Sample
+from sparsemargin.models.algorithms.margin_seeker import MarginSeeker
 from sparsemargin.models.parameters import declared, parameter, real
 
 
@@ -16,12 +17,12 @@ class Margin(MarginSeeker):
     .. math::
 
         y\, w \cdot x \le b, \qquad
-        \theta \leftarrow \theta + \eta y x,
+        \theta \leftarrow \theta + y x,
 
         w_i = \operatorname{sign}(\theta_i) |\theta_i|^{p-1} / \|\theta\|_p^{p-2}.
 
     On separable data, the margin reached with ``p = 2`` is at least
-    :math:`\gamma^* / (2 + \eta R^2 / b)`, where R is the largest norm of a row. This is nearly half
+    :math:`\gamma^* / (2 + R^2 / b)`, where R is the largest norm of a row. This is nearly half
     of the largest margin if b is large. Compare `margin_` with `margin_upper_bound_` for a bound
     computed from the data.
 
@@ -55,12 +56,10 @@ class Margin(MarginSeeker):
     margin: float = parameter(
         1.0,
         real(0, closed="left"),
-        "The threshold b, in units of ``w.x``. Larger values, relative to ``eta R^2``, lead to "
-        "more corrections and a larger margin.",
+        "The threshold b, in units of ``w.x``. Larger values, relative to ``R^2``, lead to more "
+        "corrections and a larger margin. Steps of another length than 1 have the effect of "
+        "another threshold, because only their ratio matters.",
     )
-    eta: float = parameter(1.0, real(0), "Length of the steps, in units of the rows.")
 
     def _make_rule(self, p: float, sample: Sample | None) -> FirstOrderRule:
-        return FirstOrderRule.perceptron(
-            p, bool(self.normalize), float(self.margin), float(self.eta)
-        )
+        return FirstOrderRule.perceptron(p, bool(self.normalize), float(self.margin))

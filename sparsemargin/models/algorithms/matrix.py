@@ -17,18 +17,17 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, FeatureSpaces
 from sparsemargin._engine.messages import warn_user
-from sparsemargin.models.algorithms.kernels import kernel_for
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import (
     NONE,
-    Hypothesis,
     declared,
     integer,
     one_of,
     parameter,
     real,
 )
+from sparsemargin.models.shared_parameters import Hypothesis
 
 Solver = Literal["auto", "implicit", "primal", "dual"]
 
@@ -69,13 +68,6 @@ class MatrixLearner(Learner):
         "(alpha sqrt(k))``, where k is the number of corrections so far plus one. Smaller values "
         "lead to more corrections; 1 and None (as in the paper) correct only on mistakes. 0.9 is "
         "best on microarrays and better than None on text, where 0.6 is even better for p = 2.",
-        structural=True,
-    )
-    margin: float = parameter(
-        0.0,
-        real(0, closed="left"),
-        "A trial also corrects if ``y w.x`` is at most this value, where x has norm 1; 0 (as in "
-        "the paper): only on mistakes.",
         structural=True,
     )
     hypothesis: Hypothesis = parameter(
@@ -148,6 +140,11 @@ class MatrixLearner(Learner):
                 f"solver={self.solver!r} keeps coordinates, and the feature space of "
                 f"kernel={self.kernel!r} has none to keep. Pass solver='dual' or 'auto'."
             )
+        if self.kernel_object.max_support is not None:
+            raise ValueError(
+                f"{self.classifier} limits the pool of its kernel by max_updates. Pass a kernel "
+                "without max_support."
+            )
         if self.solver == "dual" and self.p != 2:
             raise ValueError(
                 f"solver='dual' needs p=2, got p={self.p!r}. Pass p=2, or another solver."
@@ -173,10 +170,9 @@ class MatrixLearner(Learner):
             "most_updates": self.max_updates,
             "room": MATRIX_MEMORY // n_vectors,
             "share": 0.0 if self.alpha is None else (1 - self.alpha) * sqrt(8.0) / self.alpha,
-            "margin": float(self.margin),
         }
         if self._is_dual:
-            kernel = kernel_for(self, first)
+            kernel = self.kernel_object.for_model(self._bias(first), first)
             spaces = [self._make_dual(**settings) for _ in range(n_vectors)]
             return DualSpaces(kernel, n_features, spaces)
         primal = 8 * (n_features + self.fit_intercept + 1) ** 2 * n_vectors
@@ -208,7 +204,7 @@ class MatrixLearner(Learner):
         return StoppingRule(self.max_iter, patience=self.patience)
 
     def _conclude(self, result: FitResult) -> None:
-        if self.max_iter is None and not (result.converged or result.interrupted):
+        if self.max_iter is None and not result.converged:
             from sklearn.exceptions import ConvergenceWarning
 
             warn_user(

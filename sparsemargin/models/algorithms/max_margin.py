@@ -9,7 +9,8 @@ from typing import Any, Literal
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
-from sparsemargin.models.algorithms.first_order import MarginSeeker, Sample
+from sparsemargin.models.algorithms.first_order import Sample
+from sparsemargin.models.algorithms.margin_seeker import MarginSeeker
 from sparsemargin.models.parameters import declared
 
 
@@ -79,11 +80,6 @@ class MaxMargin(MarginSeeker):
 
     class_weight: Any = field(default=None, init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)
-    degree: int = field(default=3, init=False)
-    gamma: Literal["scale"] = field(default="scale", init=False)
-    coef0: float = field(default=0.0, init=False)
-    max_support: int | None = field(default=None, init=False)
-    when_full: Literal["error"] = field(default="error", init=False)
 
     _steps_by_output = True
 

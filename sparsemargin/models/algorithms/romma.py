@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
-from sparsemargin.models.algorithms.first_order import EuclideanMarginSeeker, Sample
+from sparsemargin.models.algorithms.first_order import Sample
+from sparsemargin.models.algorithms.margin_seeker import EuclideanMarginSeeker
 from sparsemargin.models.parameters import FLAG, declared, parameter
 
 

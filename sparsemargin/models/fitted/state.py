@@ -26,9 +26,6 @@ from sparsemargin.models.inputs.multilabel_targets import Form
 #: Maximum number of bits of hashed feature indices.
 MOST_HASH_BITS = 31
 
-#: The kernels that have a gamma.
-WITH_GAMMA = ("poly", "rbf", "polyrbf")
-
 
 @dataclass
 class Fitted:
@@ -226,6 +223,11 @@ class Fitted:
 
     # ---------------------------------------------------------------------------------- in a file
 
+    def copied(self) -> Fitted:
+        """Return a copy, the training of which does not change this state."""
+        function = getattr(getattr(self.space, "kernel", None), "function", None)
+        return deepcopy(self, {id(each): each for each in (self.structure, function)})
+
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "coef": None, "calibration": (-1, None)}
 
@@ -290,8 +292,8 @@ class Attributes:
     @property
     def gamma_(self) -> float:
         """The kernel's gamma."""
-        if self.fitted.structure.get("kernel") not in WITH_GAMMA:
-            raise AttributeError(f"gamma_ is of the kernels {', '.join(map(repr, WITH_GAMMA))}.")
+        if not hasattr(self.fitted.structure.get("kernel"), "gamma"):
+            raise AttributeError("gamma_ is of the kernels Polynomial, RBF and PolynomialRBF.")
         return float(self.space.kernel.gamma)
 
     @property
