@@ -12,7 +12,7 @@ from itertools import product
 import numpy as np
 
 from sparsemargin._engine.numerics.arithmetic cimport (
-    BLOCK, Power, make_power, raise_block, raised, shuffle_rows
+    BLOCK, Power, make_power, mixed, raise_block, raised, shuffle_rows
 )
 
 from sparsemargin._engine.state import received
@@ -283,6 +283,61 @@ TYPES = dict(zip(product(VALUE_TYPES, INDEX_TYPES),
                  (FLOAT_INT32, FLOAT_INT64, DOUBLE_INT32, DOUBLE_INT64), strict=True))
 
 
+cdef enum Wanted:  # result of a pass over rows
+    FIRST_BAD_ROW
+    REPEATS
+    NORMS
+    HASHES
+
+
+cdef struct Pass:
+    Wanted wanted
+    void* out  # one number for each row; not used for FIRST_BAD_ROW
+    Py_ssize_t bad_row  # -1: none
+    bint repeats_allowed
+    Power power
+    double bias
+    double slack
+
+
+cdef int pass_over(Csr rows, Pass* job) except -1 nogil:
+    """Make a pass over the rows, and return the status of the first invalid row if it is wanted."""
+    if rows.types == FLOAT_INT32:
+        return visit(rows.float_int32, job)
+    if rows.types == FLOAT_INT64:
+        return visit(rows.float_int64, job)
+    if rows.types == DOUBLE_INT32:
+        return visit(rows.double_int32, job)
+    return visit(rows.double_int64, job)
+
+
+cdef int visit(const Rows[value_t, index_t]& rows, Pass* job) except -1 nogil:
+    cdef Py_ssize_t r
+    cdef int status
+    cdef Row[value_t, index_t] row
+    cdef RowScale scale
+    cdef ColumnMarks marks
+    for r in range(rows.n):
+        row = rows.at(r)
+        if job.wanted == NORMS:
+            if measure(&scale, &job.power, row, job.bias, job.slack):
+                (<double*> job.out)[r] = ldexp(scale.norm, scale.exponent)
+        elif job.wanted == HASHES:
+            (<uint64_t*> job.out)[r] = hash_of(row)
+        elif job.wanted == REPEATS:
+            (<uint8_t*> job.out)[r] = (has_repeats(row, rows.n_features, marks)
+                                       and in_range(row.columns, row.nnz, rows.n_features))
+        else:
+            status = check_row(row, rows.n_features)
+            if status == OK and not job.repeats_allowed and has_repeats(row, rows.n_features,
+                                                                        marks):
+                status = NOT_CANONICAL
+            if status != OK:
+                job.bad_row = r
+                return status
+    return OK
+
+
 def first_bad_row(Csr rows, bint repeats_allowed):
     """Return the first invalid row.
 
@@ -291,18 +346,20 @@ def first_bad_row(Csr rows, bint repeats_allowed):
     status, row : int
         `OK` and -1 where every row is finite, in range and, unless allowed, without repeats.
     """
-    cdef Py_ssize_t row = -1
+    cdef Pass job
     cdef int status
+    job.wanted, job.bad_row, job.repeats_allowed = FIRST_BAD_ROW, -1, repeats_allowed
     with nogil:
-        if rows.types == FLOAT_INT32:
-            status = look_at(rows.float_int32, repeats_allowed, &row)
-        elif rows.types == FLOAT_INT64:
-            status = look_at(rows.float_int64, repeats_allowed, &row)
-        elif rows.types == DOUBLE_INT32:
-            status = look_at(rows.double_int32, repeats_allowed, &row)
-        else:
-            status = look_at(rows.double_int64, repeats_allowed, &row)
-    return status, row
+        status = pass_over(rows, &job)
+    return status, job.bad_row
+
+
+cdef fill(array, Csr rows, Pass* job):
+    """Fill an array of zeros with one number for each row."""
+    job.out = <void*> address(array)
+    with nogil:
+        pass_over(rows, job)
+    return array
 
 
 def rows_with_repeats(Csr rows):
@@ -310,46 +367,9 @@ def rows_with_repeats(Csr rows):
 
     Rows with a column out of range count as rows without repeats.
     """
-    result = np.zeros(rows.n_rows, bool)
-    cdef uint8_t[::1] found = result.view(np.uint8)
-    with nogil:
-        if rows.types == FLOAT_INT32:
-            find_repeats(rows.float_int32, found)
-        elif rows.types == FLOAT_INT64:
-            find_repeats(rows.float_int64, found)
-        elif rows.types == DOUBLE_INT32:
-            find_repeats(rows.double_int32, found)
-        else:
-            find_repeats(rows.double_int64, found)
-    return result
-
-
-cdef int find_repeats(const Rows[value_t, index_t]& rows, uint8_t[::1] found) except -1 nogil:
-    cdef Py_ssize_t r
-    cdef Row[value_t, index_t] row
-    cdef ColumnMarks marks
-    for r in range(rows.n):
-        row = rows.at(r)
-        found[r] = (has_repeats(row, rows.n_features, marks)
-                    and in_range(row.columns, row.nnz, rows.n_features))
-    return 0
-
-
-cdef int look_at(const Rows[value_t, index_t]& rows, bint repeats_allowed,
-                 Py_ssize_t* bad) except -1 nogil:
-    cdef Py_ssize_t r
-    cdef int status
-    cdef Row[value_t, index_t] row
-    cdef ColumnMarks marks
-    for r in range(rows.n):
-        row = rows.at(r)
-        status = check_row(row, rows.n_features)
-        if status == OK and not repeats_allowed and has_repeats(row, rows.n_features, marks):
-            status = NOT_CANONICAL
-        if status != OK:
-            bad[0] = r
-            return status
-    return OK
+    cdef Pass job
+    job.wanted = REPEATS
+    return fill(np.zeros(rows.n_rows, bool), rows, &job)
 
 
 def bad_pointer(indptr, Py_ssize_t stored):
@@ -374,39 +394,9 @@ cdef Py_ssize_t bad_among(const index_t* indptr, Py_ssize_t n, Py_ssize_t stored
 
 def row_norms(Csr rows, double p, double bias=0.0, double slack=0.0):
     """Return the p-norm of each row with the constants `bias` and `slack` appended."""
-    cdef Power power = make_power(p)
-    result = np.zeros(rows.n_rows)
-    cdef double[::1] norms = result
-    with nogil:
-        if rows.types == FLOAT_INT32:
-            measure_all(rows.float_int32, &power, bias, slack, norms)
-        elif rows.types == FLOAT_INT64:
-            measure_all(rows.float_int64, &power, bias, slack, norms)
-        elif rows.types == DOUBLE_INT32:
-            measure_all(rows.double_int32, &power, bias, slack, norms)
-        else:
-            measure_all(rows.double_int64, &power, bias, slack, norms)
-    return result
-
-
-cdef void measure_all(const Rows[value_t, index_t]& rows, const Power* power, double bias,
-                      double slack, double[::1] norms) noexcept nogil:
-    cdef Py_ssize_t r
-    cdef RowScale scale
-    for r in range(rows.n):
-        if measure(&scale, power, rows.at(r), bias, slack):
-            norms[r] = ldexp(scale.norm, scale.exponent)
-
-
-# Number of evenly spaced entries of a row that its hash uses.
-cdef enum:
-    HASHED = 8
-
-cdef inline uint64_t mixed(uint64_t bits) noexcept nogil:
-    """Return the bits mixed by the finaliser of splitmix64."""
-    bits = (bits ^ (bits >> 30)) * <uint64_t> 0xBF58476D1CE4E5B9
-    bits = (bits ^ (bits >> 27)) * <uint64_t> 0x94D049BB133111EB
-    return bits ^ (bits >> 31)
+    cdef Pass job
+    job.wanted, job.power, job.bias, job.slack = NORMS, make_power(p), bias, slack
+    return fill(np.zeros(rows.n_rows), rows, &job)
 
 
 def row_hashes(Csr rows):
@@ -415,35 +405,26 @@ def row_hashes(Csr rows):
     Values are converted to float32, and columns are relative to the first one of the row, because a
     file that is read again may have another dtype, and indices that start at 0 instead of 1.
     """
-    result = np.zeros(rows.n_rows, np.uint64)
-    cdef uint64_t[::1] hashes = result
-    with nogil:
-        if rows.types == FLOAT_INT32:
-            hash_all(rows.float_int32, hashes)
-        elif rows.types == FLOAT_INT64:
-            hash_all(rows.float_int64, hashes)
-        elif rows.types == DOUBLE_INT32:
-            hash_all(rows.double_int32, hashes)
-        else:
-            hash_all(rows.double_int64, hashes)
-    return result
+    cdef Pass job
+    job.wanted = HASHES
+    return fill(np.zeros(rows.n_rows, np.uint64), rows, &job)
 
 
-cdef void hash_all(const Rows[value_t, index_t]& rows, uint64_t[::1] hashes) noexcept nogil:
-    cdef Py_ssize_t r, i, j
-    cdef uint64_t bits
+# Number of evenly spaced entries of a row that its hash uses.
+cdef enum:
+    HASHED = 8
+
+cdef uint64_t hash_of(const Row[value_t, index_t]& row) noexcept nogil:
+    cdef Py_ssize_t i, j
+    cdef uint64_t bits = mixed(<uint64_t> row.nnz + 1)
     cdef uint32_t value_bits
     cdef float value
-    cdef Row[value_t, index_t] row
-    for r in range(rows.n):
-        row = rows.at(r)
-        bits = mixed(<uint64_t> row.nnz + 1)
-        for i in range(HASHED if row.nnz else 0):
-            j = (row.nnz - 1) * i // (HASHED - 1)
-            value = <float> row.values[j]
-            memcpy(&value_bits, &value, sizeof(float))
-            bits = mixed(bits + value_bits) ^ <uint64_t> (row.columns[j] - row.columns[0])
-        hashes[r] = mixed(bits)
+    for i in range(HASHED if row.nnz else 0):
+        j = (row.nnz - 1) * i // (HASHED - 1)
+        value = <float> row.values[j]
+        memcpy(&value_bits, &value, sizeof(float))
+        bits = mixed(bits + value_bits) ^ <uint64_t> (row.columns[j] - row.columns[0])
+    return mixed(bits)
 
 
 def shuffle(int64_t[::1] order, uint64_t seed):
