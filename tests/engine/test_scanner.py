@@ -75,7 +75,7 @@ def check_numbers(numbers):
     scanner, rows = scan(text, Options())
     expected = np.array([float(number) for number in numbers])
     assert_array_equal(bits(rows["data"]), bits(expected))
-    assert_array_equal(np.array(scanner.label_numbers)[rows["labels"]], expected)
+    assert_array_equal(np.array(scanner.labels_from(0)[1])[rows["labels"]], expected)
     finite = np.abs(expected) <= np.finfo(np.float32).max
     text = b"".join(line for line, ok in zip(text.splitlines(True), finite, strict=True) if ok)
     singles = scan(text, SINGLE)[1]["data"]
@@ -165,7 +165,7 @@ def test_neither_padding_nor_cuts_between_lines_matter():
                 values += getattr(part, name).tolist()
         for name, values in parts.items():
             assert values == rows[name].tolist()
-        assert scanner.label_texts == whole.label_texts
+        assert scanner.labels_from(0)[0] == whole.labels_from(0)[0]
 
 
 def test_a_great_many_labels():
@@ -173,7 +173,7 @@ def test_a_great_many_labels():
     text = "".join(f"{number}\nword-{number}\n" for number in numbers).encode()
     scanner, rows = scan(text + text, Options())
     assert_array_equal(rows["labels"], np.tile(np.arange(2 * len(numbers)), 2))
-    assert_array_equal(scanner.label_numbers[::2], numbers)
+    assert_array_equal(scanner.labels_from(0)[1][::2], numbers)
 
 
 def test_any_buffer_is_accepted_and_earlier_arrays_stay_valid():

@@ -85,9 +85,9 @@ def check_labels(scanner, rows, expected, options):
         firsts.setdefault(key, label.decode("utf-8", "surrogateescape"))
     assert rows["labels"].tolist() == [list(firsts).index(key) for key in keys]
     assert scanner.n_labels == len(firsts)
-    assert scanner.label_texts == list(firsts.values())
+    assert scanner.labels_from(0)[0] == list(firsts.values())
     numbers = [np.nan if isinstance(key, bytes) else key for key in firsts]
-    assert_array_equal(scanner.label_numbers, numbers)
+    assert_array_equal(scanner.labels_from(0)[1], numbers)
     if options.multilabel:
         assert_array_equal(rows["label_start"], starts_of(expected.labels))
     else:

@@ -43,8 +43,8 @@ def test_a_label_is_the_number_that_the_scanner_makes_of_it(word):
         scanner.scan(bytearray(line) + bytes(PADDING), len(line))
     except (UnicodeEncodeError, ScanError):
         return
-    if scanner.label_texts == [word]:
-        np.testing.assert_equal(number_of(word), scanner.label_numbers[0])
+    if scanner.labels_from(0)[0] == [word]:
+        np.testing.assert_equal(number_of(word), scanner.labels_from(0)[1][0])
 
 
 def model_of(labels):

@@ -153,18 +153,9 @@ cdef class Scanner:
         """Number of distinct labels so far."""
         return self.reader.labels().size()
 
-    @property
-    def label_texts(self):
-        """Every label in its first spelling, by id; bytes that are not UTF-8 are escaped."""
-        return self.labels_from(0)[0]
-
-    @property
-    def label_numbers(self):
-        """Every label as a number, by id; NaN for words."""
-        return self.labels_from(0)[1]
-
     def labels_from(self, int64_t first):
-        """`label_texts` and `label_numbers` from id `first` on."""
+        """The labels from id `first` on: a list of their first spellings, in which bytes that are
+        not UTF-8 are escaped, and a list of numbers, NaN for words."""
         cdef int64_t i, n = self.n_labels
         if first < 0:
             raise ValueError(f"first={first} is negative")
