@@ -159,8 +159,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
          "if must_flush(&vector.average, before):"),
     ],
     ("averages", ENGINE + "first_order/trial.pxi"): [
-        ("settle(rule, c, l, of_row, mass, call.trials + 1)",
-         "settle(rule, c, l, of_row, mass, call.trials)"),
+        ("count_correction(rule, c, l, of_row, mass, call.trials + 1)",
+         "count_correction(rule, c, l, of_row, mass, call.trials)"),
     ],
     ("guards", ENGINE + "numerics/average.pxd"): [
         ("return total < (STALE_P if telescopes else STALE_2) * peak", "return False"),
@@ -289,15 +289,15 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("rows.labels.max() < n_labels)", "rows.labels.max() <= n_labels)"),
         ("if cache.identity == json.loads(json.dumps(identity)):", "if True:"),
     ],
-    ("probabilities", ENGINE + "core/kept.pxd"): [
-        ("    trial -= kept.ahead\n", ""),
+    ("probabilities", ENGINE + "core/stored_outputs.pxd"): [
+        ("    trial -= stored.ahead\n", ""),
         ("if trial & ((<int64_t> 1 << thinning) - 1):", "if False:"),
-        ("if trial >= kept.stop or kept.n_places == 0:", "if kept.n_places == 0:"),
+        ("if trial >= stored.stop or stored.n_places == 0:", "if kept.n_places == 0:"),
     ],
     ("probabilities", ENGINE + "fitting/progressive.py"): [
         ("chosen = chosen[late[chosen] >= 0.5]", "pass"),
-        ("kept.n_trials += min(space.trials - before, task.n_trials)",
-         "kept.n_trials += space.trials - before"),
+        ("outputs.n_trials += min(space.trials - before, task.n_trials)",
+         "outputs.n_trials += space.trials - before"),
         ("np.flatnonzero(trials >= max(0, self.n_trials - self.n_held_out) // 2)",
          "np.flatnonzero(trials >= 0)"),
     ],

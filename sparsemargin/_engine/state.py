@@ -14,12 +14,15 @@ arguments that follow `state` and `name`:
     })
 """
 
+import sys
 from numbers import Integral, Real
 
 import numpy as np
 
 #: Largest number of trials. Sums of a few such counts still fit into 64 bits.
 MAX_TRIALS = 1 << 61
+#: Largest number of elements of an array; its size in bytes must fit into an index.
+MOST_NUMBERS = sys.maxsize // 8
 
 # Approximate bytes that one more array adds to a file for its name and headers.
 _SPARSE_BYTES = 256

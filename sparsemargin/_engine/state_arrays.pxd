@@ -34,7 +34,7 @@ cdef inline type_of(const stored_vector& values):
         return "f8"
 
 
-cdef inline copied(const stored_vector& values):
+cdef inline to_array(const stored_vector& values):
     return as_array(values.data(), values.size(), type_of(values))
 
 

@@ -119,7 +119,7 @@ def keep_outputs(
     """
     fitted, rows = learner.fitted, check_rows(open_rows(X))
     seed = mixing_seed(learner.parameters())
-    task = learner.make_task(rows, codes.astype(np.int64), None, kept=None)
+    task = learner.make_task(rows, codes.astype(np.int64), None, progress=None)
     found = held_out_outputs(learner, task, Beginning(rows, fitted.classes), seed, groups)
     if found is not None and fitted.progress is not None:
         fitted.progress = fitted.progress.held_out(*found)

@@ -34,7 +34,7 @@ import numpy as np
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.vector_blocks import how_of, task_of
 from sparsemargin._engine.fitting.epochs import learn_once
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, keeping
+from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, storing_outputs
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.columns import union
@@ -521,7 +521,7 @@ class RingEpoch(SingleEpoch):
         """See `Learner.learn_stream`; for these vectors only."""
         fitted, labels = learner.fitted, (self.start.first, self.start.last)
         lone = len(fitted.classes) == 2 and not fitted.many
-        with keeping(task, self.space):
+        with storing_outputs(task, self.space):
             mine = task if lone else task_of(task, task.rows, *labels)
             learn_once(learner.loop(mine), order)
         fitted.count_classes(task)

@@ -119,7 +119,9 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
     blocks = shard.epoch(plan.schema, plan.seed, number, part, chosen, plan.has_bias)
     for rows, targets, first_row, order in blocks:
         label_order.add(targets, order)
-        task = learner.make_task(rows, targets, None, first_row=first_row, kept=kept, distinct=True)
+        task = learner.make_task(
+            rows, targets, None, first_row=first_row, progress=kept, distinct=True
+        )
         with refusing(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made = space.per_vector("corrections") - corrections

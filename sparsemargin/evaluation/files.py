@@ -198,7 +198,7 @@ class ClassEvaluation(Evaluation):
         self.confusion: Counter[tuple[int, int]] = Counter()
         votes = learner.hypothesis == "vote"
         # Shares of votes are margins. Other outputs must be divided by norms of rows and vectors.
-        has_margins = votes or (learner.hypothesis != "random" and learner.space.tells_lengths)
+        has_margins = votes or (learner.hypothesis != "random" and learner.space.has_row_lengths)
         # Margins of rows whose label is a class of the model, one array per block.
         self.margins: list[np.ndarray] | None = [] if has_margins else None
         self._norms = None

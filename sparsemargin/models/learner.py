@@ -18,7 +18,11 @@ from numpy.typing import DTypeLike
 
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
-from sparsemargin._engine.fitting.progressive import ProgressiveOutputs, count_places, keeping
+from sparsemargin._engine.fitting.progressive import (
+    ProgressiveOutputs,
+    count_places,
+    storing_outputs,
+)
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin._engine.rows.parts import rows_at
@@ -302,7 +306,7 @@ class Learner(SharedParameters, Attributes):
     def _train(self, task: Task, seed: int | None, verbose: int) -> FitResult:
         """Train on the rows of a task until the stopping rule ends the fit."""
         stopping = self._begin(task)
-        with keeping(task, self.space):
+        with storing_outputs(task, self.space):
             return learn(self.loop(task), stopping, seed=seed, verbose=verbose)
 
     def _note_outputs(
@@ -338,7 +342,7 @@ class Learner(SharedParameters, Attributes):
             counted = (of_classes[targets] > 0).astype(np.float64)
             weights = counted if weights is None else weights * counted
         weights = fitted.influence_of(weights, self._influence)
-        how.setdefault("kept", fitted.progress)
+        how.setdefault("progress", fitted.progress)
         how.setdefault("distinct", not self.takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
@@ -358,9 +362,9 @@ class Learner(SharedParameters, Attributes):
         fitted.last_rows = None if hashed is None else (hashed, None)
         same = earlier is not None and earlier[0] == hashed
         if earlier is not None and same:
-            task.row_state, task.kept = earlier[1], None
+            task.row_state, task.progress = earlier[1], None
         space.number(task, same)
-        if not space.tells_lengths:  # the kernel is precomputed
+        if not space.has_row_lengths:  # the kernel is precomputed
             if space.trials and not same:
                 raise ValueError(
                     "warm_start with kernel='precomputed' goes on with the very X and y of the "
@@ -434,12 +438,12 @@ class Learner(SharedParameters, Attributes):
         """Train on checked rows for one epoch, in the given order (None: the order of the rows).
         Return how many were predicted wrongly before training on them, or None if unknown."""
         fitted, space = self.fitted, self.space
-        if not space.tells_lengths:
+        if not space.has_row_lengths:
             raise ValueError(_PRECOMPUTED)
         fitted.last_rows = fitted.result = fitted.coef = None
         was_full, opened = space.full, self.loop(task)
         try:
-            with keeping(task, space):
+            with storing_outputs(task, space):
                 mistakes = learn_once(opened, order)
         finally:
             space.number_on(task)

@@ -193,7 +193,7 @@ class _Entrant:
         kept = ProgressiveOutputs(fitted.space.n_vectors, n_places, learner._weight_root)
         some = None if weights is None else weights[where]
         try:
-            learner.learn_stream(learner.make_task(rows, codes[where], some, kept=kept))
+            learner.learn_stream(learner.make_task(rows, codes[where], some, progress=kept))
         except BadRow:
             return False
         self.wrong[where] = codes_of(fitted, kept.outputs[: rows.n_rows]) != codes[where]

@@ -230,7 +230,7 @@ class Run:
         if self.epoch > 1 and kept is not None:  # the model has been trained on all rows before
             kept.spoiled, kept = True, None
         task = learner.make_task(
-            rows, targets, None, first_row=self.first_row + first_row, kept=kept, distinct=True
+            rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True
         )
         with refusing(rows, first_row):
             mistakes = learner.learn_stream(task, order)

@@ -470,7 +470,7 @@ def test_outputs_of_progressive_validation_are_merged_over_shards():
     many = fit_distributed(cut(X, y, 3), **{**how, "max_iter": 1})
     kept = many.fitted.progress
     assert kept.n_trials == 12_000
-    assert kept.n_kept == len(kept.steps)
+    assert kept.n_stored == len(kept.steps)
     assert kept.positive.mean() == pytest.approx(np.mean(y == 1), abs=0.02)
     told = many.predict_proba(X)[:, 1]
     assert np.mean((told > 0.5) == (y == 1)) > 0.9

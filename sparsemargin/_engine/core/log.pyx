@@ -7,7 +7,7 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.state_arrays cimport as_array, copied, take
+from sparsemargin._engine.state_arrays cimport as_array, to_array, take
 from sparsemargin._engine.rows.csr cimport index_t, value_t
 
 from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, require_within
@@ -15,7 +15,8 @@ from sparsemargin._engine.state import MAX_TRIALS, array_of, require_starts, req
 # The dtype of the struct `Correction`, with the compiler's memory layout.
 ENTRY = np.dtype([
     ("row", np.int64), ("start", np.int64), ("coefficient", np.float64), ("unit", np.float64),
-    ("norm", np.float64), ("vector", np.int32), ("shift_before", np.int32), ("shift_after", np.int32),
+    ("norm", np.float64), ("vector", np.int32), ("shift_before", np.int32),
+    ("shift_after", np.int32),
 ], align=True)
 
 
@@ -53,9 +54,9 @@ cdef class CorrectionLog:
     def __getstate__(self):
         return {
             **self.entries(),
-            "row_start": copied(self.row_start),
-            "columns": copied(self.columns),
-            "values": copied(self.values),
+            "row_start": to_array(self.row_start),
+            "columns": to_array(self.columns),
+            "values": to_array(self.values),
         }
 
     def __reduce__(self):

@@ -2,7 +2,8 @@
 
 The dual vector is theta = scale * t. Besides t, a vector has a few numbers: its norm, the state of
 the average, the threshold of the next correction, and the bound of the certificate. The rule is
-called only at corrections: `answer` asks it for a step, and `settle` for the next threshold.
+called only at corrections: `answer` asks it for a step, and `count_correction` for the next
+threshold.
 """
 
 from libc.math cimport INFINITY, hypot, isfinite, ldexp, pow, sqrt
@@ -206,8 +207,8 @@ cdef inline bint answer(const Rule* rule, Vector* vector, const Trial* trial, do
     return True
 
 
-cdef inline void settle(const Rule* rule, Space* space, Py_ssize_t l, double* of_row, double mass,
-                        int64_t trials) noexcept nogil:
+cdef inline void count_correction(const Rule* rule, Space* space, Py_ssize_t l, double* of_row,
+                                  double mass, int64_t trials) noexcept nogil:
     """Count a correction. `of_row` is the multiplier of the row, or NULL if the rule keeps none;
     `trials` includes the trial that made the correction."""
     cdef Vector* vector = space.vectors + l

@@ -120,6 +120,9 @@ cdef class FirstOrderSpace:
         The factor that turns scores into outputs, and the threshold of the next correction.
     """
 
+    def __reduce__(self):
+        return copyreg.__newobj__, (type(self),), self.__getstate__()
+
     cdef take_vectors(self, double p, vectors, sigma, threshold):
         """Use these arrays for the state of the vectors."""
         cdef Vector[::1] of_vectors = vectors
@@ -188,7 +191,7 @@ cdef class FirstOrderSpace:
         return self.c.adaptive
 
     def per_vector(self, name):
-        """The numbers called `name`, as a view of shape (n_vectors,)."""
+        """See `Space.per_vector`; the result is a view."""
         return self.sigma if name == "sigma" else self.vectors[name]
 
     @property
@@ -198,11 +201,9 @@ cdef class FirstOrderSpace:
         return np.where(stopped >= 0, stopped, self.trials) - self.vectors["idle"]
 
     def count_trials(self, int64_t trials):
-        """Record that `trials` trials have been made in all, the last ones without a correction."""
         self.trials = max(self.trials, trials)
 
     def resume(self, max_corrections=None):
-        """Reactivate the vectors; each stops after `max_corrections` corrections in all."""
         cdef Py_ssize_t l
         cdef Vector* vector
         for l in range(self.c.n_vectors):
@@ -240,11 +241,6 @@ cdef class FirstOrderSpace:
         """``||theta||_p`` of each vector without the soft-margin coordinates."""
         S = self.vectors["S"]
         return self.vectors["scale"] * (S["high"] + S["low"]) ** (1.0 / self.p)
-
-    def exhausted(self):
-        """Return whether each vector has made all the corrections it is allowed."""
-        limit = self.vectors["limit"]
-        return (limit >= 0) & (self.vectors["corrections"] >= limit)
 
     def stop(self, which):
         """Stop training of the vectors selected by the boolean array `which`."""

@@ -30,39 +30,6 @@ _NUMBERS = "t", "g", "acc", "synced", "variances"
 _PER_VECTOR = "vectors", "sigma", "threshold", "pending"
 
 
-class LinearOutputs:
-    """Outputs of the last or averaged hypothesis for given rows.
-
-    Parameters
-    ----------
-    space : LinearState
-    rows : Csr
-        The rows; they have been checked.
-    """
-
-    def __init__(self, space, rows):
-        self.space, self.rows = space, rows
-        self.hypothesis = Hypothesis(space, int(rows.indptr[-1]))
-
-    def part(self, start, stop):
-        """Outputs of the rows start..stop-1, shape (n_rows, n_vectors)."""
-        out = np.empty((stop - start, self.space.n_vectors))
-        self.hypothesis.fill(out, self.rows, start, stop)
-        return out
-
-    def all(self, n_threads):
-        """Outputs of all rows, shape (n_rows, n_vectors)."""
-        n_rows = self.rows.n_rows
-        out = np.empty((n_rows, self.space.n_vectors))
-        n_threads = threads_worth(n_threads, int(self.rows.indptr[-1]) * self.space.n_vectors)
-        cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
-        calls = [
-            partial(self.hypothesis.fill, out[a:b], self.rows, a, b) for a, b in pairwise(cuts)
-        ]
-        run_together(calls, n_threads)
-        return out
-
-
 class LinearSpace(LinearState, Replayed):
     """The weight vectors of the one-vs-rest linear models; see `LinearState` for the parameters."""
 
@@ -81,17 +48,23 @@ class LinearSpace(LinearState, Replayed):
         finally:
             task.row_state = self.close_rows()
 
-    def opened_outputs(self, rows):
-        """An object that computes the outputs of checked rows, in parts or all at once."""
-        return LinearOutputs(self, rows)
+    def hypothesis_for(self, rows):
+        """The last or averaged hypothesis, prepared for the outputs of checked rows."""
+        return Hypothesis(self, rows)
 
     def outputs(self, rows, n_threads):
-        return self.opened_outputs(rows).all(n_threads)
+        n_rows, hypothesis = rows.n_rows, self.hypothesis_for(rows)
+        out = np.empty((n_rows, self.n_vectors))
+        n_threads = threads_worth(n_threads, int(rows.indptr[-1]) * self.n_vectors)
+        cuts = [n_rows * i // n_threads for i in range(n_threads + 1)]
+        calls = [partial(hypothesis.fill, out[a:b], a, b) for a, b in pairwise(cuts)]
+        run_together(calls, n_threads)
+        return out
 
     def outputs_in_parts(self, hypothesis, rows, seed, n_threads):
         if hypothesis in ("vote", "random"):
             return super().outputs_in_parts(hypothesis, rows, seed, n_threads)
-        return self.opened_outputs(rows).part, max(1, _OUTPUTS_PER_PART // self.n_vectors)
+        return self.hypothesis_for(rows).part, max(1, _OUTPUTS_PER_PART // self.n_vectors)
 
     def replays(self, rows, n_threads, n_points):
         X, exponents = points_of(rows, self.bias)
@@ -172,8 +145,8 @@ class JointSpace(LinearSpace, JointState):
         twice, once negated."""
         return 2.0 ** (1.0 / self.p)
 
-    def opened_outputs(self, rows):
-        return LinearOutputs(self.side_by_side(), rows)
+    def hypothesis_for(self, rows):
+        return Hypothesis(self.side_by_side(), rows)
 
     def norms(self, n_threads):
         return np.full(self.n_vectors, norm(super().norms(n_threads), self.q))

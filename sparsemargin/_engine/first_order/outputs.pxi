@@ -1,7 +1,7 @@
 # Outputs of the last and of the averaged hypothesis; included by `trials`.
 
 cdef class Hypothesis:
-    """The hypothesis of a linear space, prepared for computing outputs of rows.
+    """The hypothesis of a linear space, prepared for computing outputs of checked rows.
 
     Averaged weights are computed once for all rows. If the rows have fewer entries than a vector
     has weights, the weights are computed entry by entry instead. The outputs are bitwise equal.
@@ -9,23 +9,29 @@ cdef class Hypothesis:
     Parameters
     ----------
     space : LinearState
-    n_entries : int
-        Number of entries of all rows that outputs will be computed for.
+    rows : Csr
     """
 
     cdef LinearState space
+    cdef Csr rows
     cdef object weights  # precomputed averaged weights, or None
     cdef const double[::1] a
     cdef const double[::1] b
 
-    def __init__(self, LinearState space, int64_t n_entries):
-        self.space = space
+    def __init__(self, LinearState space, Csr rows):
+        self.space, self.rows = space, rows
         self.a, self.b = space.mixture()
-        if space.c.averaged and n_entries >= space.c.n_coordinates:
+        if space.c.averaged and rows.indptr[rows.n_rows] >= space.c.n_coordinates:
             self.weights = space.weighed()
 
-    def fill(self, double[:, ::1] out, Csr rows, Py_ssize_t start, Py_ssize_t stop):
+    def part(self, Py_ssize_t start, Py_ssize_t stop):
         """``w.x`` of the rows start..stop-1 for every vector, shape (n_rows, n_vectors)."""
+        out = np.empty((stop - start, self.space.c.n_vectors))
+        self.fill(out, start, stop)
+        return out
+
+    def fill(self, double[:, ::1] out, Py_ssize_t start, Py_ssize_t stop):
+        """Write the result of `part` to `out`."""
         cdef float[:, ::1] singles
         cdef double[:, ::1] doubles
         cdef Coordinates[float] in_float = self.space.singles
@@ -40,20 +46,20 @@ cdef class Hypothesis:
             in_double.g, in_double.stride = &doubles[0, 0], self.space.width
         with nogil:
             if self.space.is_single:
-                fill_by_types(self, &out[0, 0], in_float, rows, start, stop)
+                fill_by_types(self, &out[0, 0], in_float, start, stop)
             else:
-                fill_by_types(self, &out[0, 0], in_double, rows, start, stop)
+                fill_by_types(self, &out[0, 0], in_double, start, stop)
 
 
-cdef int fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& at, Csr rows,
-                        Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
-    if rows.types == FLOAT_INT32:
-        return fill(of, out, at, rows.float_int32, start, stop)
-    if rows.types == FLOAT_INT64:
-        return fill(of, out, at, rows.float_int64, start, stop)
-    if rows.types == DOUBLE_INT32:
-        return fill(of, out, at, rows.double_int32, start, stop)
-    return fill(of, out, at, rows.double_int64, start, stop)
+cdef int fill_by_types(Hypothesis of, double* out, const Coordinates[state_t]& at,
+                       Py_ssize_t start, Py_ssize_t stop) except -1 nogil:
+    if of.rows.types == FLOAT_INT32:
+        return fill(of, out, at, of.rows.float_int32, start, stop)
+    if of.rows.types == FLOAT_INT64:
+        return fill(of, out, at, of.rows.float_int64, start, stop)
+    if of.rows.types == DOUBLE_INT32:
+        return fill(of, out, at, of.rows.double_int32, start, stop)
+    return fill(of, out, at, of.rows.double_int64, start, stop)
 
 
 cdef int fill(Hypothesis of, double* out, const Coordinates[state_t]& at,

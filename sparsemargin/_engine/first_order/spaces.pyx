@@ -7,9 +7,6 @@ is in `trials`.
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
 from libc.stdint cimport int64_t, uint16_t
 
-import copyreg
-import sys
-
 import numpy as np
 
 from sparsemargin._engine.core.vectors cimport FirstOrderSpace, Vector, Space, refit
@@ -20,16 +17,13 @@ from sparsemargin._engine.numerics.arithmetic cimport link
 from sparsemargin._engine.rows.csr cimport RowScale, state_t
 
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, restore, flag, part, real, require, require_within, integer, sparse,
-    writable
+    MAX_TRIALS, MOST_NUMBERS, aligned, array_of, restore, flag, part, real, require,
+    require_within, integer, sparse, writable
 )
 
 #: Largest p. Values p > 2 ln n have no advantage (Gentile 2001, Remark 6), and larger powers would
 #: leave the range of a double.
 MAX_P = 64.0
-
-# Largest number of elements of an array; its size in bytes must fit into an index.
-MOST_NUMBERS = sys.maxsize // 8
 
 # Bytes below which arrays are zeroed eagerly; bytes of a cache line; numbers in a padded unit; and
 # the number of vectors from which on the numbers of a coordinate are padded to whole cache lines.
@@ -188,9 +182,6 @@ cdef class LinearState(FirstOrderSpace):
                 "slack": self.c.slack, "averaged": self.c.averaged,
                 "normalized": self.c.normalized}
 
-    def __reduce__(self):
-        return copyreg.__newobj__, (type(self),), self.__getstate__()
-
     def __setstate__(self, state):
         state = aligned(state)
         p = real(state, "p", 2.0, MAX_P)
@@ -242,13 +233,13 @@ cdef class LinearState(FirstOrderSpace):
         """Keep the coordinates from `first` on, of n_before, and change their number to n. The
         n_last coordinates after them stay the last ones."""
         start, first = max(-first, 0), max(first, 0)
-        kept = min(n - start, n_before - first)
+        n_kept = min(n - start, n_before - first)
 
         arrays = self.fresh(n + n_last, self.p, self.t.dtype)
         before = self.t, self.g, self.acc, self.synced, self.variances
         for new, old in zip(arrays, before):
             if new.size:
-                new[start:start + kept] = old[first:first + kept]
+                new[start:start + n_kept] = old[first:first + n_kept]
                 new[len(new) - n_last:] = old[len(old) - n_last:]
         self.take_coordinates(arrays, self.pending)
 
@@ -279,8 +270,8 @@ cdef class LinearState(FirstOrderSpace):
         return self.like(self.c.n_vectors, self.c.bias, look)
 
     def weights(self, columns=None):
-        """The hypothesis, shape (n_vectors, n_coordinates), with the intercept's coordinate last, or
-        only the given coordinates of it."""
+        """The hypothesis, shape (n_vectors, n_coordinates), with the intercept's coordinate last,
+        or only the given coordinates of it."""
         if columns is not None:
             return self.over(columns).weights()
         weights = self.weighed()
@@ -317,17 +308,17 @@ cdef class LinearState(FirstOrderSpace):
 
     # ---------------------------------------------- coordinates and multipliers of the rows
 
-    def open_rows(self, Py_ssize_t n_rows, kept, bint keeps_multipliers):
+    def open_rows(self, Py_ssize_t n_rows, row_state, bint keeps_multipliers):
         """Create a soft-margin coordinate and a multiplier for each of the next n_rows rows, if the
-        space has them. `kept` restores the result of `close_rows` for the same rows."""
+        space has them. `row_state` restores the result of `close_rows` for the same rows."""
         cdef double[:, ::1] numbers
         cdef unsigned char[::1] raw
-        slack, multipliers = kept or (None, None)
+        slack, multipliers = row_state or (None, None)
         if self.c.slack:
-            self.row_slack = numbers = self.one_a_row(n_rows, slack)
+            self.row_slack = numbers = self.one_per_row(n_rows, slack)
             self.c.n_slack, self.c.slack_t = n_rows, &numbers[0, 0] if n_rows else NULL
         if keeps_multipliers:
-            self.multipliers = numbers = self.one_a_row(n_rows, multipliers)
+            self.multipliers = numbers = self.one_per_row(n_rows, multipliers)
             self.scales = raw = np.zeros(max(n_rows, 1) * sizeof(RowScale), dtype=np.uint8)
             self.c.multipliers = &numbers[0, 0] if n_rows else NULL
             # Several vectors may be trained by threads, which would write to the same entry.
@@ -336,19 +327,19 @@ cdef class LinearState(FirstOrderSpace):
     def close_rows(self):
         """Remove and return the rows' coordinates and multipliers, None if there are none. Their
         contributions to theta and its norm are kept."""
-        kept = self.row_slack, self.multipliers
+        row_state = self.row_slack, self.multipliers
         self.c.n_slack = 0
         self.c.slack_t = self.c.multipliers = NULL
         self.c.scales = NULL
         self.row_slack = self.multipliers = self.scales = None
-        return kept
+        return row_state
 
-    def one_a_row(self, Py_ssize_t n_rows, kept):
-        """One number for each row and vector: the kept ones, or 0."""
+    def one_per_row(self, Py_ssize_t n_rows, previous):
+        """One number for each row and vector: the previous ones, or 0."""
         shape = n_rows, self.c.n_vectors
-        if kept is None:
+        if previous is None:
             return np.zeros(shape)
-        return writable(array_of({"kept": kept}, "kept", np.float64, shape))
+        return writable(array_of({"rows": previous}, "rows", np.float64, shape))
 
     def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
         """The contribution of the soft-margin coordinates to ``y w.x`` of the rows start..stop-1 of

@@ -16,7 +16,7 @@ cdef inline double norm_bound(Job job, Call call, const Row[value_t, index_t]& r
     return bound
 
 
-cdef inline bint is_kept(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
+cdef inline bint may_decrease(Job job, const double* multipliers, Py_ssize_t l) noexcept nogil:
     """Return whether the multiplier of the row may decrease, whatever its output is."""
     return (multipliers != NULL and multipliers[l] > 0.0
             and job.space.c.vectors[l].stopped < 0)
@@ -29,7 +29,7 @@ cdef inline Py_ssize_t next_firing(Job job, Call call, double reach,
     if multipliers == NULL and call.last - l >= FEWEST_AT_ONCE:
         return first_firing(call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l,
                             call.last)
-    while l < call.last and not (is_kept(job, multipliers, l) or may_fire(
+    while l < call.last and not (may_decrease(job, multipliers, l) or may_fire(
             call.scores.data(), call.signs.data(), c.sigma, c.threshold, reach, l)):
         l += 1
     return l
@@ -159,17 +159,17 @@ cdef int try_classes(Job job, Call call, const Coordinates[state_t]& at,
 
 # ------------------------------------------------------------- outputs for progressive validation
 
-cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at,
+cdef inline void store_outputs(Job job, Call call, const Coordinates[state_t]& at,
                               const Row[value_t, index_t]& row) noexcept nogil:
     """Store the outputs of the hypothesis for the row, before the trial."""
-    cdef int64_t j, place = place_of(&job.kept, call.trials)
+    cdef int64_t j, place = place_of_trial(&job.stored, call.trials)
     cdef Py_ssize_t l, first = call.first, last = job.n_scores if job.is_joint else call.last
     cdef double* outputs
     cdef uint8_t* positive
     if place < 0:
         return
-    outputs = job.kept.outputs + place * job.kept.step
-    positive = job.kept.positive + place * job.kept.step
+    outputs = job.stored.outputs + place * job.stored.step
+    positive = job.stored.positive + place * job.stored.step
     for l in range(first, last):
         mix(&job.space.c, 0 if job.is_joint else l, call.trials, &call.a[l], &call.b[l])
         outputs[l], positive[l] = call.a[l] * call.scores[l], False
@@ -184,7 +184,7 @@ cdef inline void keep_outputs(Job job, Call call, const Coordinates[state_t]& at
         if first <= j < last:
             positive[j] = True
     if first == 0:
-        job.kept.steps[place] = 1.0 if job.weights == NULL else job.weights[call.row]
+        job.stored.steps[place] = 1.0 if job.weights == NULL else job.weights[call.row]
 
 
 cdef inline void average_outputs(Job job, Call call, const Coordinates[state_t]& at,
@@ -272,14 +272,14 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     cdef Space* c = &job.space.c
     cdef double* of_row = NULL
     cdef double output, largest, mass, norm = ldexp(x.scale.norm, x.scale.exponent)
-    cdef bint kept = False
+    cdef bint decreases = False
     cdef Step step
     cdef Trial trial
     if share == 0.0:
         return OK
     if c.multipliers != NULL:
         of_row = c.multipliers + call.row * c.n_vectors + l
-        kept = of_row[0] > 0.0 and c.vectors[l].stopped < 0
+        decreases = of_row[0] > 0.0 and c.vectors[l].stopped < 0
     if x.scale.exponent and fabs(score) < LOSSY:
         score = scaled_score(<const state_t*> at.g + l, at.stride, x)
         if x.slack_t != NULL:
@@ -293,9 +293,9 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     largest = c.vectors[l].norm * (1.0 if rule.scaling == BY_ROW else norm)
     if not isfinite(output) or (c.vectors[l].norm > 0.0 and not LEAST < largest < 1.0 / LEAST):
         return TOO_WIDE
-    if not kept and output > c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
+    if not decreases and output > c.threshold[l] * (norm if rule.scaling == BY_ROW else 1.0):
         return OK
-    trial = trial_of(rule, c, l, output, norm, of_row[0] if kept else 0.0)
+    trial = trial_of(rule, c, l, output, norm, of_row[0] if decreases else 0.0)
     if c.adaptive:
         trial.variance = (share * scaled_step(rule, c.vectors + l, 1.0, &x.scale) ** 2
                           * find_variances(at, l, x))
@@ -306,7 +306,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     step.size *= y
     if move(job, call, at, l, x, &step, mass) != OK:
         return TOO_WIDE
-    settle(rule, c, l, of_row, mass, call.trials + 1)
+    count_correction(rule, c, l, of_row, mass, call.trials + 1)
     return OK
 
 

@@ -18,10 +18,13 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.core.vectors cimport (
-    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, settle, tighten,
+    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, count_correction,
+    tighten,
     trial_of, unit
 )
-from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
+from sparsemargin._engine.core.stored_outputs cimport (
+    StoredOutputs, place_of_trial, stored_outputs_of
+)
 from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
@@ -103,7 +106,7 @@ cdef class Job:
     cdef const double* weights  # NULL: all are 1
     cdef const double* class_weight
     cdef uint8_t* repeats  # of each row; NULL: no duplicate columns, or they do no harm
-    cdef Kept kept
+    cdef StoredOutputs stored
     cdef int64_t* logged  # index of each row in the log, -1: not stored; NULL: no log
 
     def __init__(self, LinearState space, FirstOrderRule rule, Csr rows, task):
@@ -132,7 +135,7 @@ cdef class Job:
             weights = task.weights
             self.weights = &weights[0]
         self.arrays = [task]
-        self.kept = kept_of(task.kept)
+        self.stored = stored_outputs_of(task.progress)
         merges = (minds_repeats(&self.rule) or space.c.p.exponent != 2.0 or space.c.averaged
                   or space.log is not None or self.is_joint)
         if merges and not task.distinct:
@@ -282,7 +285,7 @@ cdef int make_pass(Job job, Call call, const Coordinates[state_t]& at,
         status = read_row(job, call, at, row, rows.at(next_row), rows.at(later_row))
         if status != OK:
             return status
-        keep_outputs(job, call, at, row)
+        store_outputs(job, call, at, row)
         if job.is_joint:
             status = try_classes(job, call, at, row)
         else:

@@ -15,7 +15,7 @@ from functools import partial
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_loop import LinearLoop
-from sparsemargin._engine.first_order.linear_space import LinearOutputs, LinearSpace
+from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.spaces import counted_of
 from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.fitting.task import Positives
@@ -110,18 +110,8 @@ def task_of(task, rows, first, last):
     mine = (first <= labels) & (labels < last)
     positives = Positives(np.append(0, np.cumsum(mine))[starts], labels[mine] - first)
     weights = np.ascontiguousarray(task.class_weight[:, first:last])
-    kept = None if task.kept is None else task.kept.of_vectors(first, last)
-    return replace(task, rows=rows, positives=positives, class_weight=weights, kept=kept)
-
-
-class BlockOutputs:
-    """Outputs of `VectorBlocks`, computed separately for each part of the rows."""
-
-    def __init__(self, space, rows):
-        self.space, self.rows = space, rows
-
-    def part(self, start, stop):
-        return self.space.outputs(self.rows.part(start, stop), 1)
+    progress = None if task.progress is None else task.progress.of_vectors(first, last)
+    return replace(task, rows=rows, positives=positives, class_weight=weights, progress=progress)
 
 
 class VectorBlocks(LinearSpace):
@@ -228,12 +218,12 @@ class VectorBlocks(LinearSpace):
             for name, array in self.arrays(space, vectors).items():
                 array[where] = held[name]
         of_rows = self.row_slack, self.multipliers
-        kept = tuple(None if each is None else each[:, first:last] for each in of_rows)
-        space.open_rows(n_rows, kept, self.multipliers is not None)
+        row_state = tuple(None if each is None else each[:, first:last] for each in of_rows)
+        space.open_rows(n_rows, row_state, self.multipliers is not None)
         try:
             yield space
         finally:
-            for mine, its in zip(kept, space.close_rows(), strict=True):
+            for mine, its in zip(row_state, space.close_rows(), strict=True):
                 if mine is not None:
                     mine[...] = its
             self.take_from(space, chosen.columns, first)
@@ -316,9 +306,6 @@ class VectorBlocks(LinearSpace):
             weights += counted_of(g, acc, synced, vectors, pending) * b[vectors]
         return weights.astype(g.dtype, copy=False)
 
-    def opened_outputs(self, rows):
-        return BlockOutputs(self, rows)
-
     outputs_in_parts = Space.outputs_in_parts
 
     def outputs(self, rows, n_threads):
@@ -339,7 +326,7 @@ class VectorBlocks(LinearSpace):
                     vector = i * GROUP + held["at"] % GROUP
                     weights = self.hypothesis(factors, held, vector)
                 space.t[:, vectors][places, held["at"] % GROUP] = weights
-            out[:, first:last] = LinearOutputs(space, some).all(n_threads)
+            out[:, first:last] = space.outputs(some, n_threads)
         return out
 
     def held_of(self, i, columns):

@@ -172,10 +172,10 @@ class LinearCertificate(Certificate):
             self.outputs = np.empty((len(self.norms), space.n_vectors))
 
     def _signed_outputs(self):
-        outputs = self.space.opened_outputs(self.task.rows)
+        outputs_of, _ = self.space.outputs_in_parts("last", self.task.rows, 0, 1)
         for start in range(0, len(self.task.codes), _ROWS_PER_CALL):
             block = slice(start, min(start + _ROWS_PER_CALL, len(self.task.codes)))
-            result = outputs.part(block.start, block.stop)
+            result = outputs_of(block.start, block.stop)
             if self.space.normalized:
                 # The outputs refer to hypotheses of norm 1, but margins to the vectors themselves.
                 result *= self.space.theta_norm()

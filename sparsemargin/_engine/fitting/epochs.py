@@ -202,7 +202,7 @@ def learn(opened, stopping, *, seed=None, verbose=0):
             fit.count()
             fit.end_here(f"after {fit.epochs:.3g} epochs")
         fit.result.n_iter = fit.epochs
-        if fit.settled and stopping.max_iter is not None:
+        if fit.is_finished and stopping.max_iter is not None:
             fit.space.count_trials(fit.space.trials + fit.trials_left)
         # If the first epoch was interrupted, some rows have not been checked.
         if stopping.certified and not (loop.task.check and fit.epochs < 1):
@@ -226,7 +226,7 @@ class _Fit:
         self.first_corrections = loop.corrections
         self.trials_before = self.space.trials_per_vector
         self.trials = self.passes = 0  # made so far
-        self.settled = False  # whether the remaining trials would make no correction
+        self.is_finished = False  # whether the remaining trials would make no correction
         self.gram = None  # the loop with dot products, while it is in use
         self.next_choice = np.inf
         self.certificate = None
@@ -275,10 +275,10 @@ class _Fit:
             before = self.loop.corrections
             learning, converged = self._advance()
             if self.progress is not None:
-                self.progress.tell(self.epochs, self.loop.corrections)
+                self.progress.report(self.epochs, self.loop.corrections)
             proven = self.stopping.certified and self._certify_on_the_way()
             if learning and converged:
-                self.settled = True
+                self.is_finished = True
                 self.result.converged = not self.space.exhausted().any()
             # An epoch does not count for patience while some rows are left out.
             whole = self.n_active == self.n_trials
@@ -322,8 +322,8 @@ class _Fit:
 
     def _passes_per_call(self):
         """Number of epochs until Python code must run again."""
-        told = self.stopping.history or (self.verbose and self.epochs < 10)
-        if self.epochs == 0 or self.stopping.patience is not None or told:
+        reports = self.stopping.history or (self.verbose and self.epochs < 10)
+        if self.epochs == 0 or self.stopping.patience is not None or reports:
             return 1
         cost = self.loop.products
         if self.gram is not None:
@@ -402,7 +402,7 @@ class _Progress:
         self.started = self.spoke = time.perf_counter()
         self.corrections = 0
 
-    def tell(self, epochs, corrections):
+    def report(self, epochs, corrections):
         """Print the number of corrections since the last line, if a line is due."""
         now = time.perf_counter()
         if self.verbose:

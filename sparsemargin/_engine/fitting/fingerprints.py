@@ -49,7 +49,7 @@ class Fingerprints:
         )
         return whole
 
-    def meet(self, rows: Csr, which: np.ndarray | None) -> bool:
+    def add_rows(self, rows: Csr, which: np.ndarray | None) -> bool:
         """Add rows, or those in `which`, and return whether rows are presented again."""
         hashes = row_hashes(rows)
         if which is not None:

@@ -33,29 +33,29 @@ def count_places(n_vectors: int, averaged: bool, joint: bool = False) -> int:
 
 
 @contextmanager
-def keeping(task: Task, space: Space) -> Iterator[None]:
+def storing_outputs(task: Task, space: Space) -> Iterator[None]:
     """Store the outputs of the next trials, one for each row of the task, if it has places.
 
     If rows were already used for training, the stored outputs are marked as spoiled.
     """
-    kept, before = task.kept, space.trials
-    if kept is None:
+    outputs, before = task.progress, space.trials
+    if outputs is None:
         yield
         return
-    kept.spoiled |= kept.fingerprints.meet(task.rows, task.order())
-    kept.ahead, kept.stop = before - kept.n_trials, before + task.n_trials
+    outputs.spoiled |= outputs.fingerprints.add_rows(task.rows, task.order())
+    outputs.ahead, outputs.stop = before - outputs.n_trials, before + task.n_trials
     try:
         yield
     finally:
-        kept.n_trials += min(space.trials - before, task.n_trials)
-        kept.ahead = kept.stop = 0
+        outputs.n_trials += min(space.trials - before, task.n_trials)
+        outputs.ahead = outputs.stop = 0
 
 
 class ProgressiveOutputs:
     """Outputs of rows just before the model was trained on them (progressive validation).
 
     Outputs of all trials are stored while there are places. After that, those of at least the later
-    half of the trials are stored, evenly thinned. `kept.pxd` defines the place of each trial.
+    half of the trials are stored, evenly thinned. `place_of_trial` defines the places.
 
     Parameters
     ----------
@@ -146,11 +146,11 @@ class ProgressiveOutputs:
         chosen = np.argsort(late, kind="stable")
         if whole.n_trials > len(whole.steps):
             chosen = chosen[late[chosen] >= 0.5]
-        chosen = chosen[np.arange(whole.n_kept) * len(chosen) // max(1, whole.n_kept)]
+        chosen = chosen[np.arange(whole.n_stored) * len(chosen) // max(1, whole.n_stored)]
         places = np.argsort(whole.trials())
         for name in ("outputs", "positive", "steps"):
-            kept = np.concatenate([getattr(part, name)[: part.n_kept] for part in parts])
-            getattr(whole, name)[places] = kept[chosen]
+            values = np.concatenate([getattr(part, name)[: part.n_stored] for part in parts])
+            getattr(whole, name)[places] = values[chosen]
         return whole
 
     @classmethod
@@ -181,14 +181,14 @@ class ProgressiveOutputs:
         return part
 
     @property
-    def n_kept(self) -> int:
+    def n_stored(self) -> int:
         """Return the number of filled places."""
         return min(self.n_trials, len(self.steps))
 
     def trials(self) -> np.ndarray:
         """Return the number, from 0, of the trial in each filled place."""
         n_places, last = len(self.steps), self.n_trials - 1
-        places = np.arange(self.n_kept)
+        places = np.arange(self.n_stored)
         if self.n_trials <= n_places:
             return places
         thinning = max(0, (last // n_places).bit_length() - 1)
@@ -201,7 +201,7 @@ class ProgressiveOutputs:
     # ------------------------------------------------------------------------------- the state
 
     def __getstate__(self) -> dict[str, Any]:
-        n = self.n_kept
+        n = self.n_stored
         return {
             "n_trials": self.n_trials, "n_places": len(self.steps),
             "weight_root": self.weight_root, "outputs": self.outputs[:n],

@@ -47,7 +47,7 @@ class Space(ABC):
     # Number of outputs in memory at once.
     outputs_per_part = 1 << 21
     #: True if the lengths of test rows can be computed, as margins require.
-    tells_lengths: Any = True
+    has_row_lengths: Any = True
     #: For memory warnings: the growing part in words, and the parameter that limits it. None: the
     #: size is fixed.
     growth: Any = None
@@ -70,10 +70,11 @@ class Space(ABC):
     def resume(self, max_corrections: int | None = None) -> None:
         """Reactivate the vectors; each stops after `max_corrections` corrections in all."""
 
-    @abstractmethod
     def exhausted(self) -> np.ndarray:
         """Return whether each vector has made all the corrections it is allowed, shape
         (n_vectors,)."""
+        limit = self.per_vector("limit")
+        return (limit >= 0) & (self.per_vector("corrections") >= limit)
 
     @abstractmethod
     def count_trials(self, trials: int) -> None:

@@ -62,7 +62,7 @@ class Task:
         fit resume with the same rows.
     positives : Positives or None
         The labels of each row in a multilabel problem; None: each row has one class.
-    kept : ProgressiveOutputs or None
+    progress : ProgressiveOutputs or None
         Buffer for outputs of rows before their first trial (progressive validation).
     """
 
@@ -77,7 +77,7 @@ class Task:
     first_row: int | None = None
     row_state: tuple[np.ndarray | None, np.ndarray | None] | None = None
     positives: Positives | None = None
-    kept: Any = None
+    progress: Any = None
 
     @property
     def n_trials(self) -> int:

@@ -44,53 +44,53 @@ def uninterrupted():
     if current_thread() is not main_thread() or not callable(before):
         yield []
         return
-    ears = before if isinstance(before, _Ears) else _Ears(before)
-    were_open, ears.are_open = ears.are_open, False
-    signal.signal(signal.SIGINT, ears)
+    handler = before if isinstance(before, _DelayableHandler) else _DelayableHandler(before)
+    was_open, handler.is_open = handler.is_open, False
+    signal.signal(signal.SIGINT, handler)
     try:
-        yield ears.held
+        yield handler.delayed
     finally:
         signal.signal(signal.SIGINT, before)
-        ears.turn(were_open)
+        handler.set_open(was_open)
 
 
 @contextmanager
 def interruptible():
     """Inside `uninterrupted`, let the first Ctrl-C through at once. Later ones are delayed, so that
     cleanup is not interrupted."""
-    ears = signal.getsignal(signal.SIGINT)
-    if current_thread() is not main_thread() or not isinstance(ears, _Ears):
+    handler = signal.getsignal(signal.SIGINT)
+    if current_thread() is not main_thread() or not isinstance(handler, _DelayableHandler):
         yield
         return
-    were_open = ears.are_open
+    was_open = handler.is_open
     try:
-        ears.turn(True)
+        handler.set_open(True)
         yield
     finally:
-        ears.are_open = were_open
+        handler.is_open = was_open
 
 
-class _Ears:
+class _DelayableHandler:
     """A handler of Ctrl-C that calls the previous handler while open, and stores calls
     otherwise."""
 
     def __init__(self, handler):
-        self.handler, self.are_open, self.held = handler, True, []
+        self.handler, self.is_open, self.delayed = handler, True, []
 
     def __call__(self, *call):
-        if not self.are_open:
-            self.held.append(call)
+        if not self.is_open:
+            self.delayed.append(call)
             return
-        self.are_open = False
+        self.is_open = False
         self.handler(*call)
-        self.are_open = True
+        self.is_open = True
 
-    def turn(self, are_open):
+    def set_open(self, is_open):
         """Open the handler, which handles a stored call, or close it."""
-        self.are_open = are_open
-        if are_open and self.held:
-            call = self.held[0]
-            self.held.clear()
+        self.is_open = is_open
+        if is_open and self.delayed:
+            call = self.delayed[0]
+            self.delayed.clear()
             self(*call)
 
 

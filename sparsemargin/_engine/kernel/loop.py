@@ -255,7 +255,7 @@ class KernelBlock(StoredProducts):
         space.reserve(len(self.new))
         self.n_slots = self.n_before + len(self.new)
         self.t, self.acc = space.t, space.acc
-        self.joined = np.full(self.scores.shape, -1, dtype=np.int64)
+        self.first_corrections = np.full(self.scores.shape, -1, dtype=np.int64)
         self.outside = loop.scores if loop.only_block is None else None
         self.before = self._coefficients()
         self.sweeps = space.per_vector("passes").copy()
@@ -271,8 +271,9 @@ class KernelBlock(StoredProducts):
         forgot = space.per_vector("passes") > self.sweeps
         self.before[forgot] = 0.0
         change = self._coefficients() - self.before
-        first = np.where(self.joined < 0, np.iinfo(np.int64).max, self.joined).min(axis=0)
-        joining = self.new[first[self.new] < np.iinfo(np.int64).max]
+        first, none = self.first_corrections, np.iinfo(np.int64).max
+        first = np.where(first < 0, none, first).min(axis=0)
+        joining = self.new[first[self.new] < none]
         joining = joining[np.argsort(first[joining], kind="stable")]
         numbers = self.rows[joining] + space.first_row_of(loop.task)
         which = np.searchsorted(self.new, joining)
@@ -362,7 +363,7 @@ class KernelSpace(KernelState, SupportSpace, Replayed):
             yield which, X[which], 0, partial(KernelReplay, self, products)
 
     def norms(self, n_threads: int) -> np.ndarray:
-        if self.tells_lengths:
+        if self.has_row_lengths:
             return super().norms(n_threads)
         if self.logged or self.averaged:
             raise ValueError(

@@ -154,9 +154,9 @@ class SupportSpace(NumberedRows):
     origin: np.ndarray
 
     @property
-    @abstractmethod
     def n_support(self) -> int:
         """Number of rows in the support set."""
+        return len(self.support)
 
     @abstractmethod
     def coefficients(self) -> np.ndarray:
@@ -167,7 +167,7 @@ class SupportSpace(NumberedRows):
         """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
 
     @property
-    def tells_lengths(self) -> bool:  # type: ignore[override]
+    def has_row_lengths(self) -> bool:  # type: ignore[override]
         return not isinstance(self.kernel, PrecomputedKernel)
 
     @property
@@ -198,7 +198,7 @@ class SupportSpace(NumberedRows):
         return np.sqrt(np.maximum(squares, 0.0))
 
     def row_lengths(self, rows: Any) -> np.ndarray:
-        if not self.tells_lengths:
+        if not self.has_row_lengths:
             raise ValueError(
                 "kernel='precomputed' does not tell the lengths of rows to predict. Pass "
                 "normalize=False for margins in their own units."

@@ -10,9 +10,6 @@ support row.
 from libc.math cimport INFINITY
 from libc.stdint cimport int64_t
 
-import copyreg
-import sys
-
 import numpy as np
 
 from sparsemargin._engine.core.vectors cimport FirstOrderSpace, refit
@@ -23,11 +20,9 @@ from sparsemargin._engine.numerics.average cimport clear
 from sparsemargin._engine.kernel.support import SupportSet
 from sparsemargin._engine.kernel.user_kernels import restored_kernel
 from sparsemargin._engine.state import (
-    MAX_TRIALS, array_of, fields, flag, optional, part, real, require_within, integer, writable
+    MAX_TRIALS, MOST_NUMBERS, array_of, fields, flag, optional, part, real, require_within,
+    integer, writable
 )
-
-# Largest number of elements of an array; its size in bytes must fit into an index.
-MOST_NUMBERS = sys.maxsize // 8
 
 cdef enum:
     WINDOW = 600  # 2**-WINDOW < S < 2**WINDOW
@@ -88,9 +83,6 @@ cdef class KernelState(FirstOrderSpace):
                 "log": None if self.log is None else self.log.entries(),
                 **{name: getattr(self, name) for name in SCHEMA}}
 
-    def __reduce__(self):
-        return copyreg.__newobj__, (type(self),), self.__getstate__()
-
     def __setstate__(self, state):
         self.take_settings(fields(state, SCHEMA))
         self.kernel = restored_kernel(part(state, "kernel"), self.c.bias)
@@ -115,10 +107,6 @@ cdef class KernelState(FirstOrderSpace):
     def multipliers(self):
         """None: no rule that keeps multipliers is used with kernels."""
         return None
-
-    @property
-    def n_support(self):
-        return len(self.support)
 
     @property
     def nbytes(self):
@@ -147,26 +135,26 @@ cdef class KernelState(FirstOrderSpace):
         ----------
         points : Points
             These rows, in the order in which they were first used.
-        rows : ndarray of shape (n_joined,)
+        rows : ndarray of shape (n_added,)
             Their numbers for `origin`.
         n_new : int
-        which : ndarray of shape (n_joined,)
+        which : ndarray of shape (n_added,)
             Their indices among the reserved rows.
         log_start : int
             Number of corrections logged before the block.
         """
-        cdef Py_ssize_t e, k = len(self.support), n_joined = len(which)
+        cdef Py_ssize_t e, k = len(self.support), n_added = len(which)
         cdef int64_t[::1] slots
         for array in ((self.t, self.acc) if self.c.averaged else (self.t,)):
-            array[:, k:k + n_joined] = array[:, k + which]
-            array[:, k + n_joined:k + n_new] = 0.0
+            array[:, k:k + n_added] = array[:, k + which]
+            array[:, k + n_added:k + n_new] = 0.0
         if self.log is not None:
             slots = np.zeros(n_new, dtype=np.int64)
-            np.asarray(slots)[which] = np.arange(k, k + n_joined)
+            np.asarray(slots)[which] = np.arange(k, k + n_added)
             for e in range(log_start, <Py_ssize_t> self.log.corrections.size()):
                 if self.log.corrections[e].row >= k:
                     self.log.corrections[e].row = slots[self.log.corrections[e].row - k]
-        if n_joined:
+        if n_added:
             self.support.extend(points)
             self.origin = np.concatenate([self.origin, rows])
 
@@ -188,8 +176,8 @@ cdef class KernelState(FirstOrderSpace):
         """Undo all changes since `save`."""
         n_logged, copies = saved
         arrays = self.vectors, self.sigma, self.threshold, self.t, self.acc
-        for array, copied in zip(arrays, copies, strict=True):
-            array[...] = copied
+        for array, copy in zip(arrays, copies, strict=True):
+            array[...] = copy
         if self.log is not None:
             self.log.corrections.resize(<size_t> n_logged)
 
@@ -218,7 +206,6 @@ cdef class KernelState(FirstOrderSpace):
                     break
 
     def coefficients(self):
-        """Coefficients of the support set in each hypothesis, shape (n_vectors, n_support)."""
         n = self.n_support
         a, b = self.mixture()
         result = self.t[:, :n] * a[:, np.newaxis]
@@ -227,7 +214,6 @@ cdef class KernelState(FirstOrderSpace):
         return result
 
     def count_support(self):
-        """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
         if self.log is None:
             return np.count_nonzero(self.coefficients(), axis=1)
         entries = self.log.entries()

@@ -63,7 +63,7 @@ class StoredProducts:
         Error of the bound on margins, because norms are computed from products.
     outputs : ndarray of shape (n_vectors, n_rows) or None
         Outputs before the trial of each row.
-    joined : ndarray of shape (n_vectors, n_rows), int64, or None
+    first_corrections : ndarray of shape (n_vectors, n_rows), int64, or None
         Number of trials before the first correction with a row; -1: there was none.
     outside : ndarray of shape (n_vectors, any) or None
         Scores of other rows, which a restart sets to 0.
@@ -71,7 +71,7 @@ class StoredProducts:
         The multipliers, if the rule keeps them.
     """
 
-    acc = outputs = joined = outside = multipliers = None
+    acc = outputs = first_corrections = outside = multipliers = None
     slack = 0.0
     error = 2.0**-49
 

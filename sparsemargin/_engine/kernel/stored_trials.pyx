@@ -11,8 +11,8 @@ from libc.math cimport ilogb, isfinite, ldexp
 from libc.stdint cimport int32_t, int64_t, uint64_t
 
 from sparsemargin._engine.core.vectors cimport (
-    FirstOrderRule, FirstOrderSpace, Vector, Space, answer, count_current, is_stale, refit, settle,
-    tighten, total_S, trial_of, unit
+    FirstOrderRule, FirstOrderSpace, Vector, Space, answer, count_current, is_stale, refit,
+    count_correction, tighten, total_S, trial_of, unit
 )
 from sparsemargin._engine.core.rules cimport (
     ONTO_SPHERE, Rule, Step, Trial, plain_step, starts_from_first_row
@@ -48,7 +48,7 @@ cdef struct Block:
     double* acc
     double* outside
     double* multipliers
-    int64_t* joined
+    int64_t* first_corrections
 
 
 cdef const double* numbers(const double[::1] array):
@@ -64,7 +64,7 @@ cdef Block bind(stored, Py_ssize_t vector, const double[::1] signs, const double
     """The block of one vector as pointers into the arrays of `StoredProducts`."""
     cdef const double[:, ::1] products = stored.products
     cdef const int64_t[::1] slots = stored.slots
-    cdef int64_t[:, ::1] joined = stored.joined
+    cdef int64_t[:, ::1] first_corrections = stored.first_corrections
     cdef Block block
     block.n_rows, block.vector = products.shape[0], vector
     block.n_vectors, block.slack = len(stored.scores), stored.slack
@@ -77,7 +77,10 @@ cdef Block bind(stored, Py_ssize_t vector, const double[::1] signs, const double
     block.scores, block.outputs = line(stored.scores, vector), line(stored.outputs, vector)
     block.t, block.acc = line(stored.t, vector), line(stored.acc, vector)
     block.outside = line(stored.outside, vector)
-    block.joined = &joined[vector, 0] if joined is not None else NULL
+    if first_corrections is not None:
+        block.first_corrections = &first_corrections[vector, 0]
+    else:
+        block.first_corrections = NULL
     block.multipliers = line(stored.multipliers, 0)
     if block.multipliers != NULL:
         block.multipliers += vector
@@ -150,8 +153,8 @@ cdef int move(Block* block, Space* space, Py_ssize_t j, const Step* step, double
         block.acc[slot] -= vector.average.Z * size
     block.t[slot] += size
     add_multiple(block.scores, block.products + j * block.n_rows, size, block.n_rows)
-    if block.joined != NULL and block.joined[j] < 0:
-        block.joined[j] = trials
+    if block.first_corrections != NULL and block.first_corrections[j] < 0:
+        block.first_corrections[j] = trials
     if log is not None:
         log.corrections.push_back(Correction(
             slot, trials - vector.idle, size, unit(space, l), vector.norm, <int32_t> l, forgot, 0))
@@ -190,7 +193,7 @@ cdef int correct(Block* block, const Rule* rule, Space* space, Py_ssize_t j, int
     step.size *= y
     if move(block, space, j, &step, mass, trials, log) != OK:
         return TOO_WIDE
-    settle(rule, space, l, multiplier, mass, trials + 1)
+    count_correction(rule, space, l, multiplier, mass, trials + 1)
     return OK
 
 
@@ -234,12 +237,8 @@ def learn_vector(stored, Py_ssize_t vector, int64_t[::1] order, seed, Py_ssize_t
     stored : StoredProducts
         The block. It does not count trials: ``stored.space.trials`` are those before the call.
     vector : int
-    order : ndarray of shape (n_trials,) or None
-        Row of each trial; None: the order of the rows.
-    seed : int or None
-        The order is shuffled before every epoch except the first, with this seed plus the number of
-        epochs before; None: it is never shuffled.
-    n_passes : int
+    order, seed, n_passes
+        See `Job.run` of the linear space.
 
     Returns
     -------

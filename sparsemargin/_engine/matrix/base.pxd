@@ -82,7 +82,7 @@ cdef class MatrixSpace:
     cdef int move(self, double step) except -1 nogil
     cdef double square(self) noexcept nogil
     cdef void set_threshold(self) noexcept nogil
-    cdef bint meet(self, double signed_output) noexcept nogil
+    cdef bint must_correct(self, double signed_output) noexcept nogil
     cdef void count_current(self) noexcept nogil
     cdef void count_move(self, double before) noexcept nogil
     cdef bint may_update(self, int64_t n_bytes) noexcept nogil
@@ -110,7 +110,7 @@ cdef class FeatureSpace(MatrixSpace):
     cdef vector[int32_t] columns
     # After the matrix is fixed, it is the identity for features that are seen later. These outer
     # features have the numbers from `n_inner` on.
-    cdef bint settled
+    cdef bint is_final  # whether the matrix no longer changes
     cdef int32_t n_inner
     cdef Power minus_one  # p - 1
     cdef double scale  # scale of v over the outer features
@@ -122,13 +122,13 @@ cdef class FeatureSpace(MatrixSpace):
     cdef vector[double] outer_w
     cdef bind(self)
     cdef record_met(self, Record record)
-    cdef record_settled(self, Record record)
+    cdef record_outer(self, Record record)
     cdef record_matrix(self, Record record)
     cdef part_met(self)
     cdef lay_part_met(self, part)
     cdef int clear_matrix(self) except -1 nogil
     cdef int widen(self) except -1 nogil
-    cdef int settle(self, bint fixed) except -1 nogil
+    cdef int split_outer(self, bint fixed) except -1 nogil
     cdef void move_v(self, double step) noexcept nogil
     cdef void move_entry(self, int32_t number, double size) noexcept nogil
     cdef void move_outer(self, double step) noexcept nogil

@@ -15,7 +15,9 @@ import copyreg
 
 import numpy as np
 
-from sparsemargin._engine.core.kept cimport Kept, kept_of, place_of
+from sparsemargin._engine.core.stored_outputs cimport (
+    StoredOutputs, place_of_trial, stored_outputs_of
+)
 from sparsemargin._engine.numerics.arithmetic cimport Sum, add, link, make_power, tidy
 from sparsemargin._engine.numerics.average cimport clear, count_unit, has_fallen, must_flush
 from sparsemargin._engine.numerics.simd cimport add_multiple, dot
@@ -23,11 +25,11 @@ from sparsemargin._engine.rows.csr cimport (
     DOUBLE_INT32, FLOAT_INT32, FLOAT_INT64, Csr, Row, RowScale, Rows, measure
 )
 from sparsemargin._engine.rows.csr cimport OK, index_t, value_t
-from sparsemargin._engine.state_arrays cimport copied, stored_vector, take
+from sparsemargin._engine.state_arrays cimport to_array, stored_vector, take
 
-from sparsemargin._engine.first_order.spaces import MAX_P, MOST_NUMBERS
+from sparsemargin._engine.first_order.spaces import MAX_P
 from sparsemargin._engine.state import (
-    MAX_TRIALS, aligned, array_of, restore, flag, part, real, require, require_starts,
+    MAX_TRIALS, MOST_NUMBERS, aligned, array_of, restore, flag, part, real, require, require_starts,
     require_within, integer, sparse, writable
 )
 
@@ -50,7 +52,7 @@ cdef class Record:
 cdef int vector_field(Record record, name, stored_vector& values, length) except -1:
     """Write or read a vector of that length; None: of any length."""
     if record.writing:
-        record.fields[name] = copied(values)
+        record.fields[name] = to_array(values)
         return OK
     return take(values, name, record.fields, length)
 
@@ -133,7 +135,7 @@ cdef class MatrixSpace:
         cdef double length = sqrt(max(self.square(), 0.0)) if self.share > 0.0 else 0.0
         self.threshold = max(self.margin, self.share / sqrt(self.corrections + 1.0) * length)
 
-    cdef bint meet(self, double signed_output) noexcept nogil:
+    cdef bint must_correct(self, double signed_output) noexcept nogil:
         """Return whether a trial with this ``y w.x`` is corrected."""
         if signed_output > self.threshold:
             return False
@@ -180,24 +182,24 @@ cdef class MatrixSpace:
     @property
     def mistaken_rows(self):
         """Row number of each mistake, up to the limit of `most_updates`."""
-        return copied(self.mistakes)[:self.n_mistakes_kept()]
+        return to_array(self.mistakes)[:self.n_mistakes_kept()]
 
     def mistaken_since(self, int64_t corrections):
         """Row numbers of the mistakes in the last call, before which there had been `corrections`
         corrections."""
-        return copied(self.mistakes)[self.mistakes.size() - (self.corrections - corrections):]
+        return to_array(self.mistakes)[self.mistakes.size() - (self.corrections - corrections):]
 
     def sum_of_hypotheses(self):
         """Sum of the hypotheses over all trials, over the basis."""
         times = (self.trials - self.average.begin) * self.common
-        return copied(self.total) + times * copied(self.w)
+        return to_array(self.total) + times * to_array(self.w)
 
     def hypothesis(self):
         """The vector used for prediction, over the basis; the same array until the next trial."""
         made = self.trials, self.corrections
         if self.predictor is None or self.predictor[0] != made:
             vector = (self.sum_of_hypotheses() / max(self.trials, 1) if self.averaged
-                      else copied(self.w) * self.common)
+                      else to_array(self.w) * self.common)
             self.predictor = made, vector
         return self.predictor[1]
 
@@ -319,7 +321,7 @@ cdef class DualSpace(MatrixSpace):
     @property
     def slots(self):
         """Slots of the mistaken rows in the support set."""
-        return copied(self.slot_of)
+        return to_array(self.slot_of)
 
     @property
     def n_support(self):
@@ -377,7 +379,7 @@ def learn_products(DualSpace space, double[:, ::1] products, const double[:, ::1
             space.products = &products[i, 0]
             space.output = dot(space.products, space.w.data(), space.w.size())
             cost += space.w.size()
-            if steps[i] != 0.0 and space.meet(copysign(1.0, steps[i]) * space.output):
+            if steps[i] != 0.0 and space.must_correct(copysign(1.0, steps[i]) * space.output):
                 if which[i] < 0:
                     which[i] = space.add_row(base + i)
                     for e in range(n_rows):

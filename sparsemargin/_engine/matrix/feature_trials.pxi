@@ -41,7 +41,7 @@ cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
     if not space.averaged:
         return space.common * output
     times = (space.trials - space.average.begin) * space.common
-    outer = times + (space.average.Z if space.settled else 0.0)
+    outer = times + (space.average.Z if space.is_final else 0.0)
     for j in range(row.nnz + (1 if space.bias else 0)):
         value = row.values[j] if j < row.nnz else space.bias
         i = space.numbers[row.columns[j] if j < row.nnz else space.n_coordinates - 1]
@@ -49,24 +49,24 @@ cdef inline double predict(FeatureSpace space, const Row[value_t, index_t]& row,
     return total / max(space.trials, <int64_t> 1)
 
 
-cdef inline bint meet(FeatureSpace space, const Row[value_t, index_t]& row, double step,
+cdef inline bint test_fires(FeatureSpace space, const Row[value_t, index_t]& row, double step,
                       double output, RowScale* scale) except -1 nogil:
     """Return whether a trial makes a correction, and measure the row in this case.
 
     `output` is the output of the row up to rounding errors. A zero row never makes a correction.
     """
     cdef double y = copysign(1.0, step)
-    cdef bint told = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
-    if (told and y * output > 0.0 and space.threshold == 0.0) or not (
+    cdef bint exact = LEAST_OUTPUT < fabs(output) < 1.0 / LEAST_OUTPUT
+    if (exact and y * output > 0.0 and space.threshold == 0.0) or not (
             measure(scale, &space.power, row, space.bias, 0.0)):
         return False
-    output = output * scale.factor if told else score(space, space.w.data(), row, scale.factor)
-    return space.meet(y * space.common * output / scale.norm)
+    output = output * scale.factor if exact else score(space, space.w.data(), row, scale.factor)
+    return space.must_correct(y * space.common * output / scale.norm)
 
 
 cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
                         const int64_t[::1] which, const double[::1] steps,
-                        const int64_t[::1] numbers, const Kept* kept,
+                        const int64_t[::1] numbers, const StoredOutputs* stored,
                         const double* shares, bint mistaken) except? -1.0 nogil:
     cdef Py_ssize_t i
     cdef int64_t place
@@ -79,15 +79,15 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
         row = rows.at(which[i])
         products += row.nnz
         output = 0.0 if mistaken else score(space, space.w.data(), row)
-        place = place_of(kept, space.trials)
+        place = place_of_trial(stored, space.trials)
         if place >= 0:
-            kept.outputs[place * kept.step] = predict(space, row, output)
-            kept.positive[place * kept.step] = copysign(1.0, steps[i]) > 0.0
+            stored.outputs[place * stored.step] = predict(space, row, output)
+            stored.positive[place * stored.step] = copysign(1.0, steps[i]) > 0.0
             if shares != NULL:
-                kept.steps[place] = shares[i]
+                stored.steps[place] = shares[i]
         if steps[i] != 0.0 and (
                 measure(&scale, &space.power, row, space.bias, 0.0) if mistaken
-                else meet(space, row, steps[i], output, &scale)):
+                else test_fires(space, row, steps[i], output, &scale)):
             take_row(space, &scale, row)
             space.correct(steps[i], numbers[i])
             products += space.cost()
@@ -96,7 +96,7 @@ cdef double make_trials(FeatureSpace space, const Rows[value_t, index_t]& rows,
 
 
 def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const double[::1] steps,
-               const int64_t[::1] numbers, kept=None, shares=None, *, bint mistaken=False):
+               const int64_t[::1] numbers, progress=None, shares=None, *, bint mistaken=False):
     """Make trials on checked rows, in the given order.
 
     Parameters
@@ -107,10 +107,10 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         Step of a correction, with the sign of the label. 0 excludes a correction.
     numbers : ndarray of shape (n_trials,)
         Numbers of the rows in the list of mistakes.
-    kept : ProgressiveOutputs or None
+    progress : ProgressiveOutputs or None
         Places for the outputs of this weight vector.
     shares : ndarray of shape (n_trials,) or None
-        Factors of the steps due to the weights of the rows, which are stored in `kept`. None if
+        Factors of the steps due to the weights of the rows, which are stored in `progress`. None if
         another weight vector stores them, possibly in another thread.
     mistaken : bool
         Whether all trials are mistakes that were made elsewhere. They do not count as trials here.
@@ -121,7 +121,7 @@ def learn_rows(FeatureSpace space, Csr rows, const int64_t[::1] which, const dou
         Approximate number of multiplications.
     """
     cdef double made
-    cdef Kept places = kept_of(kept)
+    cdef StoredOutputs places = stored_outputs_of(progress)
     cdef const double[::1] of_rows
     cdef const double* first = NULL
     if shares is not None and which.shape[0]:

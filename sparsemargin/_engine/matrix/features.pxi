@@ -84,7 +84,7 @@ cdef class FeatureSpace(MatrixSpace):
         self.v.resize(self.n_met)
         if self.averaged:
             self.total.resize(self.n_met)
-        if not self.settled:
+        if not self.is_final:
             self.n_inner = self.n_met
         return OK
 
@@ -95,9 +95,9 @@ cdef class FeatureSpace(MatrixSpace):
             n, outer = self.w.size(), 0.0
         return self.common * (dot(self.w.data(), self.v.data(), n) + outer)
 
-    # ------------------------------------------------------------------------ the settled matrix
+    # ------------------------------------------------------------------------ the final matrix
 
-    cdef int settle(self, bint fixed) except -1 nogil:
+    cdef int split_outer(self, bint fixed) except -1 nogil:
         """Begin a correction, and split off the outer part of the row if the matrix is final.
 
         `fixed` says that the matrix never changes.
@@ -105,9 +105,9 @@ cdef class FeatureSpace(MatrixSpace):
         cdef size_t j, n = 0
         self.outer_x.clear()
         self.outer.clear()
-        self.settled = (self.settled or fixed or self.full
+        self.is_final = (self.is_final or fixed or self.full
                         or 0 <= self.most_updates <= self.updates)
-        if not self.settled:
+        if not self.is_final:
             return OK
         for j in range(self.columns.size()):
             if self.columns[j] >= self.n_inner:
@@ -179,7 +179,7 @@ cdef class FeatureSpace(MatrixSpace):
 
     cdef void count_current(self) noexcept nogil:
         cdef double count = (self.trials - self.average.begin) * self.common
-        if not self.settled:
+        if not self.is_final:
             MatrixSpace.count_current(self)
         elif self.averaged and count > 0.0:
             add_multiple(self.total.data(), self.w.data(), count, self.n_inner)
@@ -294,8 +294,8 @@ cdef class FeatureSpace(MatrixSpace):
 
     def sum_of_hypotheses(self):
         result = super().sum_of_hypotheses()
-        if self.settled and self.averaged:
-            result[self.n_inner:] += self.average.Z * copied(self.w)[self.n_inner:]
+        if self.is_final and self.averaged:
+            result[self.n_inner:] += self.average.Z * to_array(self.w)[self.n_inner:]
         return result
 
     def summed(self):
@@ -329,7 +329,7 @@ cdef class FeatureSpace(MatrixSpace):
         integer(self.settings, "primal_room", 0, self.room)
         self.record_met(record)
         self.record_vectors(record, self.n_met, 1)
-        self.record_settled(record)
+        self.record_outer(record)
         self.record_matrix(record)
         rows_field(record, "rows", self.rows, self.n_inner)
         require(not (self.primal and self.rows.count()), "'rows' are left of another form")
@@ -350,17 +350,17 @@ cdef class FeatureSpace(MatrixSpace):
         self.met = writable(array)
         self.bind()
 
-    cdef record_settled(self, Record record):
+    cdef record_outer(self, Record record):
         cdef vector[double] sums
-        if self.settled:
+        if self.is_final:
             sums = [self.common, self.scale, self.powers.high, self.powers.low, self.powers.lowest,
                     self.most_powers, self.average.Z, self.average.unit_peak]
-        n = record.field("n_inner", self.n_inner if self.settled else 0, integer, 0, self.n_met)
-        self.settled = n > 0
-        self.n_inner = n if self.settled else self.n_met
-        vector_field(record, "outer_sums", sums, 8 if self.settled else 0)
+        n = record.field("n_inner", self.n_inner if self.is_final else 0, integer, 0, self.n_met)
+        self.is_final = n > 0
+        self.n_inner = n if self.is_final else self.n_met
+        vector_field(record, "outer_sums", sums, 8 if self.is_final else 0)
         require_within("outer_sums", record.fields["outer_sums"], -INFINITY, INFINITY)
-        if self.settled:
+        if self.is_final:
             self.common, self.scale = sums[0], sums[1]
             self.powers = Sum(sums[2], sums[3], sums[4])
             self.most_powers, self.average.Z, self.average.unit_peak = sums[5], sums[6], sums[7]

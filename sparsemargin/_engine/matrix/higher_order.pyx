@@ -106,7 +106,7 @@ cdef class HigherOrderSpace(FeatureSpace):
         cdef Py_ssize_t j, n
         cdef const int32_t* columns
         cdef double along, rate, moved, entries = self.rows.n_entries(), side = self.side()
-        self.settle(self.c == 0.0)
+        self.split_outer(self.c == 0.0)
         n, columns = self.columns.size(), self.columns.data()
         self.u.resize(self.n_inner)
         self.z.resize(self.n_inner)
@@ -177,7 +177,7 @@ cdef class HigherOrderSpace(FeatureSpace):
     cdef void apply_link(self, vector[double]& g) noexcept nogil:
         """g <- link_p(u), without the factor `common`."""
         cdef double total
-        if not self.settled or self.p == 2.0:
+        if not self.is_final or self.p == 2.0:
             apply_link(&self.minus_one, self.u, g)
             return
         total = raise_all(&self.minus_one, self.u, self.scale, g) + self.powers.high

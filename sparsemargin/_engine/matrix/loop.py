@@ -30,16 +30,16 @@ class Forecast:
     """
 
     def __init__(self, space: Any):
-        self.space, self.told = space, False
+        self.space, self.has_warned = space, False
 
     def begin(self) -> None:
         """Start measuring an epoch."""
         self.started, self.first = time.perf_counter(), self._updates()
 
-    def tell(self, part: float) -> None:
+    def check(self, part: float) -> None:
         """Warn if necessary, after this part of the epoch."""
         took = time.perf_counter() - self.started
-        if self.told or took < _SOON:
+        if self.has_warned or took < _SOON:
             return
         now = self._updates()
         last = self.first + (now - self.first) / part
@@ -48,7 +48,7 @@ class Forecast:
             return
         seconds = took * (last**2 - self.first**2).sum() / done
         if seconds >= _LONG:
-            self.told = True
+            self.has_warned = True
             warn_user(
                 f"This epoch will take some {seconds / 60:.0f} minutes: {now.sum():.0f} mistakes "
                 "so far, and each costs more the more there were. max_updates=100 bounds that, "
@@ -103,7 +103,7 @@ class MatrixLoop(SpanLoop):
         which = np.arange(start, stop) if order is None else order[start:stop].copy()
         products = self._learn(which)
         if self.forecast is not None:
-            self.forecast.tell(stop / end)
+            self.forecast.check(stop / end)
         # Mistakes become more expensive, so the next span at most doubles. Its length depends only
         # on counts, so that a fit is reproducible.
         fitting = int((stop - start) * self.products_per_span / max(products, 1.0))
@@ -124,14 +124,14 @@ class FeatureLoop(MatrixLoop):
         def learn_vector(vector: int) -> float:
             steps = self.task.steps(vector, self.space.n_vectors, which)
             space = self.space.spaces[vector]
-            kept = self.task.kept
-            if kept is None:
+            progress = self.task.progress
+            if progress is None:
                 return learn_rows(space, self.task.rows, which, steps, numbers)
-            # The weights of the rows are the same for all vectors, and one of them keeps these.
+            # The weights of the rows are the same for all vectors, and one of them stores these.
             weights, shares = self.task.weights, None
             if vector == 0:
                 shares = np.ones(len(which)) if weights is None else weights[which]
-            of_vector = kept.of_vectors(vector, vector + 1)
+            of_vector = progress.of_vectors(vector, vector + 1)
             return learn_rows(space, self.task.rows, which, steps, numbers, of_vector, shares)
 
         if self.space.n_vectors == 1:

@@ -79,7 +79,7 @@ cdef class SecondOrderSpace(FeatureSpace):
         cdef Py_ssize_t i, k = self.rows.count(), n
         cdef const int32_t* columns
         cdef double side = self.side(), entries = self.rows.n_entries()
-        self.settle(False)
+        self.split_outer(False)
         n, columns = self.columns.size(), self.columns.data()
         self.z.resize(self.n_inner)
         self.move_v(step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from math import inf
@@ -24,6 +23,7 @@ from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
     MAX_TRIALS,
+    MOST_NUMBERS,
     array_of,
     integer,
     part,
@@ -72,7 +72,6 @@ class SpacePerVector(NumberedRows):
         self.rows_taken = integer(state, "rows_taken", 0, MAX_TRIALS)
 
     def per_vector(self, name: str) -> np.ndarray:
-        """The numbers called `name`, shape (n_vectors,)."""
         return np.array([getattr(space, name) for space in self.spaces])
 
     @property
@@ -88,21 +87,14 @@ class SpacePerVector(NumberedRows):
         return int(self.trials_per_vector.max())
 
     def count_trials(self, trials: int) -> None:
-        """Record that `trials` trials have been made, the last ones without a correction."""
         more = trials - self.trials
         for space, done in zip(self.spaces, self.exhausted(), strict=True):
             if not done:
                 space.count_trials(more)
 
     def resume(self, max_corrections: int | None = None) -> None:
-        """Continue training; each vector stops after `max_corrections` corrections in all."""
         for space in self.spaces:
             space.resume(max_corrections)
-
-    def exhausted(self) -> np.ndarray:
-        """Return whether each vector has made all the corrections it is allowed."""
-        limit = self.per_vector("limit")
-        return (limit >= 0) & (self.per_vector("corrections") >= limit)
 
 
 class FeatureSpaces(SpacePerVector):
@@ -194,7 +186,7 @@ class DualSpaces(SupportSpace, SpacePerVector):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        self.n_features = integer(state, "n_features", 1, sys.maxsize // 8)
+        self.n_features = integer(state, "n_features", 1, MOST_NUMBERS)
         self.kernel = restored_kernel(part(state, "kernel"), real(state, "bias", 0.0, inf))
         self.support = self.kernel.restored_support(part(state, "support"), self.n_features)
         self.origin = array_of(state, "origin", np.int64, (self.n_support,))
@@ -217,7 +209,7 @@ class DualSpaces(SupportSpace, SpacePerVector):
         return ["dual"] * self.n_vectors
 
     def norms(self, n_threads: int) -> np.ndarray:
-        if not self.tells_lengths:
+        if not self.has_row_lengths:
             raise ValueError(
                 "kernel='precomputed' keeps no kernel of support rows, which the norm of a matrix "
                 "Perceptron's vector takes. Pass the kernel as a function."
@@ -227,10 +219,6 @@ class DualSpaces(SupportSpace, SpacePerVector):
     @property
     def bias(self) -> float:
         return self.kernel.bias
-
-    @property
-    def n_support(self) -> int:
-        return len(self.support)
 
     @property
     def nbytes(self) -> int:
@@ -243,7 +231,7 @@ class DualSpaces(SupportSpace, SpacePerVector):
         Parameters
         ----------
         points : Points
-        rows : ndarray of shape (n_joined,)
+        rows : ndarray of shape (n_added,)
             Their numbers for `origin`.
         slots : ndarray of shape (n_block,)
             Slots of all rows of the block; spaces refer to new rows by provisional slots.
@@ -256,7 +244,6 @@ class DualSpaces(SupportSpace, SpacePerVector):
             self.origin = np.concatenate([self.origin, rows])
 
     def coefficients(self) -> np.ndarray:
-        """Coefficients of the support set in each hypothesis, shape (n_vectors, n_support)."""
         result = np.zeros((self.n_vectors, self.n_support))
         lengths = self.support.points.lengths
         for space, coefficients in zip(self.spaces, result, strict=True):
@@ -264,5 +251,4 @@ class DualSpaces(SupportSpace, SpacePerVector):
         return result
 
     def count_support(self) -> np.ndarray:
-        """Number of support rows in each vector's hypothesis, shape (n_vectors,)."""
         return self.per_vector("n_support")

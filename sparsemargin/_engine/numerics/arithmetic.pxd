@@ -128,11 +128,11 @@ cdef inline void shuffle_rows(int64_t* order, Py_ssize_t n, uint64_t seed) noexc
     """A random permutation in place (Fisher-Yates)."""
     cdef Py_ssize_t i
     cdef uint64_t j
-    cdef int64_t kept
+    cdef int64_t moved
     for i in range(n - 1, 0, -1):
         seed = stepped(seed)
         # The high half of 32 bits times the range; the bias is less than 2**-32 * n.
         j = ((mixed(seed) >> 32) * <uint64_t> (i + 1)) >> 32
-        kept = order[i]
+        moved = order[i]
         order[i] = order[j]
-        order[j] = kept
+        order[j] = moved

@@ -60,7 +60,7 @@ cdef class LinearReplay(Replay):
 
         used, columns = np.unique(points.indices, return_inverse=True)
         self.n_used = len(used)
-        logged = copied(self.log.columns)
+        logged = to_array(self.log.columns)
         used_of = np.searchsorted(used, logged)
         used_of[np.append(used, -1)[used_of] != logged] = -1
         self.used_of = used_of

@@ -19,7 +19,7 @@ from sparsemargin._engine.numerics.arithmetic cimport Power, link, make_power
 from sparsemargin._engine.numerics.arithmetic cimport mixed, stepped
 from sparsemargin._engine.numerics.arithmetic cimport add_exactly
 from sparsemargin._engine.numerics.simd cimport add_multiple
-from sparsemargin._engine.state_arrays cimport copied
+from sparsemargin._engine.state_arrays cimport to_array
 
 # Number of corrections between two checks for Ctrl-C; a replay can take long.
 cdef enum:

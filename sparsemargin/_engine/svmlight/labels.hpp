@@ -24,7 +24,7 @@ class LabelTable {
     // Finds a recently used short label; eight bytes from its start must be readable.
     bool recall(Token token, int32_t &id) const {
         if (token.size() > 8) return false;
-        const Recent &recent = recent_[place_of(word_of(token))];
+        const Recent &recent = recent_[index_of(word_of(token))];
         id = recent.id;
         return recent.word == word_of(token) && recent.size == token.size();
     }
@@ -39,7 +39,7 @@ class LabelTable {
         if (!is_number && has_invisible(text)) fail(Code::invisible, token);
         const int32_t id = is_number ? id_of_number(text, number) : id_of_word(text);
         if (token.size() <= 8) {
-            recent_[place_of(word_of(token))] = {word_of(token), token.size(), id};
+            recent_[index_of(word_of(token))] = {word_of(token), token.size(), id};
         }
         return id;
     }
@@ -61,7 +61,7 @@ class LabelTable {
         return load_word(token.start) << (64 - 8 * token.size());
     }
 
-    static uint64_t place_of(uint64_t word) { return (word * 0x9E3779B97F4A7C15u) >> 58; }
+    static uint64_t index_of(uint64_t word) { return (word * 0x9E3779B97F4A7C15u) >> 58; }
 
     int32_t id_of_number(std::string_view text, double number) {
         const auto [at, fresh] = by_number_.try_emplace(number, next());

@@ -36,7 +36,7 @@ using Written = uint64_t;
 constexpr Written SURROGATE = Written(1) << 44;
 
 inline int size_of(Written c) { return static_cast<int>(c >> 32) & 7; }
-inline uint64_t parts_of(Written c) { return c >> 40 & 15; }
+inline uint64_t token_bits(Written c) { return c >> 40 & 15; }
 
 inline Written encode(uint32_t c) {
     if (c < 0x80) return Written(1) << 32 | c;
@@ -187,7 +187,7 @@ class Lowered {
             }
         }
 
-        void add(Written c) { add(c, parts_of(c), size_of(c)); }
+        void add(Written c) { add(c, token_bits(c), size_of(c)); }
     };
 
     template <bool UTF8>

@@ -274,8 +274,7 @@ cdef class Scanner:
         The numbers of features. None: a new lexicon, to which all features are added.
     columns : array of int32, default=None
         Columns of the numbers of `lexicon`, below `n_columns`, or -1 for features without column,
-        followed by one more -1. The values are not checked, because a check for each text would
-        take longer than the text.
+        followed by one more -1. The values are not checked.
     n_columns : int
         Number of columns.
     n_hashed : int, default=0
@@ -429,10 +428,8 @@ cdef class Scanner:
 def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
              const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
              number_t[::1] values):
-    """Replace the columns of rows by their `numbers`, and sort each row by these.
-
-    The result is written to `new_columns` and `values`.
-    """
+    """Write rows with their columns replaced by `numbers` and sorted to `new_columns` and
+    `values`."""
     cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
     cdef uint32_t none = 0
     if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (

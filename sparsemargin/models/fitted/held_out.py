@@ -137,7 +137,7 @@ def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:
     weights = None if task.weights is None else task.weights[which]
     return replace(
         task, rows=rows_at(task.rows, which) if with_rows else None, codes=task.codes[which],
-        weights=weights, positives=positives, row_state=None, kept=None, check=False,
+        weights=weights, positives=positives, row_state=None, progress=None, check=False,
     )  # fmt: skip
 
 

@@ -6,7 +6,7 @@ places.
 
 from libc.stdint cimport int64_t, uint8_t
 
-cdef struct Kept:
+cdef struct StoredOutputs:
     double* outputs  # n_places x step: outputs of the weight vectors
     uint8_t* positive  # n_places x step: whether the row is positive for the vector
     double* steps  # n_places: factors of the steps of the rows
@@ -16,30 +16,30 @@ cdef struct Kept:
     int64_t stop  # first trial whose row was already used for training
 
 
-cdef inline int64_t place_of(const Kept* kept, int64_t trial) noexcept nogil:
+cdef inline int64_t place_of_trial(const StoredOutputs* stored, int64_t trial) noexcept nogil:
     """Return the place of the outputs of a trial, or -1 if they are not stored."""
     cdef int thinning = 0
-    if trial >= kept.stop or kept.n_places == 0:
+    if trial >= stored.stop or stored.n_places == 0:
         return -1
-    trial -= kept.ahead
-    while trial >> thinning >= 2 * kept.n_places:
+    trial -= stored.ahead
+    while trial >> thinning >= 2 * stored.n_places:
         thinning += 1
     if trial & ((<int64_t> 1 << thinning) - 1):
         return -1
-    return trial >> thinning & (kept.n_places - 1)
+    return trial >> thinning & (stored.n_places - 1)
 
 
-cdef inline Kept kept_of(outputs) except *:
+cdef inline StoredOutputs stored_outputs_of(outputs) except *:
     """Return the places of a `ProgressiveOutputs`. None gives a struct without places."""
-    cdef Kept kept
+    cdef StoredOutputs stored
     cdef double[:, :] numbers
     cdef uint8_t[:, :] positive
     cdef double[::1] steps
-    kept.n_places = 0
+    stored.n_places = 0
     if outputs is None:
-        return kept
+        return stored
     numbers, positive, steps = outputs.outputs, outputs.positive, outputs.steps
-    kept.outputs, kept.positive, kept.steps = &numbers[0, 0], &positive[0, 0], &steps[0]
-    kept.step, kept.n_places = numbers.strides[0] // sizeof(double), numbers.shape[0]
-    kept.ahead, kept.stop = outputs.ahead, outputs.stop
-    return kept
+    stored.outputs, stored.positive, stored.steps = &numbers[0, 0], &positive[0, 0], &steps[0]
+    stored.step, stored.n_places = numbers.strides[0] // sizeof(double), numbers.shape[0]
+    stored.ahead, stored.stop = outputs.ahead, outputs.stop
+    return stored
