@@ -363,7 +363,9 @@ WITH_SLOTS = [
 @pytest.mark.parametrize(
     ("model", "change", "message"),
     [
-        *product([ALMAClassifier(**SOFT), MaxMarginClassifier(**SOFT)], [cut], ["'kept' is not"]),
+        *product(
+            [ALMAClassifier(**SOFT), MaxMarginClassifier(**SOFT)], [cut], ["'row_state' is not"]
+        ),
         *product(WITH_SLOTS, [cut, lambda kept: kept.astype("i4")], ["'slots' is not an array"]),
         *product(WITH_SLOTS, [put(0, 80), put(0, -2)], ["'slots' holds"]),
     ],

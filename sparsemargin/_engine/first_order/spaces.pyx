@@ -339,7 +339,7 @@ cdef class LinearState(FirstOrderSpace):
         shape = n_rows, self.c.n_vectors
         if previous is None:
             return np.zeros(shape)
-        return writable(array_of({"rows": previous}, "rows", np.float64, shape))
+        return writable(array_of({"row_state": previous}, "row_state", np.float64, shape))
 
     def slack_outputs(self, Py_ssize_t start, Py_ssize_t stop):
         """The contribution of the soft-margin coordinates to ``y w.x`` of the rows start..stop-1 of

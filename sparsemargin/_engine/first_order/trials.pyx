@@ -18,9 +18,8 @@ from sparsemargin._engine.first_order.instance cimport (
     Instance, Workspace, make_instance, make_pair
 )
 from sparsemargin._engine.core.vectors cimport (
-    FirstOrderRule, Space, answer, mix, next_threshold, refit, scaled_step, count_correction,
-    tighten,
-    trial_of, unit
+    FirstOrderRule, Space, answer, count_correction, mix, next_threshold, refit, scaled_step,
+    tighten, trial_of, unit
 )
 from sparsemargin._engine.core.stored_outputs cimport (
     StoredOutputs, place_of_trial, stored_outputs_of
@@ -29,8 +28,8 @@ from sparsemargin._engine.first_order.linear cimport (
     Coordinates, Move, find_variances, keep_in_window, sum_afresh, take_step, weigh
 )
 from sparsemargin._engine.core.rules cimport (
-    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, minds_repeats, plain_step,
-    starts_from_first_row
+    BY_ROW, BY_RUNNING_MAX, FREE, ONTO_SPHERE, Rule, Step, Trial, has_margin, minds_repeats,
+    plain_step, starts_from_first_row
 )
 from sparsemargin._engine.first_order.spaces cimport JointState, LinearState
 from sparsemargin._engine.core.log cimport Correction
