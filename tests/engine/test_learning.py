@@ -353,7 +353,7 @@ def test_forecast_assumes_mistakes_of_growing_cost(monkeypatch):
     forecast.begin()
     one.updates, other.updates = 400, 50
     with pytest.warns(UserWarning, match=TOLD) as told:
-        forecast.tell(0.1)
+        forecast.check(0.1)
     one.updates, other.updates = 1300, 500
     minutes = float(re.match(TOLD, str(told[0].message))[1])
     assert minutes == pytest.approx(seconds() / 60, rel=0.01)
