@@ -111,7 +111,7 @@ def check_options(options: TrainOptions) -> None:
     alone = options.init_model, options.reading.n_jobs, options.batch
     for name, value in zip(("--init-model", "--n-jobs", "--batch"), alone, strict=True):
         if options.dask is not None and value:
-            raise click.UsageError(f"{name} can't be had with --dask. Leave one of the two out.")
+            raise click.UsageError(f"{name} excludes --dask. Leave one of the two out.")
     if options.init_model is None:
         return
     fixed = {

@@ -151,7 +151,7 @@ class Archive:
         shape = tuple(int(size) for size in header[2].split(b",") if size.strip())
         n_left = len(content) - header.end()
         if not dtype.itemsize or math.prod(shape) * dtype.itemsize != n_left:
-            raise ValueError(f"{name}.npy tells of another length than the {n_left} bytes it has.")
+            raise ValueError(f"{name}.npy states another length than the {n_left} bytes it has.")
         return np.ndarray(shape, dtype, content, header.end())
 
     def copy(self, name: str) -> np.ndarray:

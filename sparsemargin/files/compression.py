@@ -144,7 +144,7 @@ class DecompressedReader(io.RawIOBase):
                 raise
             raise ValueError(
                 f"{self._name}: the {self._codec.name} archive is damaged or cut off in the part "
-                f"that begins at byte {self._start:,} ({error}). Get it or make it anew."
+                f"that begins at byte {self._start:,} ({error}). Download or create it again."
             ) from error
         n = min(len(room), len(self._content))
         memoryview(room)[:n] = self._content[:n]

@@ -295,8 +295,8 @@ DASK = ["--dask", "tcp://127.0.0.1:9"]
 
 @pytest.mark.parametrize(("options", "code", "words"), [
     (["--mixing", "ring"], 2, "Pass --dask"),
-    ([*DASK, "--init", "x"], 2, "--init-model can't be had with --dask"),
-    ([*DASK, "--batch", "x"], 2, "--batch can't be had with --dask"),
+    ([*DASK, "--init", "x"], 2, "--init-model excludes --dask"),
+    ([*DASK, "--batch", "x"], 2, "--batch excludes --dask"),
     ([*DASK, "--algo", "romma"], 1, "can't be mixed"),
 ])  # fmt: skip
 def test_incompatible_options_are_rejected(options, code, words, paths, tmp_path):
