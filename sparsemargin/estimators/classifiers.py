@@ -228,9 +228,9 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             check_consistent_length(X, y)
         if form is not None and not self.supports_multilabel:
             self.refuse_multilabel()
+        weights = given.check_weights(sample_weight, X.shape[0])
         known = None if before is None else before.classes
         targets, classes = _encoded(y, before, known if classes_of is None else classes_of(y))
-        weights = given.check_weights(sample_weight, X.shape[0])
         return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     def check_probabilities(self) -> bool:
