@@ -22,6 +22,7 @@ from sklearn.utils.validation import check_consistent_length, validate_data
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible, uninterrupted
 from sparsemargin.estimators import validation as given
+from sparsemargin.estimators.targets import check_classes, encoded_targets
 from sparsemargin.estimators.validation import check_sparse
 from sparsemargin.models.algorithms.alma import ALMA
 from sparsemargin.models.algorithms.arow import AROW
@@ -45,15 +46,12 @@ from sparsemargin.models.fitted.probabilities import NO_OUTPUTS
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import (
     Choice,
-    LabelEncoder,
     MultilabelEncoder,
     concatenate_labels,
-    refuse_lone,
-    warn_of_many_classes,
 )
-from sparsemargin.models.inputs.multilabel_targets import MultilabelTargets, multilabel_targets
+from sparsemargin.models.inputs.multilabel_targets import multilabel_targets
 from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows
-from sparsemargin.models.inputs.training_set import Targets, TrainingSet
+from sparsemargin.models.inputs.training_set import TrainingSet
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import declarations, indented
 
@@ -93,56 +91,6 @@ def _without_weights(method: Callable[..., Any]) -> Callable[..., Any]:
     without = re.sub(r"\n +sample_weight : .*?(?=\n\n)", "", method.__doc__ or "", flags=re.DOTALL)
     unweighted.__doc__ = without
     return unweighted
-
-
-def _encoded(
-    y: np.ndarray | MultilabelTargets, before: Fitted | None, classes: np.ndarray | None
-) -> tuple[Targets, np.ndarray]:
-    """Return the encoded targets, and the classes: the given ones, or those that occur in y.
-
-    `before` is the state of the model, None before the first call. It must have the same form of
-    labels as y: one class or several labels for each row.
-    """
-    many = isinstance(y, MultilabelTargets)
-    if before is not None and many != before.many:
-        form = "one class a row, but y may have several labels a row"
-        if not many:
-            form = "any number of labels a row, but y has one class a row"
-        raise ValueError(f"The model has learned {form}. Give y as before, or fit anew.")
-    if classes is not None:
-        return (MultilabelEncoder(classes) if many else LabelEncoder(classes)).transform(y), classes
-    encoder = MultilabelEncoder() if many else LabelEncoder()
-    targets: Targets = encoder.fit_transform(y)
-    if not many:
-        refuse_lone(encoder.classes, "y")
-        warn_of_many_classes(len(encoder.classes), len(targets), "y")
-    return targets, encoder.classes
-
-
-def _check_classes(
-    before: Fitted | None, wanted: np.ndarray | None, y: np.ndarray | MultilabelTargets
-) -> np.ndarray:
-    """Return the classes for a call of `partial_fit`: those of earlier calls, those passed
-    (`wanted`), or the columns of an indicator. Refuse classes that contradict each other."""
-    columns = y.columns if isinstance(y, MultilabelTargets) else None
-    if wanted is None:
-        known = columns if before is None else before.classes
-        if known is None:
-            raise ValueError("classes must be passed on the first call to partial_fit.")
-        return known
-    if columns is not None and not np.array_equal(wanted, columns):
-        raise ValueError(
-            f"classes={wanted.tolist()} are not the columns of y, an indicator of "
-            f"{len(columns)} labels. Leave classes out."
-        )
-    if not isinstance(y, MultilabelTargets):
-        refuse_lone(wanted, "classes")
-    if before is not None and not np.array_equal(wanted, before.classes):
-        raise ValueError(
-            f"classes={wanted.tolist()} is not the same as on the last call to partial_fit, "
-            f"which was {before.classes.tolist()}."
-        )
-    return wanted
 
 
 class Classifier(ClassifierMixin, BaseEstimator, Learner):
@@ -230,7 +178,8 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
             self.refuse_multilabel()
         weights = given.check_weights(sample_weight, X.shape[0])
         known = None if before is None else before.classes
-        targets, classes = _encoded(y, before, known if classes_of is None else classes_of(y))
+        known = known if classes_of is None else classes_of(y)
+        targets, classes = encoded_targets(y, before, known)
         return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     def check_probabilities(self) -> bool:
@@ -355,7 +304,7 @@ class Classifier(ClassifierMixin, BaseEstimator, Learner):
         n_columns = None
         if before is None and wanted is not None:
             n_columns = len(wanted) if np.array_equal(wanted, np.arange(len(wanted))) else 0
-        classes_of = partial(_check_classes, before, wanted)
+        classes_of = partial(check_classes, before, wanted)
         return self.training_set(X, y, sample_weight, before, n_columns, classes_of)
 
     def _check_X(self, X: Any, *, reset: bool) -> Any:
