@@ -134,11 +134,10 @@ class Classifier(ClassifierMixin, BaseEstimator, CoefficientMixin, ProbabilityMi
             check_consistent_length(X, y)
         if form is not None and not self.supports_multilabel:
             self.refuse_multilabel()
-        known = None if before is None else before.classes
-        targets, classes = encoded_targets(
-            y, before, known if classes_of is None else classes_of(y)
-        )
         weights = given.check_weights(sample_weight, X.shape[0])
+        known = None if before is None else before.classes
+        known = known if classes_of is None else classes_of(y)
+        targets, classes = encoded_targets(y, before, known)
         return TrainingSet(open_rows(X), targets, classes, form, weights, sparse)
 
     @contextmanager

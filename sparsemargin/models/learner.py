@@ -234,7 +234,6 @@ class Learner(StreamChecks):
     _checks_on_the_way = False
     # True if rows may have duplicate columns. The loop then sums them if necessary.
     takes_repeats = False
-
     # True if a fit needs products of rows with more precision than float32.
     _needs_exact_products = False
 
@@ -277,9 +276,8 @@ class Learner(StreamChecks):
         if not check:
             rows = check_rows(rows, repeats_allowed=self.takes_repeats)
         counted = counted_rows(self.class_weight, data.classes, targets, weights)
-        counts = None
-        if self.class_weight == "balanced":
-            counts = rows_by_class(targets, len(data.classes), counted)
+        balanced = self.class_weight == "balanced"
+        counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         measured = self.measured_rows(rows, counted)
         first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
         with refusing(rows):
@@ -334,8 +332,8 @@ class Learner(StreamChecks):
     ) -> None:
         """Replace the stored outputs by outputs for held-out rows of a task, if these can be had.
 
-        The arguments are the data that the model was initialized with, the seed of the shuffling,
-        and the group of each row, shape (n_rows,), if the rows of a group are held out together.
+        `first` is the data that the model was initialized with, `seed` that of the shuffling. Rows
+        of equal `groups`, shape (n_rows,), are held out together.
         """
         kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
         found = held_out_outputs(

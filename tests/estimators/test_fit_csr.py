@@ -358,8 +358,10 @@ def test_rows_are_converted_and_labels_encoded_once(n_rows, learn, monkeypatch):
     X, y = random.standard_normal((n_rows, 50)), random.randint(0, 2, n_rows)
     calls = []
     for owner, name in (
-        (classifiers.Classifier, "_check_X"), (validation, "_csr_of"), (classifiers, "_encoded"),
-    ):  # fmt: skip
+        (classifiers.Classifier, "_check_X"),
+        (validation, "_csr_of"),
+        (classifiers, "encoded_targets"),
+    ):
         original = getattr(owner, name)
 
         def counted(*args, name=name, original=original, **kwargs):
@@ -368,7 +370,7 @@ def test_rows_are_converted_and_labels_encoded_once(n_rows, learn, monkeypatch):
 
         monkeypatch.setattr(owner, name, counted)
     learn(X, y)
-    assert calls == ["_check_X", "_csr_of", "_encoded"]
+    assert calls == ["_check_X", "_csr_of", "encoded_targets"]
 
 
 def test_few_rows_that_are_learned_again_are_held_out_once(monkeypatch):
