@@ -105,6 +105,8 @@ def test_every_hypothesis(rule, data, problem, normalized, random_state):
     st.booleans(),
 )
 def test_averages_with_a_vector_that_returns_to_zero(machine, problem, normalized):
+    # The norms of equal rows with entries in another order differ by a rounding.
+    assume(machine.chance is None or not machine.rule.normalize)
     check_weights(machine, problem, Extras(), "average", normalized)
 
 
