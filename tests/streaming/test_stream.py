@@ -39,7 +39,7 @@ ALGORITHMS = [
     ("pnorm", {"p": "log", "hypothesis": "last"}),
     ("alma", {}),
     ("alma", {"p": 3.5, "alpha": 0.5, "fit_intercept": True}),
-    ("alma", {"normalize": "running", "normalize_hypotheses": True}),
+    ("alma", {"normalize": "running"}),
     ("margin", {"margin": 0.5}),
     ("cramma", {"radius": 2.0}),
     ("romma", {"aggressive": True}),
