@@ -107,7 +107,7 @@ def test_index_base_of_a_file_model_is_checked():
     for command in "predict", "evaluate":
         error = run(command, "a.model", file("1 1:1\n1 0:1\n"), code=1).stderr
         assert "few.svm, line 2, column 3: '0:1' has index 0" in error
-        assert "has learned from files whose indices count from 1, add 1 to the indices" in error
+        assert "trained on files whose indices count from 1, add 1 to the indices" in error
         error = run(command, "a.model", "test.svm", "--zero-based", "yes", code=1).stderr
         assert "--zero-based yes is for models that were trained on matrices" in error
 
@@ -210,8 +210,8 @@ def test_positive_option_selects_one_label():
     assert evaluated("b.model", path, "--positive", "M11")["accuracy"] == 0.5
     # Without --positive, rows with several labels are an error.
     error = run("evaluate", "b.model", path, code=1).stderr
-    assert "more than one label. The model has learned one class a row: give each row" in error
-    assert "or pass --positive LABEL if the model tells that one from all others" in error
+    assert "more than one label. The model predicts one class for each row. Give each row" in error
+    assert "or pass --positive LABEL if the model was trained with it" in error
     # The positive label must occur in the file, even if it is a class of the model.
     for label, lines, there in ("999", "1 1:1\n2 2:1\n", "1, 2"), ("1", "2 1:1\n3 2:1\n", "2, 3"):
         error = run("evaluate", "a.model", file(lines), "--positive", label, code=1).stderr

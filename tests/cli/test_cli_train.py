@@ -124,9 +124,11 @@ def test_init_option_keeps_the_settings():
 def test_errors_explain_the_limits_of_a_model():
     error = train("train3.svm -o b.model --init a.model", 1).stderr
     assert "is none of the classes" in error
-    assert "a model that has learned its classes can't learn others" in error
+    assert "A trained model can't learn new classes" in error
     Path("zero.svm").write_text("1 0:1\n-1 1:1\n")
-    assert "add 1 to the indices here" in train("zero.svm -o b.model --init a.model", 1).stderr
+    assert (
+        "add 1 to the indices of this file" in train("zero.svm -o b.model --init a.model", 1).stderr
+    )
     # A model fitted to a matrix does not know whether indices start at 0 or 1.
     save_model(PNormPerceptron().fit(*load_svmlight("train.svm")), "a.model")
     trained("train.svm --init a.model --zero-based no", "b.model")

@@ -93,7 +93,7 @@ def test_multilabel_rows_are_explained_by_each_command(tmp_path):
     assert load_model(model).intercept_[0] != 0  # the intercept does not count as a feature
     assert json.loads(run("inspect", model, "--json").stdout)["n_nonzero"] == 2
     told = run("evaluate", model, several, code=1).stderr
-    assert "or pass --positive LABEL if the model tells that one from all others." in told
+    assert "or pass --positive LABEL if the model was trained with it." in told
     told = run("train", bare, "-o", model, code=1).stderr
     assert "Put a label first, or pass --multilabel" in told
     told = run("train", several, "-o", model, "--multilabel").stderr

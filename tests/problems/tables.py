@@ -187,9 +187,9 @@ def read(path, **how):
     try:
         (source,) = open_sources(path)
         for piece in pieces(source, DocumentForm(**how)):
-            cut = piece().cut
-            texts += [each.strip(" ") for each in cut.texts]
-            labels += cut.labels
+            parsed = piece().parsed
+            texts += [each.strip(" ") for each in parsed.texts]
+            labels += parsed.labels
     except ValueError as error:
         assert str(error).startswith(str(path)), error  # noqa: PT017
         return None

@@ -224,7 +224,7 @@ def test_zero_based_indices_are_detected_late_in_a_file(text):
     [
         ({}, r"few.svm, line 3.*4000000000.*memory_limit.*hash_bits"),
         ({"n_features": 9}, r"line 3, column 7.*beyond n_features=9.* or leave it out\.$"),
-        ({"n_features": 1 << 33, "memory_limit": 10**6}, "line 3.*room for.*250,000 features"),
+        ({"n_features": 1 << 33, "memory_limit": 10**6}, "line 3.*limit allows 250,000 features"),
         ({"hash_bits": 26, "memory_limit": 10**6}, "67,108,864 features take .* memory_limit=1,0"),
     ],
 )
