@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, NoReturn, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -67,9 +67,6 @@ class Training(NamedTuple):
 
 class Learner(StreamChecks):
     """Base class of the learners."""
-
-    #: Name of its scikit-learn class.
-    classifier: ClassVar[str]
 
     #: The types of its spaces, and the names of the constants that its rule computes from the data.
     spaces: ClassVar[tuple[type, ...]]
@@ -162,15 +159,6 @@ class Learner(StreamChecks):
     def supports_multilabel(self) -> bool:
         """True if these parameters support multilabel problems."""
         return False
-
-    def refuse_multilabel(self) -> NoReturn:
-        how = "" if self.is_linear else f" with kernel={self.kernel!r}"
-        raise ValueError(
-            f"{self.classifier}{how} learns from rows of one class each, and y may have several "
-            "labels a row. Fit a model for each: "
-            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator; from "
-            "files with positive=LABEL."
-        )
 
     # Steps are proportional to this root of a row's weight.
     _weight_root: ClassVar[int] = 3

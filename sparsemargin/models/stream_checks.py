@@ -1,9 +1,10 @@
-"""Messages about parameters that do not support training on a stream of rows."""
+"""Messages about parameters that do not support streams or several labels per row."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from typing import ClassVar, NoReturn
 
 from sparsemargin.models.fitted.state import Attributes
 from sparsemargin.models.kernels import Kernel, Precomputed
@@ -19,14 +20,32 @@ PRECOMPUTED = (
 class StreamChecks(SharedParameters, Attributes):
     """Base class of the learners with the messages for parameters of all algorithms."""
 
+    #: Name of the scikit-learn class of this learner, for messages and model files.
+    classifier: ClassVar[str]
+
     @abstractmethod
     def check_parameters(self) -> None:
         """Raise a ValueError if a parameter is invalid."""
 
     @property
     @abstractmethod
+    def is_linear(self) -> bool:
+        """True without a kernel."""
+
+    @property
+    @abstractmethod
     def kernel_object(self) -> Kernel:
         """The kernel; for ``"linear"``, the polynomial of degree 1."""
+
+    def refuse_multilabel(self) -> NoReturn:
+        """Raise a ValueError that describes how to train on several labels per row."""
+        how = "" if self.is_linear else f" with kernel={self.kernel!r}"
+        raise ValueError(
+            f"{self.classifier}{how} learns from rows of one class each, and y may have several "
+            "labels a row. Fit a model for each: "
+            "sklearn.multiclass.OneVsRestClassifier(model).fit(X, Y), Y being an indicator; from "
+            "files with positive=LABEL."
+        )
 
     def check_streams(self, *, grows: bool) -> None:
         """Raise a ValueError if these parameters do not support training on a stream of rows, with
