@@ -352,7 +352,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ],
     ("cells", "sparsemargin/cells/genes.py"): [
         ("_VERSION.sub(r\"\\1\", name)", "name"),
-        ("if share < _LEAST_SHARE:", "if False:"),
+        ("is_enough = share >= _LEAST_SHARE", "is_enough = True"),
         ("free.setdefault(key, i)", "free.__setitem__(key, i)"),
     ],
     ("cells", "sparsemargin/genomes/scales.py"): [

@@ -208,7 +208,7 @@ def _figures(source: Source, kind: Kind, n_jobs: int | None, how: DocumentForm) 
     about = {"file": source.name, "bytes": source.size, "kind": kind}
     if kind in FORMS:
         return {**about, "kind": "texts", **_figures_of_documents(source, how)}
-    if kind not in _FIGURES:
+    if kind == "npz":
         raise ValueError(f"{source.name} is {KIND_NAMES[kind]}. numpy.load reads it.")
     return {**about, **_FIGURES[kind](source, n_jobs)}
 

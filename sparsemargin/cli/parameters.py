@@ -90,7 +90,9 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     known = parameters_of(algorithm or DEFAULT)
     chosen = {}
     for parameter in passed:
-        if parameter not in known:
+        if parameter not in known or (parameter in _OF_KERNELS and given.get("kernel") is None):
+            if parameter in _OF_KERNELS:
+                raise _kernel_needed(parameter)
             owners = ", ".join(each for each in ALGORITHMS if parameter in parameters_of(each))
             if algorithm is None:
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
@@ -108,10 +110,30 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
+    if name == "precomputed":
+        raise click.UsageError(
+            "--kernel precomputed needs the kernel of all pairs of rows, which no file of rows has."
+            " Pass --kernel poly, rbf or polyrbf."
+        )
     known = declarations(NAMED[name]) if name in NAMED else {}
     for parameter in sorted(parameters.keys() - known.keys()):
-        raise click.UsageError(f"{option_name(parameter)} is no option of --kernel {name}.")
+        raise _kernel_needed(parameter)
     return NAMED[name](**parameters)
+
+
+def _kernel_needed(parameter: str) -> click.UsageError:
+    """Return the error for an option of kernels that the model does not have."""
+    kernels = _kernels_with(parameter)
+    return click.UsageError(
+        f"{option_name(parameter)} is an option of --kernel {', '.join(kernels)}. Pass one of them "
+        f"with --algo, such as --algo margin --kernel {kernels[0]}."
+    )
+
+
+def _kernels_with(parameter: str) -> list[str]:
+    """Return the names of the kernels that have the parameter and can be used with streams."""
+    names = [name for name, kind in NAMED.items() if parameter in declarations(kind)]
+    return [name for name in names if name != "precomputed"]
 
 
 def _in_order(parameters: Any) -> list[str]:
@@ -136,20 +158,36 @@ def _option(parameter: str, owners: Mapping[Any, Parameter]) -> Callable[..., An
 
 def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
     """Return the help: description, algorithms with the parameter, and a common default."""
-    doc = owners.get("alma", next(iter(owners.values()))).doc
+    described: dict[str, list[str]] = {}
+    for algorithm, each in owners.items():
+        described.setdefault(_first_sentence(each.doc), []).append(algorithm)
+    plain = " ".join(
+        sentence if len(described) == 1 else f"{', '.join(names)}: {sentence}"
+        for sentence, names in described.items()
+    )
+    defaults = {_default(parameter, each.default) for each in owners.values()}
+    notes = [
+        *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
+        *(
+            [f"kernels: {', '.join(_kernels_with(parameter))}"]
+            if parameter in _OF_KERNELS
+            else [", ".join(owners)]
+            if len(owners) < len(ALGORITHMS)
+            else []
+        ),
+        *(f"default: {default}" for default in defaults if len(defaults) == 1),
+    ]
+    return "  ".join([plain, *(f"[{note}]" for note in notes)])
+
+
+def _first_sentence(doc: str) -> str:
+    """Return the first sentence of a description in the notation of the command line."""
     sentence = re.match(r".*?\.(?=\s|$)", doc)
     assert sentence is not None
     options = "|".join(ALL_PARAMETERS)
     named = re.sub(rf"(?<!`)`({options})`(?!`)", lambda name: option_name(name[1]), sentence[0])
     plain = named.replace("`", "")
-    plain = re.sub(r"\b(None|True|False)\b", lambda word: word_for(word[0]), plain)
-    defaults = {_default(parameter, each.default) for each in owners.values()}
-    notes = [
-        *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
-        *([", ".join(owners)] if len(owners) < len(ALGORITHMS) else []),
-        *(f"default: {default}" for default in defaults if len(defaults) == 1),
-    ]
-    return "  ".join([plain, *(f"[{note}]" for note in notes)])
+    return re.sub(r"\b(None|True|False)\b", lambda word: word_for(word[0]), plain)
 
 
 def _default(parameter: str, default: Any) -> str:
@@ -168,7 +206,7 @@ def _metavar(parameter: str, limits: Any) -> str:
         elif limit is FLAG:
             words += "yes", "no"
         elif limit.choices:
-            words += limit.choices
+            words += [each for each in limit.choices if each != "precomputed"]
         elif limit.kind in (Integral, Real):
             words.append("N" if limit.kind is Integral or parameter in _RANGES else "X")
     words += [word for named, word in _WORDS if named == parameter]
@@ -183,7 +221,9 @@ def _value_of(parameter: str, text: Any, limits: tuple[Limit, ...]) -> Any:
             return value
     words = "; ".join(limit.words + limit.remark for limit in limits if " range " in limit.words)
     ranges = _RANGES.get(parameter, words)
-    hint = _metavar(parameter, limits) + (f", {ranges}" if ranges else "")
+    hint = _metavar(parameter, limits)
+    if ranges:
+        hint = ranges if hint in ("N", "X") else f"{hint}, {ranges}"
     in_streams = _IN_STREAMS.get(parameter, "")
     if text in in_streams.split():
         hint += f": {in_streams}"

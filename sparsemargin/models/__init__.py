@@ -19,6 +19,7 @@ from sparsemargin.models.algorithms.max_margin import MaxMargin
 from sparsemargin.models.algorithms.pnorm_perceptron import PNorm
 from sparsemargin.models.algorithms.romma import ROMMA
 from sparsemargin.models.algorithms.second_order import SecondOrder
+from sparsemargin.models.kernels import NAMED
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import declarations
 
@@ -112,6 +113,10 @@ def _nearest_parameter(name: str, known: list[str]) -> str:
         algo for algo, (learner, fixed) in ALGORITHMS.items()
         if name in declarations(learner) and name not in fixed
     ]  # fmt: skip
+    of_kernels = [kind.__name__ for kind in NAMED.values() if name in declarations(kind)]
+    if of_kernels and "kernel" in known:
+        kernels = " or ".join(f"kernel={each}({name}=...)" for each in of_kernels)
+        return f" {name} is a parameter of kernels. Pass {kernels}, of sparsemargin.kernels."
     if owners:
         return f" {name} is a parameter of {', '.join(f'algo={each!r}' for each in owners)}."
     return did_you_mean(name, known)

@@ -200,6 +200,10 @@ def kernel_of(kernel: str | Kernel | Callable[[Any, Any], Any]) -> Kernel:
     """Return the kernel for a value of the parameter `kernel`."""
     if isinstance(kernel, Kernel):
         return kernel
+    if isinstance(kernel, type) and issubclass(kernel, Kernel):
+        raise ValueError(
+            f"kernel={kernel.__name__} is a class. Pass an object: kernel={kernel.__name__}()."
+        )
     if callable(kernel):
         return Function(kernel)
     return _LINEAR if kernel == "linear" else NAMED[kernel]()

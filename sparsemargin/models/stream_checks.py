@@ -83,7 +83,7 @@ class StreamChecks(SharedParameters, Attributes):
         if getattr(kernel, "gamma", None) == "scale" and self._learned is None:
             yield (
                 "gamma='scale' needs the variance of all rows, which no stream can know. Pass "
-                "gamma of the kernel as a number, or 'auto'."
+                "gamma=0.1, say, or gamma='auto' to the kernel."
             )
 
     def _fault(self, name: str, why: str, instead: str) -> str:

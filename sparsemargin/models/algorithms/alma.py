@@ -8,7 +8,6 @@ from math import sqrt
 from typing import Literal
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
-from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
 
@@ -73,8 +72,6 @@ class ALMA(FirstOrderLearner):
     """
 
     classifier = "ALMAClassifier"
-
-    spaces = (*FirstOrderLearner.spaces, JointSpace)
 
     alpha: float = parameter(
         0.9,

@@ -45,7 +45,7 @@ class Sample:
 class FirstOrderLearner(Learner):
     """Base class of the learners that correct a row if ``y w.x <= threshold``."""
 
-    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, VectorBlocks, KernelSpace)
+    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, VectorBlocks, JointSpace, KernelSpace)
 
     hypothesis: Hypothesis = parameter(
         "average",

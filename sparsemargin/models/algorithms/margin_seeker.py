@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import field
-from typing import Any, Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.fitting.epochs import Patience
+from sparsemargin._engine.kernel.loop import KernelSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner
 from sparsemargin.models.parameters import NONE, declared, one_of, parameter, real
 from sparsemargin.models.shared_parameters import Hypothesis
@@ -15,6 +18,7 @@ from sparsemargin.models.shared_parameters import Hypothesis
 class MarginSeeker(FirstOrderLearner):
     """Base class of the learners whose last vector tends to the largest margin, one-vs-rest."""
 
+    spaces: ClassVar[tuple[type, ...]] = (LinearSpace, VectorBlocks, KernelSpace)
     seeks_margin = True
 
     multi_class: Literal["ovr"] = field(default="ovr", init=False)

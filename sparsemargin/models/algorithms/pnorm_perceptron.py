@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
-from sparsemargin._engine.first_order.linear_space import JointSpace
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter
 
@@ -52,8 +51,6 @@ class PNorm(FirstOrderLearner):
     """
 
     classifier = "PNormPerceptron"
-
-    spaces = (*FirstOrderLearner.spaces, JointSpace)
 
     normalize: bool = parameter(
         True, more="False uses them unchanged; with ``p=2`` this is the Perceptron of [2]_."
