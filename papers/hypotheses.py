@@ -13,7 +13,7 @@ from papers.curves import scale_epochs
 from sparsemargin._engine.fitting.epochs import count_trials
 from sparsemargin.models.fitted.in_use import asks
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.plotting.style import line_style
 
 
@@ -77,7 +77,7 @@ def _errors_at(
     space = fitted.space
     errors: dict[str, NDArray[np.float64]] = {}
     by_moment = space.outputs_by_moment(rows, trials, fitted.slice_seed, model.n_threads())
-    with refusing(rows):
+    with naming_bad_rows(rows):
         for which, moment, outputs in by_moment:
             for name, values in outputs.items():
                 wrong = fitted.classes[codes_of(fitted, values)] != y[which]

@@ -30,7 +30,7 @@ from sparsemargin.streaming.predict import OpenCorpus, documents_of, svmlight_of
 STANDARD_OUTPUT = STANDARD_INPUT
 
 # Advice for files of kinds that the commands do not read.
-_REMEDIES: dict[Kind, str] = {
+_REFUSED_KINDS: dict[Kind, str] = {
     "cache": " Name the text that it was made of. With --cache {name}, train reads the rows here.",
     "npz": " Fit it in Python: sparsemargin.fit_csr(scipy.sparse.load_npz({name!r}), y)",
     "model": "",
@@ -89,8 +89,8 @@ def input_kind(
     for each in files:
         name = each if isinstance(each, str) else each.name
         kinds[name] = kind = kind_of(each, form, texts=texts)
-        if kind in _REMEDIES:
-            advice = _REMEDIES[kind].format(name=name)
+        if kind in _REFUSED_KINDS:
+            advice = _REFUSED_KINDS[kind].format(name=name)
             raise ValueError(f"{name} is {KIND_NAMES[kind]}, not svmlight text.{advice}")
     found = set(kinds.values())
     if found == {"cells"}:

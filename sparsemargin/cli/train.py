@@ -234,18 +234,18 @@ def _training_on_dask(
     from sparsemargin.distributed.fit import learn_distributed
     from sparsemargin.distributed.row_makers import Texts
 
-    making: Any = None
+    row_maker: Any = None
     if job.kind == "texts":
-        making = Texts(options.reading.document_form(), job.step)
+        row_maker = Texts(options.reading.document_form(), job.step)
     elif job.kind == "cells":
         from sparsemargin.cells.learn import mixing_seed
 
         seed = mixing_seed(arguments)
-        making = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
+        row_maker = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
     mixing = {"mixing": options.mixing, "mixes_per_epoch": options.mixes_per_epoch}
     learn = partial(
         learn_distributed, job.names, client=options.dask, checkpoint=options.output,
-        making=making, cache_dir=options.cache or None, **arguments,
+        row_maker=row_maker, cache_dir=options.cache or None, **arguments,
         **{name: value for name, value in mixing.items() if value is not None},
     )  # fmt: skip
     # Ctrl-C may stop it at any time, because each mixture is saved atomically.

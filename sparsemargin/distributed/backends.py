@@ -33,20 +33,22 @@ class LostScheduler(ConnectionError):
     """The connection to the scheduler was lost."""
 
 
-def open_shard(given: Any, y: Any = None, making: RowMaker | None = None) -> Shard:
+def open_shard(given: Any, y: Any = None, row_maker: RowMaker | None = None) -> Shard:
     """Open a shard on the machine that trains on it."""
-    return given if isinstance(given, FileShard) else MatrixShard.of(given, y, making)
+    return given if isinstance(given, FileShard) else MatrixShard.of(given, y, row_maker)
 
 
 class SerialBackend:
     """A backend that processes the shards one after the other in this process."""
 
-    def __init__(self, shards: Sequence[Pair | FileShard], making: RowMaker | None = None) -> None:
+    def __init__(
+        self, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
+    ) -> None:
         self.shards: list[Shard] = []
         for s, shard in enumerate(shards):
             with _naming(s, len(shards)):
                 given, y = map(_here, _parts(shard))
-                self.shards.append(open_shard(given, y, making))
+                self.shards.append(open_shard(given, y, row_maker))
 
     def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
         """Replace each shard by the result of the function for it and the value."""
@@ -102,7 +104,7 @@ class DaskBackend:
     """
 
     def __init__(
-        self, client: Client, shards: Sequence[Pair | FileShard], making: RowMaker | None = None
+        self, client: Client, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
     ) -> None:
         if client.status != "running":
             raise ConnectionError(f"{client!r} is {client.status}. Pass one that is connected.")
@@ -121,7 +123,9 @@ class DaskBackend:
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # All calls are submitted at once. If they were submitted one by one, Dask could assign
             # all of them to the worker that is idle each time, and the shards would stay there.
-            self.shards = client.map(open_shard, parts[::2], parts[1::2], making=making, pure=False)
+            self.shards = client.map(
+                open_shard, parts[::2], parts[1::2], row_maker=row_maker, pure=False
+            )
 
     def turn(self, function: Callable[[Any, Any], Shard], value: Any) -> None:
         """See `SerialBackend.turn`."""
@@ -263,12 +267,12 @@ def _refuse_worker(error: BaseException | None) -> None:
 
 @contextmanager
 def backend_of(
-    client: Any, shards: Sequence[Pair | FileShard], making: RowMaker | None = None
+    client: Any, shards: Sequence[Pair | FileShard], row_maker: RowMaker | None = None
 ) -> Iterator[Backend]:
     """The backend for this process or for the workers of a client. A client opened here is
     closed."""
     if client is None:
-        yield SerialBackend(shards, making)
+        yield SerialBackend(shards, row_maker)
         return
     try:
         from dask.distributed import Client
@@ -277,7 +281,7 @@ def backend_of(
             "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
         ) from None
     if isinstance(client, Client):
-        yield DaskBackend(client, shards, making)
+        yield DaskBackend(client, shards, row_maker)
         return
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
         raise ValueError(
@@ -291,4 +295,4 @@ def backend_of(
             f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"
         ) from None
     with opened:
-        yield DaskBackend(opened, shards, making)
+        yield DaskBackend(opened, shards, row_maker)

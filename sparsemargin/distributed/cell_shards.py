@@ -149,7 +149,7 @@ def _genes_and_classes(
 
 
 def _with_step(shard: FileShard, step: CellNormalizer) -> FileShard:
-    return replace(shard, making=replace(shard.making, step=step))  # type: ignore[type-var]
+    return replace(shard, row_maker=replace(shard.row_maker, step=step))  # type: ignore[type-var]
 
 
 def _all_of(classes: list[np.ndarray]) -> np.ndarray:

@@ -26,7 +26,7 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.rows.columns import union
-from sparsemargin.distributed.mixing import Mixture, SingleEpoch, SingleMixer, Update
+from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.models import Learner
 
 # The changes of n shards to a coordinate count like this power of n independent shards.
@@ -176,7 +176,7 @@ class MixtureCache:
 MIXTURES = MixtureCache()
 
 
-class VectorEpoch(SingleEpoch):
+class VectorEpoch(ShardEpoch):
     """Training on rows of one of several shards, starting from the mixture's dual vectors. The
     space has the coordinates of the rows, and one more, which stands for all others and is 0 in the
     rows."""
@@ -257,7 +257,7 @@ class VectorEpoch(SingleEpoch):
         return self._changes(moved | ~known, np.where(known, factor, 0.0), sums)[0]
 
 
-class VectorMixer(SingleMixer):
+class VectorMixer(Mixer):
     """Averages the dual vectors of the shards. The time is proportional to the changes, except for
     averages, whose sums change for all weights."""
 

@@ -223,18 +223,18 @@ def fit_distributed(
     # Imports scikit-learn, which the command line does not need.
     from sparsemargin.estimators.classifiers import as_classifier
 
-    making = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
+    row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
     more = {
-        "making": making, "report": ProgressLines() if verbose else None,
+        "row_maker": row_maker, "report": ProgressLines() if verbose else None,
         "params": {"verbose": verbose, **params},
     }  # fmt: skip
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
     model = as_classifier(learn_shards(shards, y, options))
-    if making is None:
+    if row_maker is None:
         return model
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([(making.name, making.step), ("classifier", model)])
+    return Pipeline([(row_maker.name, row_maker.step), ("classifier", model)])
 
 
 def row_maker_of(
@@ -290,10 +290,10 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     """Train on shards of files, or of a matrix with its labels."""
     _check_options(options)
     learner = _learner_of(options)
-    making: Any = options.making
-    found = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, making)
+    row_maker: Any = options.row_maker
+    found = shards_of(shards, y, options.reading(), options.cache_dir, options.max_index, row_maker)
     files = [shard for shard in found if isinstance(shard, FileShard)]
-    are_cells = making is not None and not isinstance(making, Texts)
+    are_cells = row_maker is not None and not isinstance(row_maker, Texts)
     if not files:
         _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
     if are_cells:
@@ -304,15 +304,15 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         named = [Named("the file", name) for name in read]
         check_distinct([Named("checkpoint", options.checkpoint)], named)
     options = replace(options, made_from=(*read, *options.made_from))
-    with backend_of(options.client, found, making) as backend:
+    with backend_of(options.client, found, row_maker) as backend:
         sample = None
         if are_cells:
             # Imports scikit-learn.
             from sparsemargin.cells.learn import with_cell_defaults
             from sparsemargin.distributed import cell_shards
 
-            options, sample = cell_shards.prepare(making, backend, options)
-        surveys = _surveys_of(backend, making, len(found))
+            options, sample = cell_shards.prepare(row_maker, backend, options)
+        surveys = _surveys_of(backend, row_maker, len(found))
         n_rows = sum(each.n_rows for each in surveys)
         if are_cells:
             options = with_cell_defaults(options, n_rows, has_max_iter=options.max_iter != "auto")
@@ -335,15 +335,15 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
         rounds = Rounds(backend, surveys, mixture, options)
         learner = rounds.run()
         if sample is not None and options.positive is None and len(sample[1]) >= n_rows:
-            cell_shards.calibrate(learner, sample, making.seed)
+            cell_shards.calibrate(learner, sample, row_maker.seed)
             rounds.write_checkpoint(learner)
         return learner
 
 
-def _surveys_of(backend: Backend, making: Any, n_shards: int) -> list[Survey]:
+def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]:
     """The surveys of all shards. A vectorizer that can remember terms gets those of the first
     shard."""
-    step = getattr(making, "step", None)
+    step = getattr(row_maker, "step", None)
     wants_terms = hasattr(step, "remember_terms") and not hasattr(step, "terms_")
     steps = [step if wants_terms else None, *[None] * (n_shards - 1)]
     found = in_order(backend.each(survey, __version__, n_shards > 1, starts=steps))

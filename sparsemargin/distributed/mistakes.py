@@ -17,7 +17,7 @@ from sparsemargin._engine.matrix.spaces import FeatureSpaces
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.distributed.dual_vectors import Change
-from sparsemargin.distributed.mixing import Mixture, SingleEpoch, SingleMixer, Update
+from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.models import Learner
 
 
@@ -41,7 +41,7 @@ class ShardMistakes:
     sums: Change | None
 
 
-class MistakesEpoch(SingleEpoch):
+class MistakesEpoch(ShardEpoch):
     """An epoch on one of several shards, starting from the mixture's space.
 
     The space is sent. The rows that determine it would have fewer bytes, but repeating the training
@@ -82,7 +82,7 @@ class MistakesEpoch(SingleEpoch):
         return ShardMistakes(self.blocks, change)
 
 
-class MistakesMixer(SingleMixer):
+class MistakesMixer(Mixer):
     """Applies the mistakes of all shards to the mixture, given the numbers of their first rows."""
 
     epoch_type = MistakesEpoch

@@ -134,7 +134,7 @@ class Update:
     progress: ProgressiveOutputs | None = None
 
 
-class SingleEpoch:
+class ShardEpoch:
     """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
     the result is exact."""
 
@@ -157,10 +157,10 @@ class SingleEpoch:
         return progress
 
 
-class SingleMixer:
+class Mixer:
     """Makes the space of the only shard that of the mixture."""
 
-    epoch_type: type[Any] = SingleEpoch
+    epoch_type: type[Any] = ShardEpoch
 
     def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
         self.mixture, self.n_shards = mixture, n_shards
@@ -204,7 +204,7 @@ class Visit:
     space: LinearSpace  # of these vectors only
 
 
-class RingEpoch(SingleEpoch):
+class RingEpoch(ShardEpoch):
     """Training of the visiting vectors on all rows of a shard."""
 
     def __init__(self, learner: Learner, start: Visit) -> None:
@@ -227,7 +227,7 @@ class RingEpoch(SingleEpoch):
         return progress.of_vectors(self.start.first, self.start.last)
 
 
-class RingMixer(SingleMixer):
+class RingMixer(Mixer):
     """Moves the vectors from shard to shard, such that each shard has different vectors at any
     time. There is nothing to average: a vector equals that of one machine that has the rows of the
     shards one after the other, starting with the shard where the vector begins."""

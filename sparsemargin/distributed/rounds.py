@@ -28,12 +28,12 @@ from sparsemargin.distributed.backends import Backend, LostScheduler
 from sparsemargin.distributed.dual_vectors import UnknownMixture, VectorMixer
 from sparsemargin.distributed.mistakes import MistakesMixer
 from sparsemargin.distributed.mixing import (
+    Mixer,
     Mixing,
     Mixture,
     Part,
     RingMixer,
-    SingleEpoch,
-    SingleMixer,
+    ShardEpoch,
     Update,
 )
 from sparsemargin.distributed.row_makers import RowMaker
@@ -41,7 +41,7 @@ from sparsemargin.distributed.schema import Schema, Survey, all_columns
 from sparsemargin.distributed.shards import Shard, names_of
 from sparsemargin.files.remote import exists
 from sparsemargin.models import Learner
-from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.saving.model_files import set_aside
 from sparsemargin.saving.steps import encoded
 from sparsemargin.streaming.checkpoints import Checkpoint
@@ -56,7 +56,7 @@ class Plan:
 
     learner: Learner  # untrained
     slice_seed: int
-    epoch_type: type[SingleEpoch]
+    epoch_type: type[ShardEpoch]
     schema: Schema
     seed: int | None  # seed of the shuffling
     library: str  # version of the library that all processes must have
@@ -122,7 +122,7 @@ def learn_epoch(shard: Shard, plan: Plan, number: int, part: Part, start: Any) -
         task = learner.make_task(
             rows, targets, None, first_row=first_row, progress=kept, distinct=True
         )
-        with refusing(rows, first_row):
+        with naming_bad_rows(rows, first_row):
             mistakes = _added(mistakes, epoch.learn(learner, task, order))
     made = space.per_vector("corrections") - corrections
     trials = space.trials - trials
@@ -188,7 +188,7 @@ class ShardOptions(FitOptions):
     mixes_per_epoch: int = 16
     cache_dir: str | os.PathLike[str] | None = None
     on_round: Callable[[Round], None] | None = None
-    making: RowMaker | None = None
+    row_maker: RowMaker | None = None
 
 
 class Rounds:
@@ -235,16 +235,16 @@ class Rounds:
             "features": {"n_features": schema.n_features, "reading": schema.reading},
         }  # fmt: skip
         steps = []
-        if options.making is not None:
-            steps = [(options.making.name, options.making.step), ("classifier", None)]
+        if options.row_maker is not None:
+            steps = [(options.row_maker.name, options.row_maker.step), ("classifier", None)]
             encoded(steps[:1])  # refuses what model files can't hold before it is learned with
         path = os.fspath(options.checkpoint)
         return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from)
 
-    def _mixer(self, options: ShardOptions) -> SingleMixer:
+    def _mixer(self, options: ShardOptions) -> Mixer:
         n_shards, space, mixing = len(self.surveys), self.mixture.space, options.mixing
         if n_shards == 1:
-            return SingleMixer(self.mixture, 1, 1)
+            return Mixer(self.mixture, 1, 1)
         if not isinstance(space, LinearSpace):
             counts = [survey.n_rows for survey in self.surveys]
             return MistakesMixer(self.mixture, [0, *np.cumsum(counts)[:-1].tolist()])

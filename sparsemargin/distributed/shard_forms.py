@@ -31,14 +31,14 @@ class Pair(NamedTuple):
 
 def shards_of(
     shards: Any, y: Any, reading: Reading, cache_dir: Any, max_index: int,
-    making: RowMaker | None = None,
+    row_maker: RowMaker | None = None,
 ) -> list[Pair] | list[FileShard]:  # fmt: skip
     """The shards in their order; a pattern of names is expanded to its files."""
     if hasattr(type(shards), "obs_names"):
-        return _blocks_of(*making.cells_and_types(shards))  # type: ignore[union-attr]
+        return _blocks_of(*row_maker.cells_and_types(shards))  # type: ignore[union-attr]
     if is_lazy(shards):
-        if isinstance(making, Texts):
-            return _partitions_of(shards, y, making.how)
+        if isinstance(row_maker, Texts):
+            return _partitions_of(shards, y, row_maker.how)
         return _blocks_of(shards, y)
     if y is not None:
         raise ValueError(f"y goes with a Dask array X. {_FORMS}.")
@@ -60,7 +60,7 @@ def shards_of(
     named = chain.from_iterable(
         [shard] if isinstance(shard, list) else files_named(os.fspath(shard)) for shard in listed
     )
-    return [FileShard(_paths(shard), reading, directory, max_index, making) for shard in named]
+    return [FileShard(_paths(shard), reading, directory, max_index, row_maker) for shard in named]
 
 
 def _paths(shard: Any) -> list[str]:

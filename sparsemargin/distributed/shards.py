@@ -83,19 +83,19 @@ class MatrixShard:
         return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
-    def of(cls, X: Any, y: Any, making: RowMaker | None = None) -> MatrixShard:
+    def of(cls, X: Any, y: Any, row_maker: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
         # Imports scikit-learn, which shards of files do not need.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()
-        if isinstance(making, Texts):
+        if isinstance(row_maker, Texts):
             X = list(X)
             texts = X[:_TEXTS_KEPT]
             if not isinstance(y, np.ndarray):
                 y = y.to_numpy() if hasattr(y, "to_numpy") else list(y)
-        if making is not None:
-            X = making.rows(X)
+        if row_maker is not None:
+            X = row_maker.rows(X)
         y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
@@ -201,7 +201,7 @@ class FileShard:
     reading: Reading
     cache_dir: str | None  # folder on the worker; None: next to the first file
     max_index: int  # limit of the indices, given by the available memory
-    making: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
+    row_maker: RowMaker | None = None  # conversion of texts or cells; None: svmlight text
     # The following fields belong to the current fit.
     chosen: dict[Part, Chosen] = field(default_factory=dict, compare=False)
     own: Chosen | None = field(default=None, compare=False)  # the columns of all rows
@@ -263,10 +263,10 @@ class FileShard:
                     f"{source.name} can be read only once, and every epoch may have to read it "
                     "anew, perhaps on another worker. Write it to a file first."
                 )
-        if self.making is None:
+        if self.row_maker is None:
             yield sources, Corpus(sources, self.reading, 1, "learning")
             return
-        with self.making.opened(sources, self.reading.multilabel) as rows:
+        with self.row_maker.opened(sources, self.reading.multilabel) as rows:
             yield sources, rows
 
     def terms(self, vectorizer: Any) -> dict[int, str]:

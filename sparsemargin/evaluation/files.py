@@ -15,7 +15,7 @@ from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.models.inputs.labels import LabelEncoder, agreement, first_labels, label_sets
-from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.streaming.predict import OpenCorpus, PredictedBlock, Predictor
 
 #: Quantiles of the margins that are reported.
@@ -239,7 +239,7 @@ class ClassEvaluation(Evaluation):
     def _margins_of(self, predicted: PredictedBlock, codes: np.ndarray) -> np.ndarray:
         outputs = predicted.outputs
         if self._norms is not None:
-            with refusing(predicted.rows):
+            with naming_bad_rows(predicted.rows):
                 lengths = self.predictor.learner.space.row_lengths(predicted.rows)
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return margins_of(outputs, codes)

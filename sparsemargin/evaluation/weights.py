@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sparsemargin._engine.numerics.norms import norm, vectors_of
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import LabelEncoder
-from sparsemargin.models.inputs.rows import Rows, check_rows, open_rows, refusing, row_norms
+from sparsemargin.models.inputs.rows import Rows, check_rows, naming_bad_rows, open_rows, row_norms
 from sparsemargin.models.pipelines import (
     check_names,
     model_and_names,
@@ -300,7 +300,7 @@ def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
 
     For a kernel these are norms in feature space. A precomputed kernel raises a ValueError.
     """
-    with refusing(rows):
+    with naming_bad_rows(rows):
         lengths: np.ndarray = learner.space.row_lengths(rows)
     return lengths
 

@@ -29,8 +29,8 @@ from sparsemargin.genomes.scales import (
     CHECKED,
     UNCHECKED,
     Conversion,
-    Form,
     Scale,
+    ValueScale,
     conversion_between,
     from_log1p,
     is_typical,
@@ -149,7 +149,7 @@ def convert_cells(
         )
         first = some.stop
     forms = (conversion.form for *_, conversion in made_of)
-    form: Form = next((form for form in forms if form != "log1p"), "log1p")
+    form: ValueScale = next((form for form in forms if form != "log1p"), "log1p")
     if form != "log1p":
         entries = np.repeat(~np.isnan(scales[order]), lengths[order])
         data[entries] = from_log1p(form, data[entries].astype(np.float64))
@@ -207,7 +207,7 @@ class CellNormalizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     feature_names_in_ : ndarray of str, shape (n_genes,)
         Names of the genes. Only defined if the training cells have names.
     form_ : str
-        Form of the transformed values: "log1p", "log2" or "log10" of normalised counts;
+        Scale of the transformed values: "log1p", "log2" or "log10" of normalised counts;
         "linear" for normalised counts; "counts"; "negative" or "other" for other values.
     total_ : float
         Total of each cell before logarithms were taken. NaN if it differs between cells.

@@ -16,10 +16,10 @@ from sparsemargin._engine.rows.csr import Csr
 
 #: Kinds of values. "linear": counts divided by a factor for each cell. The logarithms are those of
 #: 1 + x, where x are linear values. "other": none of these, such as square roots.
-Form = Literal["counts", "linear", "log1p", "log2", "log10", "other", "negative"]
+ValueScale = Literal["counts", "linear", "log1p", "log2", "log10", "other", "negative"]
 
 # Bases of the logarithms, the most common one first.
-_BASES: dict[Form, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
+_BASES: dict[ValueScale, float] = {"log1p": e, "log2": 2.0, "log10": 10.0}
 
 # Largest relative difference of totals that count as equal. float16 rounding errors are smaller.
 _SAME_TOTAL = 0.01
@@ -52,7 +52,7 @@ class Scale(NamedTuple):
     logarithms were taken are counts that were not normalised.
     """
 
-    form: Form
+    form: ValueScale
     total: float = nan
     raw: bool = False
 
@@ -80,21 +80,21 @@ class Conversion(NamedTuple):
 
     target: float
     whole: bool = False
-    inverse: Form | None = None
-    form: Form = "log1p"
+    inverse: ValueScale | None = None
+    form: ValueScale = "log1p"
 
 
 #: Conversions that do not change values: without a check, and with a check for valid logarithms.
 UNCHECKED, CHECKED = Conversion(0.0), Conversion(nan)
 
 
-def linear_of(form: Form, data: np.ndarray) -> np.ndarray:
+def linear_of(form: ValueScale, data: np.ndarray) -> np.ndarray:
     """Undo the logarithm of values, as an array of float64."""
     data = data.astype(np.float64)
     return np.expm1(data * log(_BASES[form])) if form in _BASES else data
 
 
-def from_log1p(form: Form, data: np.ndarray) -> np.ndarray:
+def from_log1p(form: ValueScale, data: np.ndarray) -> np.ndarray:
     """Convert log1p values to another form."""
     return np.expm1(data) if form == "linear" else data / log(_BASES[form])
 
@@ -121,7 +121,7 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     # Cells with only whole values, such as cells with one gene, do not help to find the logarithm.
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
-    every: list[Form] = ["linear", *_BASES]
+    every: list[ValueScale] = ["linear", *_BASES]
     most = _LARGEST_EXPONENT / data.max()
     forms = [form for form in every if log(_BASES.get(form, 1.0)) < most]
     return _by_totals(data, cells, forms, near) or _by_counts(data, cells, forms, near)
@@ -136,7 +136,7 @@ def _values_of(rows: Csr, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _by_totals(
-    data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None
+    data: np.ndarray, cells: np.ndarray, forms: list[ValueScale], near: Scale | None
 ) -> Scale | None:
     """Return the scale for which all cells have equal totals, or None."""
     found = list[tuple[float, Scale]]()
@@ -159,7 +159,9 @@ def _by_totals(
     return Scale(scale.form, power if abs(scale.total / power - 1) < 1e-4 else scale.total)
 
 
-def _by_counts(data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Scale | None) -> Scale:
+def _by_counts(
+    data: np.ndarray, cells: np.ndarray, forms: list[ValueScale], near: Scale | None
+) -> Scale:
     """Return the scale for which values are multiples of the smallest one of their cell.
 
     If there are too few values, return the form of `near` with an unknown total, or "other".
@@ -187,7 +189,7 @@ def same_total(first: float, second: float) -> bool:
     return abs(first / second - 1) <= _SAME_TOTAL
 
 
-def is_typical(rows: Csr, columns: np.ndarray, form: Form, means: np.ndarray) -> bool:
+def is_typical(rows: Csr, columns: np.ndarray, form: ValueScale, means: np.ndarray) -> bool:
     """Return whether the totals of cells resemble those of the training cells, for shared genes.
 
     `means` are the means of the genes over the training cells, before logarithms were taken.

@@ -37,7 +37,7 @@ from sparsemargin.models.inputs.rows import (
     Rows,
     check_rows,
     intercept_scale,
-    refusing,
+    naming_bad_rows,
 )
 from sparsemargin.models.inputs.training_set import (
     Beginning,
@@ -268,7 +268,7 @@ class Learner(StreamChecks):
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         measured = self.measured_rows(rows, counted)
         first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
-        with refusing(rows):
+        with naming_bad_rows(rows):
             if resume:
                 self._learned = replace(
                     self.fitted, class_weight=self._steps(first), typical_weight=None,
@@ -436,7 +436,7 @@ class Learner(StreamChecks):
             measured = self.measured_rows(rows, counted)
             self.open_stream(Beginning(measured, data.classes, data.form, sparse=data.sparse), seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
-        with refusing(rows):
+        with naming_bad_rows(rows):
             self.learn_stream(task)
         self.fitted.n_iter = 1.0
 

@@ -46,7 +46,7 @@ _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # Linux maps the pages around a touched page up to multiples of 64 KiB.
 _REACH = 1 << 16
-# Bytes of the blocks that are in memory together while their rows are mixed.
+# Bytes of the blocks that are in memory together while their rows are shuffled_blocks.
 _MIXED_BYTES = 1 << 26
 
 
@@ -381,7 +381,9 @@ def ordered(
         yield start, rows, None if seed is None else block_order(rows.n_rows, _seed(seed, epoch, i))
 
 
-def mixed(cache: RowCache, seed: int, epoch: int) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
+def shuffled_blocks(
+    cache: RowCache, seed: int, epoch: int
+) -> Iterator[tuple[int, LabelledRows, np.ndarray]]:
     """Yield the rows of a cache in new blocks, each of which has random rows from many original
     blocks. This is for data whose neighbouring rows are similar.
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
-from sparsemargin.genomes.scales import Form, Scale
+from sparsemargin.genomes.scales import Scale, ValueScale
 from sparsemargin.saving import step_checks as checks
 from sparsemargin.text.vocabulary import Vocabulary
 
@@ -215,7 +215,7 @@ def _n_samples(learned: dict[str, Any], width: int | None) -> Any:
 
 def _restored_scale(state: Any) -> Any:
     form = states.instance(state, "form", str)
-    require(form in get_args(Form), f"{form!r} is no form of values")
+    require(form in get_args(ValueScale), f"{form!r} is no form of values")
     total = states.optional(
         state, "total", states.real, np.finfo(np.float64).tiny, np.finfo(np.float64).max
     )

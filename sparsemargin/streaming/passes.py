@@ -14,7 +14,13 @@ import numpy as np
 from sparsemargin._engine.messages import warn_user
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX
-from sparsemargin.readers.row_cache import RowCache, find_cache, mixed, ordered, write_cache
+from sparsemargin.readers.row_cache import (
+    RowCache,
+    find_cache,
+    ordered,
+    shuffled_blocks,
+    write_cache,
+)
 from sparsemargin.readers.rows import LabelledRows, RowSource
 
 
@@ -38,11 +44,11 @@ class Passes:
 
     `cache` is the path of the row cache; a temporary file is used if it is True. Indices larger
     than `max_index` are refused. `table` holds the labels found so far; `lowest` and `highest` are
-    the extreme indices, as written in the source. `mixing` is the seed with which shuffled passes
-    mix the rows of many blocks; if it is None they shuffle the blocks and the rows of each block.
+    the extreme indices, as written in the source. `shuffle_seed` is the seed with which shuffled
+    passes mix the rows of many blocks; None: they shuffle the blocks and the rows of each block.
     """
 
-    mixing: int | None = None
+    shuffle_seed: int | None = None
 
     def __init__(self, source: RowSource, max_index: int, cache: Path | bool = False) -> None:
         self.source, self.max_index, self._cache = source, max_index, cache
@@ -93,7 +99,7 @@ class Passes:
             yield from blocks
 
     def _read(self) -> Generator[LabelledRows]:
-        cached = self._cache or self.mixing is not None
+        cached = self._cache or self.shuffle_seed is not None
         scanned = self.source.scan(self.table, self.max_index)
         with closing(self._cached() if cached else scanned) as blocks:
             for block in blocks:
@@ -140,8 +146,8 @@ class Passes:
         assert cache is not None
         self.lowest, self.highest, self.n_rows = cache.lowest, cache.highest, cache.n_rows
         blocks: Iterator[tuple[int, LabelledRows, np.ndarray | None]]
-        if seed is not None and self.mixing is not None:
-            blocks = mixed(cache, self.mixing, epoch)
+        if seed is not None and self.shuffle_seed is not None:
+            blocks = shuffled_blocks(cache, self.shuffle_seed, epoch)
         else:
             blocks = ordered(cache, seed, epoch, *bounds_of(part, cache.n_rows))
         for first, rows, order in blocks:

@@ -24,7 +24,7 @@ from sparsemargin.models.fitted.outputs import (
 )
 from sparsemargin.models.inputs.label_table import LabelTable, word_of
 from sparsemargin.models.inputs.labels import Choice, label_text
-from sparsemargin.models.inputs.rows import refusing
+from sparsemargin.models.inputs.rows import naming_bad_rows
 from sparsemargin.models.inputs.training_set import Targets
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, columns_of
 from sparsemargin.readers.rows import LabelledRows, RowSource
@@ -154,7 +154,7 @@ class Predictor:
         if stop - first < block.n_rows:
             block = block.part(first, stop)
         rows = known_features(block, self.learner.n_features_in_)
-        with refusing(rows):
+        with naming_bad_rows(rows):
             outputs = outputs_of(self.learner.fitted, rows, self.learner.n_threads())
         row = first_infinite(outputs)
         if row is not None:

@@ -23,7 +23,7 @@ from sparsemargin.models.fitted.outputs import (
     warn_of_one_class,
 )
 from sparsemargin.models.inputs.labels import warn_of_many_classes
-from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, refusing
+from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, naming_bad_rows
 from sparsemargin.models.inputs.training_set import Beginning, Targets, count_vectors, counted_rows
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.rows import LabelledRows
@@ -121,7 +121,7 @@ class Run:
         if self.epoch:
             self.passes.keep()
             continues = True
-        elif self.passes.mixing is None:
+        elif self.passes.shuffle_seed is None:
             if not self.opened:
                 self.beginning = self.passes.peek(ROWS_MEASURED)
             with closing(self.passes.first()) as blocks:
@@ -131,7 +131,7 @@ class Run:
             self._check_classes()
         else:
             self.passes.keep()
-            continues = self._make_epoch(self.passes.again(self.passes.mixing, 1))
+            continues = self._make_epoch(self.passes.again(self.passes.shuffle_seed, 1))
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
 
@@ -220,7 +220,7 @@ class Run:
         task = learner.make_task(
             rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True
         )
-        with refusing(rows, first_row):
+        with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
@@ -319,8 +319,8 @@ class Run:
         patience = None if self.patience is None else asdict(self.patience)
         return {
             "progress": asdict(progress), "before": self.before, "patience": patience,
-            "seed": self.seed, "mixing": self.passes.mixing, "first_row": self.first_row,
-            "classes_are_known": self.labels.are_known,
+            "seed": self.seed, "shuffle_seed": self.passes.shuffle_seed,
+            "first_row": self.first_row, "classes_are_known": self.labels.are_known,
             "lowest": self.passes.lowest, "highest": self.passes.highest,
         }  # fmt: skip
 

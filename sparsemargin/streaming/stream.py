@@ -110,7 +110,7 @@ def _learn_passes(
         if options.resume:
             start = checkpoint.read(make())
             passes.close()
-            passes.mixing = start[1]["mixing"]
+            passes.shuffle_seed = start[1]["shuffle_seed"]
     while True:
         try:
             return Run(StreamLabels(passes, encoder), make, options, checkpoint).learn(start)
@@ -120,7 +120,7 @@ def _learn_passes(
                 labels = source.all_labels()
             encoder = encoder_of(labels, source.names, source.reading.multilabel)
         except SortedRowsError as found:
-            passes.mixing = found.seed
+            passes.shuffle_seed = found.seed
         start = None
 
 

@@ -35,7 +35,7 @@ STEPS = (
 )  # fmt: skip
 
 #: Least and largest number of characters of a block of texts. Ctrl-C takes effect between blocks.
-FEWEST, MOST = 250_000, 2_000_000
+MIN_BLOCK_CHARACTERS, MAX_BLOCK_CHARACTERS = 250_000, 2_000_000
 
 #: Seconds between two progress messages.
 SECONDS = 5.0
@@ -124,8 +124,8 @@ class Preparation:
                 last_report = monotonic()
                 print(f"[{self.name}] texts read: {first:,}", flush=True)
             n_characters = sum(map(len, block))
-            size = size * 2 if n_characters < FEWEST else size
-            size = max(size // 2, 1) if n_characters > MOST else size
+            size = size * 2 if n_characters < MIN_BLOCK_CHARACTERS else size
+            size = max(size // 2, 1) if n_characters > MAX_BLOCK_CHARACTERS else size
 
     def scan(self, scanner: Scanner, texts: list[str], lower: bytes) -> None:
         """Add the texts to a scanner's rows.

@@ -27,8 +27,8 @@ from sparsemargin.readers.row_cache import (
     block_order,
     default_cache_path,
     find_cache,
-    mixed,
     ordered,
+    shuffled_blocks,
 )
 
 
@@ -235,7 +235,7 @@ def test_rows_are_shuffled_across_blocks_in_bounded_memory(path, multilabel, mon
         expected = sorted(row(rows, i) for rows in cache.blocks() for i in range(40))
 
         def epoch(seed, number):
-            passed = list(mixed(cache, seed, number))
+            passed = list(shuffled_blocks(cache, seed, number))
             assert all(sorted(order) == list(range(rows.n_rows)) for _, rows, order in passed)
             rows = {
                 first + i: row(rows, i) for first, rows, _ in passed for i in range(rows.n_rows)

@@ -24,13 +24,13 @@ _Method = Callable[Concatenate[_Model, _Given], _Result]
 class _Use:
     """The running calls of one model."""
 
-    __slots__ = ("asking", "learner", "lock")
+    __slots__ = ("asking", "lock", "training_thread")
 
     def __init__(self) -> None:
         self.lock = Lock()
         # Thread identifiers from `get_ident`. Reading calls may be nested, so `asking` may contain
         # a thread several times.
-        self.learner: int | None = None
+        self.training_thread: int | None = None
         self.asking: list[int] = []
 
 
@@ -75,18 +75,18 @@ def _using(
         use, me, begun = _use_of(model), get_ident(), False
         try:
             with use.lock:
-                if use.learner is not None:
-                    _refuse(model, "fits", use.learner == me)
+                if use.training_thread is not None:
+                    _refuse(model, "fits", use.training_thread == me)
                 if alone and use.asking:
                     _refuse(model, "asks", me in use.asking)
                 if alone:
-                    use.learner, begun = me, True
+                    use.training_thread, begun = me, True
                 else:
                     use.asking, begun = [*use.asking, me], True
             return method(model, *args, **kwargs)
         finally:
             if begun and alone:
-                use.learner = None
+                use.training_thread = None
             elif begun:
                 with use.lock:
                     use.asking.remove(me)
@@ -97,7 +97,7 @@ def _using(
 def refuse_while_learning(model: Any) -> None:
     """Raise a RuntimeError if another thread is training the model."""
     use = _uses.get(ref(model))
-    if use is not None and use.learner not in (None, get_ident()):
+    if use is not None and use.training_thread not in (None, get_ident()):
         _refuse(model, "fits", False)
 
 

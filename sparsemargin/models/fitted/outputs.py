@@ -18,7 +18,7 @@ from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin._shown import shown
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import Choice, label_text
-from sparsemargin.models.inputs.rows import Rows, check_rows, refusing
+from sparsemargin.models.inputs.rows import Rows, check_rows, naming_bad_rows
 from sparsemargin.models.inputs.training_set import Targets
 
 #: The check for models that predict a single class: number of sampled rows, smallest number of
@@ -58,7 +58,7 @@ def outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
 
 def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
     """Return the outputs of checked rows, or raise a ValueError if one is not finite."""
-    with refusing(rows):
+    with naming_bad_rows(rows):
         result = outputs_of(fitted, rows, n_threads)
     _require_finite(result, 0)
     return result
@@ -73,7 +73,7 @@ def predicted(
     an output is not finite.
     """
     n_rows = len(rows.indptr) - 1
-    with refusing(rows):
+    with naming_bad_rows(rows):
         of_part, step = fitted.space.outputs_in_parts(
             fitted.hypothesis, rows, fitted.slice_seed, n_threads
         )

@@ -21,7 +21,7 @@ from sparsemargin.models.fitted.probabilities import (
     Calibration,
     Window,
 )
-from sparsemargin.models.inputs.multilabel_targets import Form
+from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 
 #: Maximum number of bits of hashed feature indices.
 MOST_HASH_BITS = 31
@@ -32,7 +32,7 @@ class Fitted:
     """The complete state of a trained model, as stored in a model file."""
 
     classes: np.ndarray
-    form: Form | None  # format of multilabel targets; None: one class per row
+    form: TargetFormat | None  # format of multilabel targets; None: one class per row
     space: Any  # a `Space`, with weights or with a support set
     structure: dict[str, Any]  # the parameters on which the layout of the state depends
     class_weight: np.ndarray  # weights of the steps of negative and positive rows, (2, n_vectors)

@@ -32,7 +32,11 @@ from sparsemargin.models.inputs.label_values import (
     unwrapped,
 )
 from sparsemargin.models.inputs.label_values import label_text as label_text
-from sparsemargin.models.inputs.multilabel_targets import Form, MultilabelTargets, positives_of
+from sparsemargin.models.inputs.multilabel_targets import (
+    MultilabelTargets,
+    TargetFormat,
+    positives_of,
+)
 
 # Largest range of integer labels that are encoded by a lookup table.
 _WIDEST_TABLE = 1 << 20
@@ -181,7 +185,7 @@ class MultilabelEncoder(LabelEncoder):
     """Encodes the labels of each row as indices of classes; `inverse_transform` decodes them to
     the format `form`."""
 
-    def __init__(self, classes: Any = (), form: Form = "lists") -> None:
+    def __init__(self, classes: Any = (), form: TargetFormat = "lists") -> None:
         super().__init__(classes)
         self.form = form
 

@@ -17,8 +17,8 @@ from sparsemargin.models.inputs.label_values import (
 )
 
 #: Format of multilabel targets in training, and of predictions.
-Form = Literal["dense", "sparse", "lists"]
-FORMS = get_args(Form)
+TargetFormat = Literal["dense", "sparse", "lists"]
+FORMS = get_args(TargetFormat)
 
 _COLLECTIONS = (list, tuple, set, frozenset, np.ndarray)
 _NUMBERS = (int, float, np.number, np.bool_)
@@ -31,7 +31,7 @@ class MultilabelTargets:
     `given` has the columns of an indicator matrix of `shape`, or the concatenated labels of lists.
     """
 
-    form: Form
+    form: TargetFormat
     shape: tuple[int, ...]
     given: Positives
 
@@ -123,7 +123,7 @@ def _is_bit(entry: Any) -> bool:
     return isinstance(entry, _NUMBERS) and entry in (0, 1)
 
 
-def _of_indicator(Y: Any, form: Form) -> MultilabelTargets:
+def _of_indicator(Y: Any, form: TargetFormat) -> MultilabelTargets:
     if Y.ndim != 2 or not Y.shape[1]:
         raise ValueError(
             f"y is of shape {Y.shape}. An indicator of labels is of shape (n_samples, n_labels)"

@@ -77,7 +77,7 @@ def check_rows(
 
 
 @contextmanager
-def refusing(rows: Rows, first_row: int = 0) -> Iterator[None]:
+def naming_bad_rows(rows: Rows, first_row: int = 0) -> Iterator[None]:
     """Convert the engine's BadRow to a ValueError that describes the invalid row. `first_row`, the
     number of the first row, is added to its position."""
     try:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.models.inputs.multilabel_targets import Form
+from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 from sparsemargin.models.inputs.rows import Rows
 
 #: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
@@ -30,7 +30,7 @@ class TrainingSet(NamedTuple):
     rows: Rows
     targets: Targets
     classes: np.ndarray
-    form: Form | None  # format of multilabel targets; None: one class per row
+    form: TargetFormat | None  # format of multilabel targets; None: one class per row
     weights: np.ndarray | None  # sample weights; None: all are 1
     sparse: bool  # whether a callable kernel gets sparse rows, as X was sparse
 
@@ -41,7 +41,7 @@ class Beginning:
 
     rows: Rows  # the first rows
     classes: np.ndarray
-    form: Form | None = None  # format of multilabel targets; None: one class per row
+    form: TargetFormat | None = None  # format of multilabel targets; None: one class per row
     counts: np.ndarray | None = None  # result of `rows_by_class`; None: not all rows are known
     blocks: Sequence[Rows] = ()  # `rows` and the rows that follow; empty: only `rows`
     grows: bool = False  # whether the number of features may increase
