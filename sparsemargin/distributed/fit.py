@@ -297,7 +297,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     if not files:
         _refuse(options, _OF_FILES, "is of files, and these shards are matrices")
     if are_cells:
-        _refuse(options, _NOT_OF_CELLS, "is not of cells")
+        _refuse(options, _NOT_OF_CELLS, "does not apply to cells")
     read = [name for shard in files for name in shard.files]
     if options.checkpoint is not None:
         check_replaceable(options.checkpoint)

@@ -123,7 +123,7 @@ def test_unsigned_decreasing_pointers_are_rejected(X, kind, size):
     bad, model = kind(X), ALMAClassifier(hypothesis="vote").fit(X, Y)
     bad.indptr = bad.indptr.astype(f"u{size}")
     bad.indptr[4] = np.iinfo(bad.indptr.dtype).max
-    given = {"y": Y, "model": model}
+    given = {"y": Y, "model": model, "classes": None, "sample_weight": None, "before": None}
     takers = list(takers_of_rows(model))
     assert len(takers) > 8
     for taker in takers:

@@ -22,7 +22,7 @@ from sklearn.svm import LinearSVC
 
 import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
-from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
+from sparsemargin import ALMAClassifier, MarginPerceptron, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
 from sparsemargin.evaluation.weights import strongest_features
 from sparsemargin.plotting.style import PALETTES
@@ -137,7 +137,8 @@ def test_features_of_largest_weight_are_drawn_for_many_classes(many_classes):
     (drawn.MarginDistributionDisplay, {}, lambda of: of.distributions["model"]),
 ])  # fmt: skip
 def test_pipeline_is_drawn_like_its_last_step(data, display, more, drawn_by):
-    pipeline = make_pipeline(MaxAbsScaler(), PNormPerceptron(hypothesis="last", random_state=0))
+    model = MarginPerceptron(hypothesis="last", max_iter=3, random_state=0)
+    pipeline = make_pipeline(MaxAbsScaler(), model)
     X, y, *_ = data
     models = pipeline.fit(X, y)[-1], pipeline
     if display is drawn.MarginDistributionDisplay:

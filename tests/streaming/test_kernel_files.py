@@ -112,7 +112,9 @@ def test_kernel_function_is_pickled_but_not_saved(path):
         again = pickle.loads(pickle.dumps(model))
         assert outputs(again, rows) == outputs(model, rows)
         assert again.space.kernel.function is dot
-        with pytest.raises(ValueError, match=r"a function for its kernel.*kernel='precomputed'"):
+        with pytest.raises(
+            ValueError, match=r"kernel of this PNormPerceptron is a function.*kernel='precomputed'"
+        ):
             save_model(model, path)
         with pytest.raises(ValueError, match=r"space\.kernel\.function is of type"):
             save_model(model.set_params(kernel="rbf"), path)
@@ -263,7 +265,7 @@ def test_readable_file_lists_dual_coefficients(text, path, tmp_path):
         expected += [[str(label), row, repr(float(value))] for row, value in told if value]
     lines = [line.split("\t") for line in (tmp_path / "a.txt").read_text().splitlines()]
     assert sorted(line for line in lines if line[0][0] != "#") == sorted(expected)
-    with pytest.raises(ValueError, match="a model with a kernel has coefficients of rows"):
+    with pytest.raises(ValueError, match="A model with a kernel has coefficients of rows"):
         write_readable(tmp_path / "b.txt", model, ["a"] * model.n_features_in_)
     voting = PNormPerceptron(kernel="rbf", hypothesis="vote").fit(*problem("rbf"))
     with pytest.raises(ValueError, match="no single weight vector"):

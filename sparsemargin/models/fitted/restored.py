@@ -36,7 +36,7 @@ def restored_state(state: dict[str, Any], learner: type[Learner]) -> Fitted:
     require(bool((classes[1:] > classes[:-1]).all()), "'classes' do not rise")
     n_vectors, space = count_vectors(classes, form is not None), part(state, "space")
     require(type(space) in learner.spaces, f"'space' is none of {learner.classifier}")
-    require(space.n_vectors == n_vectors, f"'space' is not of {n_vectors} labels")
+    require(space.n_vectors == n_vectors, f"'space' is not of {n_vectors} vectors")
     require(form is None or space.takes_many_labels, "'space' is of rows with one class each")
     rule_type = FirstOrderRule if isinstance(space, FirstOrderSpace) else type(None)
     fitted = Fitted(classes, form, space, **checks.fields(state, {
@@ -57,7 +57,7 @@ def restored_state(state: dict[str, Any], learner: type[Learner]) -> Fitted:
         "sparse_coef": (checks.flag,),
     }))  # fmt: skip
     require(fitted.progress is None or fitted.progress.n_vectors == n_vectors,
-            "'progress' is of other labels")  # fmt: skip
+            "'progress' is of other vectors")  # fmt: skip
     # Voted and random hypotheses need a log of corrections.
     replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'structure' has another hypothesis than 'space'")
