@@ -33,7 +33,7 @@ from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import named_table
 
-# Cells of a Dask array by which the scale of all is recognised.
+# Number of first cells that decide whether a Dask array has counts or logarithms.
 _FIRST_CELLS = 512
 
 #: Cells of all shards, and their types.

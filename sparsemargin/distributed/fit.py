@@ -220,7 +220,7 @@ def fit_distributed(
     # Many arguments are options of the same name.
     arguments = locals().copy()
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
-    # Imports scikit-learn, which the command line does not need.
+    # Imported here because it imports scikit-learn, which the command line does not need.
     from sparsemargin.estimators.classifiers import as_classifier
 
     making = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
@@ -244,7 +244,7 @@ def row_maker_of(
     format; None: the shards are rows. Parameters for cells are removed from `params`."""
 
     def cells() -> Any:
-        # Imports scikit-learn.
+        # Imported here because it imports scikit-learn, which is slow.
         from sparsemargin.distributed.cell_shards import cell_rows
 
         return cell_rows(how.label, params)
@@ -266,7 +266,7 @@ def row_maker_of(
         return None
     if vectorizer is None:
         vectorizer = hashed_pairs(HASHED_BITS)
-    # Files of svmlight text are learned without scikit-learn.
+    # Imported here because training on svmlight text does not need scikit-learn.
     from sklearn.exceptions import NotFittedError
 
     vectorizer = deepcopy(vectorizer)
@@ -307,7 +307,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     with backend_of(options.client, found, making) as backend:
         sample = None
         if are_cells:
-            # Imports scikit-learn.
+            # Imported here because it imports scikit-learn, which is slow.
             from sparsemargin.cells.learn import with_cell_defaults
             from sparsemargin.distributed import cell_shards
 

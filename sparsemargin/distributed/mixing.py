@@ -164,7 +164,7 @@ class SingleMixer:
 
     def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
         self.mixture, self.n_shards = mixture, n_shards
-        #: Number of mixtures, or other synchronizations, per epoch.
+        #: Parts of an epoch; the shards are mixed after each.
         self.n_parts = mixes
 
     def rows_of(self, part: int) -> Part:

@@ -313,7 +313,8 @@ class Rounds:
                 received += sum(map(n_bytes, found))
             for s, update in enumerate(found):
                 rows = s, self.mixer.rows_of(part)
-                # In a ring, every visit uses all rows, which must be counted only once.
+                # In a ring, a shard's rows are used once by each visiting group of classes; they
+                # count as read only once.
                 if rows in met:
                     update = replace(update, **_NO_ROWS)
                 if update.trials:

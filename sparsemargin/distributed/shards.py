@@ -36,9 +36,12 @@ from sparsemargin.streaming.passes import Passes, bounds_of
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
 
-# Number of texts in memory from which terms of columns are taken. Number of cells from which the
-# variation of genes is measured, and, if there are no more, probabilities are calibrated.
-_TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
+# Texts kept to find the words of hashed columns.
+_TEXTS_KEPT = 1000
+
+# Cells kept to measure the variance of genes, and, if the data have no more cells, to calibrate
+# probabilities.
+_CELLS_KEPT = 4096
 
 #: Rows, their targets, the number of the first row in the shard, and the order of the rows.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
@@ -85,7 +88,7 @@ class MatrixShard:
     @classmethod
     def of(cls, X: Any, y: Any, making: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        # Imports scikit-learn, which shards of files do not need.
+        # Imported here because shards of files do not need scikit-learn.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()

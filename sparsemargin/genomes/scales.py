@@ -118,7 +118,7 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     parts = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
     if np.count_nonzero(parts) * 2 <= n_cells:
         return Scale("counts")
-    # Cells with only whole values, such as cells with one gene, do not help to find the logarithm.
+    # Cells with whole values only say nothing about which logarithm was taken.
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
     every: list[Form] = ["linear", *_BASES]

@@ -268,7 +268,8 @@ class Learner(StreamChecks):
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: nothing to learn from.")
         check = not resume and self._checks_on_the_way
-        # Rows of weight 0 are not used in training, so they would not be checked.
+        # Training checks a row when it first uses it. If some rows have weight 0, all rows are
+        # checked here instead.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
         check = check and (weights is None or bool(weights.all())) and 0 not in named.values()
         if self._needs_exact_products:

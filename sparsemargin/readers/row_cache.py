@@ -46,7 +46,7 @@ _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
 # Linux maps the pages around a touched page up to multiples of 64 KiB.
 _REACH = 1 << 16
-# Bytes of the blocks that are in memory together while their rows are mixed.
+# Bytes of the blocks that are shuffled together.
 _MIXED_BYTES = 1 << 26
 
 

@@ -38,7 +38,7 @@ DENSE_BYTES = 1 << 29
 # DENSE_BYTES divided by the bytes of one block. In smaller blocks, less memory is touched.
 _BLOCKS_IN_DENSE = 4
 
-# Number of vectors that are stored together; a block is a multiple of it.
+# Vectors stored together. The size of a block is a multiple of this.
 GROUP = 16
 
 # Coordinates searched at once; small enough for the CPU cache.

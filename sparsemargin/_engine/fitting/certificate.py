@@ -21,7 +21,7 @@ _ROWS_PER_CALL = 1 << 16
 # Tolerance for rounding errors when a margin exceeds its bound: relative to the bound, and relative
 # to the longest row, because its outputs may cancel.
 _OF_BOUND, _OF_ROWS = 1e-6, 1e-9
-# The second tolerance if products of rows may have been computed in float32.
+# `_OF_ROWS` where dot products may have been computed in float32.
 _OF_ROWS_32 = 1e-5
 
 

@@ -33,7 +33,7 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self.hashes, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        # Largest hash that is stored.
+        # Only hashes up to this bound are stored.
         self.largest = np.uint64(np.iinfo(np.uint64).max)
         # Number of rows compared since the tally started, and number of repeats above expectation.
         self.compared = self.excess = 0.0

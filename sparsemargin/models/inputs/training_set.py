@@ -126,8 +126,8 @@ def _balanced_sides(counts: np.ndarray) -> np.ndarray:
 
 
 def _to_scale(weight: np.ndarray) -> np.ndarray:
-    """Scale weights so that the harmonic mean of those above 0 is 1, as with "balanced". Equal
-    weights become exactly 1."""
+    """Scale weights so that the harmonic mean of those above 0 is 1, which class_weight='balanced'
+    fulfils by definition. Equal weights become exactly 1."""
     counts = weight > 0
     with np.errstate(over="ignore"):
         weight = weight / np.where(counts, weight, inf).min(axis=0)
