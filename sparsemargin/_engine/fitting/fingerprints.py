@@ -73,7 +73,8 @@ class Fingerprints:
     def _add(self, hashes: np.ndarray, counts: np.ndarray) -> None:
         hashes, counts = np.append(self.hashes, hashes), np.append(self.counts, counts)
         for n_sorted in 2 * _MOST, _SORTED:
-            # Equal rows have equal hashes, so the smallest may contain too few different ones.
+            # Equal rows have equal hashes, so the `n_sorted` smallest hashes may have fewer than
+            # `_MOST` different values. The second attempt then sorts more hashes.
             largest = self.largest
             if len(hashes) > n_sorted:
                 largest = np.partition(hashes, n_sorted)[n_sorted]

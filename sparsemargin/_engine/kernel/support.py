@@ -10,7 +10,7 @@ from sparsemargin._engine.kernel.products import fill_dense
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered
 
-# Initial capacity of a growing column.
+# Least number of rows for which a column allocates memory.
 _ROOM = 256
 
 

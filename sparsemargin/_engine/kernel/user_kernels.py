@@ -126,7 +126,7 @@ class CallableKernel(Kernel):
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
         shape = tuple(m.n_rows if isinstance(m, Csr) else len(m) for m in (a, b))
-        # Functions may test whether both arguments are the same matrix.
+        # Equal arguments are passed as one object, because functions may test `X is Y`.
         left = _given(a)
         right = left if a is b else _given(b)
         values = self.function(left, right)
