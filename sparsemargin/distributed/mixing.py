@@ -138,7 +138,7 @@ class SingleEpoch:
     """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
     the result is exact."""
 
-    #: True if its space has only the coordinates of its rows.
+    #: True if the space on a shard has only the coordinates that occur in the rows of the shard.
     narrows = False
 
     def __init__(self, learner: Learner, start: Any) -> None:
@@ -271,7 +271,7 @@ class RingMixer(SingleMixer):
     def merged_progress(
         self, progress: Sequence[ProgressiveOutputs], n_places: int
     ) -> ProgressiveOutputs:
-        # All vectors that visit a shard keep the outputs of the same rows.
+        # All groups of vectors that visit a shard store outputs for the same rows of the shard.
         n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
         which = iter(progress)
         at = {

@@ -22,7 +22,8 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.reading import Reading
 
-# A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
+# Bits of an int32 index. If more than 1 in 32 columns occurs, a bit mask of all columns is smaller
+# than the indices of those that occur.
 _BITS_AN_INDEX = 32
 
 

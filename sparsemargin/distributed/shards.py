@@ -82,7 +82,8 @@ class MatrixShard:
     own: Chosen | None = None  # the columns of all rows
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views would have any alignment on arrival; derived data is recomputed there.
+        # Derived data is not sent. It is recomputed by the receiver, because arrays that are views
+        # might be misaligned there.
         return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
@@ -102,7 +103,7 @@ class MatrixShard:
         y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
-        # A shard without rows is rejected later, with its index in the message.
+        # Shards without rows are rejected later with a message that has the number of the shard.
         X = as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
         labels = check_labels(y) if many is None else many
@@ -114,7 +115,7 @@ class MatrixShard:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
-        # The codes alone would be equal for different classes.
+        # The names of the classes are included, because different classes may have the same codes.
         checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
@@ -215,7 +216,7 @@ class FileShard:
         return _HEAVY
 
     def __getstate__(self) -> dict[str, Any]:
-        # An open file cannot be sent.
+        # `passes` has an open file, which cannot be sent.
         return {**vars(self), "chosen": {}, "own": None, "passes": None}
 
     @property

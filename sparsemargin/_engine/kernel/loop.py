@@ -29,8 +29,8 @@ from sparsemargin._engine.replay.replayed import Replayed, points_of
 #: Number of rows whose scores are computed at once.
 BLOCK = 256
 
-# The coefficients t of a vector are rescaled if its squared norm, in units of t, is below this bound
-# or above its inverse, long before a double underflows or overflows.
+# The coefficients t of a vector are rescaled if its squared norm, in units of t, is below this
+# bound or above its inverse, long before a double underflows or overflows.
 _LEAST_SQUARE = 2.0**-500
 
 
