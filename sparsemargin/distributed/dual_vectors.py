@@ -193,8 +193,8 @@ class VectorEpoch(SingleEpoch):
         self.others, self.n_numbers = slice(last, last + n_others), prod(start.shape)
         theta, variances = MIXTURES.at(start, self.at)
         p = space.p
-        # Without other coordinates, the value is too small to change a norm. It is not 0, so that it
-        # shows the factor by which training has scaled the vector.
+        # Without other coordinates, the value is too small to change a norm. It is not 0, so that
+        # it shows the factor by which training has scaled the vector.
         left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
         left = np.maximum(left, start.power * 2.0**-56) ** (1.0 / p)
         self.theta = self._with_others(theta, np.ldexp(left, start.exponent))

@@ -96,7 +96,7 @@ class Fitted:
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
         """Return the factors of the steps for sample weights; None: all are 1."""
         if self.typical_weight is None:
-            # The mean of the first rows, because a stream does not know its later rows.
+            # Only the first rows are averaged, because a stream does not know its later rows.
             known = np.ones(1) if weights is None else weights[weights > 0]
             if len(known):
                 largest = known.max()  # dividing by it makes the mean of equal weights exact
