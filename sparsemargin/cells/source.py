@@ -27,8 +27,8 @@ from sparsemargin.readers.cell_files import Cells, warn_of_left_out
 from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, Origin, RowSource
 
-# Cells are shuffled in a buffer of `_BUFFERED` values, which is filled with spans of adjacent cells.
-# A span has at least `_SPAN` cells unless they have many values or are sorted by type.
+# Cells are shuffled in a buffer of `_BUFFERED` values, which is filled with spans of adjacent
+# cells. A span has at least `_SPAN` cells unless they have many values or are sorted by type.
 _BUFFERED, _SPAN = 2 << 20, 64
 
 # Least length of a span in chunks of the file. The first and the last chunk of a span are
