@@ -46,7 +46,7 @@ class Change:
     """An array of shape (n_coordinates, n_vectors), as its differences to an array that the
     receiver has, after multiplying each vector of that array by a ratio."""
 
-    ratio: np.ndarray  # of shape (n_vectors,)
+    ratio: np.ndarray  # shape (n_vectors,)
     indices: Any  # sorted flat indices, int32 or int64; None: all
     values: np.ndarray  # values at the indices
 
@@ -100,8 +100,8 @@ class Learned:
     theta: Change
     sums: Change | None  # sums of the hypotheses over the trials; None: not averaged
     scalars: dict[str, np.ndarray]
-    # With variances: the increases of the precisions. Then `theta` has the steps times the
-    # precisions.
+    # Increases of the precisions if coordinates have variances; `theta` then has the steps times
+    # the precisions.
     gains: Change | None = None
 
 

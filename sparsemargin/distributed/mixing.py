@@ -126,10 +126,10 @@ class Update:
 
     learned: Any  # input of the mixer
     trials: int
-    corrections: np.ndarray  # of this part, shape (n_vectors,)
+    corrections: np.ndarray  # corrections in this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # of rows that were not shuffled
+    label_order: LabelOrder  # order of the labels of rows that were not shuffled
     # Outputs of rows before their first trial; None if they are not kept.
     progress: ProgressiveOutputs | None = None
 
@@ -201,7 +201,7 @@ class Visit:
 
     first: int
     last: int
-    space: LinearSpace  # of these vectors only
+    space: LinearSpace  # the space of these vectors only
 
 
 class RingEpoch(SingleEpoch):

@@ -54,7 +54,7 @@ from sparsemargin.streaming.report import Interruption, Progress
 class Plan:
     """The constant data of a fit."""
 
-    learner: Learner  # untrained
+    learner: Learner  # a learner that has not been trained
     slice_seed: int
     epoch_type: type[SingleEpoch]
     schema: Schema

@@ -133,7 +133,7 @@ class RemoteFile:
     url: str
     size: int | None  # None: unknown, the file ends where the server ends it
     version: str | None  # changes when the file does; None: the store reports no version
-    ranges: bool = True  # whether the store sends parts of it
+    ranges: bool = True  # True if the store can send parts of the file
     encoding: str = ""  # content encoding, "" for none
     head: bytes = b""  # the first bytes, if they are known
     found_at: int = field(default_factory=time.time_ns, compare=False)

@@ -178,7 +178,7 @@ def _by_counts(data: np.ndarray, cells: np.ndarray, forms: list[Form], near: Sca
     if not found:
         return Scale("other") if near is None else near._replace(total=nan)
     distance, scale = min(found, key=lambda pair: pair[0])
-    # For comparison: random numbers have a mean distance of 1/4 from whole numbers.
+    # Random numbers would have a mean distance of 1/4 from whole numbers.
     return scale if distance <= _NEAR_WHOLE else Scale("other")
 
 

@@ -103,11 +103,11 @@ def others(n_features: int, sparse: bool) -> list[Candidate]:
     """Return the candidates that may replace the default."""
     log_p = float(max(2.0, 2 * log(max(2, n_features))))
     return [
-        # For data with label noise or overlapping classes.
+        # This candidate suits data with label noise or overlapping classes.
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
-        # For data with few informative features among very many.
+        # This candidate suits data with few informative features among very many.
         Candidate("pnorm", {"p": log_p}, 5, 3000),
-        # For data with correlated features; this is the slowest candidate.
+        # This candidate suits data with correlated features. It is the slowest one.
         *([] if sparse else [_SECOND_ORDER]),
     ]
 

@@ -126,8 +126,8 @@ class Corpus(RowSource):
             each.check_unchanged()
 
 
-# For each error code of the scanner: a description of the fault, in which {token} stands for the
-# faulty text, and its remedy.
+# Descriptions of faults, and remedies, by error code of the scanner. {token} stands for the faulty
+# text.
 _FAULTS = {
     "no_label": (
         "{token} is a feature, but the line has no label before it",

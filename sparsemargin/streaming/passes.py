@@ -150,7 +150,7 @@ class Passes:
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
         `block` is the last block."""
-        if block.first_row is not None:  # from the cache
+        if block.first_row is not None:  # the block is from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
         consumed = block.consumed or 0
         self.n_bytes = max(consumed, self.source.size or 0)

@@ -203,18 +203,18 @@ class _Fit:
     def __init__(self, loop, stopping, seed, verbose):
         self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
-        self.n_trials = self.n_active = self.task.n_trials  # of an epoch over all rows
+        self.n_trials = self.n_active = self.task.n_trials  # trials of an epoch over all rows
         self.max_trials = count_trials(stopping.max_iter, self.n_trials)
         self.order = self.task.order(shuffled=seed is not None)
         self.first_corrections = loop.corrections
         self.trials_before = self.space.trials_per_vector
-        self.trials = self.passes = 0  # made so far
-        self.is_finished = False  # whether the remaining trials would make no correction
+        self.trials = self.passes = 0  # numbers so far
+        self.is_finished = False  # True if the remaining trials would make no correction
         self.gram = None  # the loop with dot products, while it is in use
         self.next_choice = np.inf
         self.certificate = None
-        self.margin = None  # the last result
-        self.margin_after = -1  # number of corrections at that time
+        self.margin = None  # the last computed margin
+        self.margin_after = -1  # number of corrections when `margin` was computed
         self.next_certificate = 1
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None

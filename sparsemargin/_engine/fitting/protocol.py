@@ -49,8 +49,8 @@ class Space(ABC):
     outputs_per_part = 1 << 21
     #: True if the lengths of test rows can be computed, as margins require.
     has_row_lengths: Any = True
-    #: For memory warnings: the growing part in words, and the parameter that limits it. None: the
-    #: size is fixed.
+    #: The growing part of the space in words, and the parameter that limits it, for warnings about
+    #: memory. None if the size is fixed.
     growth: Any = None
     #: True if a memory limit has prevented corrections, or the use of the matrix.
     full: Any = False

@@ -78,7 +78,7 @@ class SupportSet:
         self, columns: dict[str, np.ndarray] | None = None, n_features: int = 0, *,
         is_sparse: bool = False,
     ) -> None:  # fmt: skip
-        self.columns = columns or {}  # with spare capacity
+        self.columns = columns or {}  # arrays with spare capacity
         self.sizes = {name: len(column) for name, column in self.columns.items()}
         self.n_features, self.is_sparse = n_features, is_sparse
 

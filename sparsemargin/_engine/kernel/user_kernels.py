@@ -23,7 +23,7 @@ class PrecomputedKernel(Kernel):
 
     def __init__(self, bias: float):
         super().__init__(bias, dense=True)
-        self.rows: Any = None  # the matrix, in training
+        self.rows: Any = None  # the matrix of kernel values during training
 
     def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
         return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
