@@ -44,6 +44,7 @@ GROUP = 16
 # Coordinates that are searched at once. Their numbers fit into the CPU cache.
 _ROWS_AT_ONCE = 1 << 14
 
+# Largest number of features of a saved model. Coordinates times GROUP still fit into an int64.
 _MOST_FEATURES = 1 << 58
 
 

@@ -40,6 +40,7 @@ _PULL = 4.0
 # Minimum distance of a probability from 0 and 1.
 _LEAST = 1e-15
 
+# Largest number of Newton steps, and of halvings of a step that does not reduce the loss.
 _NEWTON_STEPS, _HALVINGS = 50, 30
 # Newton's method stops if the expected decrease of the loss, a sum over rows, is below this value.
 _CONVERGED = 1e-9
