@@ -30,8 +30,9 @@ _VERSION = re.compile(r"^(ENS[A-Z]*\d+)\.\d+$")
 # of the genes of blood progenitors it is 26 to 44 % instead of 66 %.
 _LEAST_SHARE = 0.25
 
-# Share of the variance below which the warning names a remedy. Genes that scanpy's filter_genes
-# removes, because they occur in few cells, have less than a tenth of the variance.
+# If new cells have genes with less than this share of the variance, a warning names a remedy. Genes
+# that scanpy's filter_genes removes, because they occur in few cells, have less than a tenth of the
+# variance.
 _COMPLETE_SHARE = 0.9
 
 

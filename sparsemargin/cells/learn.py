@@ -22,8 +22,8 @@ from sparsemargin.readers.reading import SettingsError
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
 
-# Default number of epochs, and the number of trials (rows times epochs) above which fewer epochs
-# are made, at least one.
+# Default number of epochs. If these make more than `_TRIALS` trials (rows times epochs), it is
+# lower, but at least 1.
 _EPOCHS, _TRIALS = 10, 1_000_000
 
 

@@ -27,8 +27,8 @@ from sparsemargin.readers.cell_files import Cells, warn_of_left_out
 from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, Origin, RowSource
 
-# Number of values in memory while cells are shuffled, and least number of adjacent cells that are
-# read together (a span) unless cells are sorted by type.
+# Cells are shuffled in a buffer of `_BUFFERED` values, which is filled with spans of adjacent
+# cells. A span has at least `_SPAN` cells unless they have many values or are sorted by type.
 _BUFFERED, _SPAN = 2 << 20, 64
 
 # Least length of a span in chunks of the file. The first and the last chunk of a span are
@@ -38,7 +38,8 @@ _CHUNKS = 4
 # Number of adjacent cells that are read together for the sample from which the scale is recognised.
 _SAMPLED_TOGETHER = 32
 
-# Number of consecutive cells of one type from which a file counts as sorted in that place.
+# If at least this many consecutive cells have one type, a file counts as sorted there, and shorter
+# spans are read.
 _RUN = 16
 
 

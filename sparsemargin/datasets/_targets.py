@@ -16,10 +16,13 @@ Instances: TypeAlias = sp.csr_matrix | NDArray[np.floating]
 Labels = NDArray[np.int64]
 Split = tuple[Instances, Labels, Instances, Labels, NDArray[np.float64]]
 
+# Least margins of the rows of `make_alma_target` and `make_ho_target`.
 _ALMA_MARGIN = 1.0
 _HO_MARGIN = 0.005
 _MAX_ROWS = 2**31 - 1
+# Number of values that are drawn at once, which limits the memory.
 _BATCH_VALUES = 2**20
+# An error is raised if, after this many batches, a smaller share of rows reaches the margin.
 _PATIENCE_BATCHES = 64
 _LOWEST_RATE = 1e-5
 _LOWEST_DENSITY = 1e-9  # lower values overflow the cell numbers

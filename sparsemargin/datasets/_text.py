@@ -14,11 +14,17 @@ from sparsemargin._checks import check_count, check_float_dtype, check_real
 from ._targets import spawn_streams
 
 _MAX_COUNT = 2**31 - 1
+# The r-th most frequent word has a frequency proportional to 1 / (r + shift)**exponent. Words of a
+# topic have a larger shift, so they are less frequent than common words.
 _HEAD_SHIFT = 10
 _TOPIC_SHIFT_PER_CLASS = 50
+# Standard deviation of the logarithm of the number of words of a document.
 _LENGTH_SIGMA = 0.6
+# Sum of the parameters of the beta distribution of the shares of topic words.
 _SHARE_CONCENTRATION = 6.0
+# Number of words that are drawn or sorted at once, which limits the memory.
 _CHUNK_TOKENS = 2**18
+# Largest ratio of the median length of a document to `mean_nnz`, its number of distinct words.
 _MAX_TOKENS_PER_WORD = 1000
 _LARGEST_SHARE = 0.99
 

@@ -20,11 +20,12 @@ from sparsemargin.distributed.shards import FileShard, MatrixShard, Shard
 if TYPE_CHECKING:
     from dask.distributed import Client, Future
 
-# Seconds to wait for the first worker to join the scheduler, for an answer of a scheduler, and
-# between two checks for remaining workers. Failed tasks are checked for more often, by this factor.
+# Seconds to wait for the first worker, for an answer of the scheduler, and between two checks that
+# workers are left. Failed tasks are looked for `_LOOKS` times in this interval.
 PATIENCE = 30
 _LOOKS = 15
-# Restarts of a shard after its workers have died. Dask adds three attempts to the first one.
+# Largest number of times that the task of a shard is submitted again because its workers died. Dask
+# itself starts a task up to four times before it reports this.
 _RETRIES = 12
 _ADDRESS = re.compile(r"(?:(?:tcp|tls|ucx|ws|wss|inproc)://)?[^:/]+:\d+|inproc://.+|\[.*\]:\d+")
 
@@ -118,7 +119,7 @@ class DaskBackend:
             ) from None
         with self._connected():
             parts = [part for shard in shards for part in _parts(shard)]
-            # Lazy parts are computed from now on.
+            # This starts the computation of all lazy parts.
             futures = iter(client.compute([part for part in parts if is_lazy(part)]))
             parts = [next(futures) if is_lazy(part) else part for part in parts]
             # All calls are submitted at once. If they were submitted one by one, Dask could assign
@@ -191,7 +192,7 @@ class DaskBackend:
                 # `wait` uses the current client, which may be another one.
                 with self.client.as_current():
                     found = wait(futures, PATIENCE / _LOOKS, return_when="FIRST_COMPLETED")
-                # A result may be lost again with its worker before it is read.
+                # A result is lost if its worker dies before the result is read.
                 if found.done:
                     return next(iter(found.done))
             except TimeoutError:

@@ -33,7 +33,7 @@ from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.readers.cell_files import cells_of
 from sparsemargin.readers.label_tables import named_table
 
-# Cells of a Dask array by which the scale of all is recognised.
+# Number of first cells that decide whether a Dask array has counts or logarithms.
 _FIRST_CELLS = 512
 
 #: Cells of all shards, and their types.
@@ -55,7 +55,7 @@ class CellRows:
     name: ClassVar = "normalizer"
 
     def __post_init__(self) -> None:
-        # A relative path is meaningless in the folders of workers.
+        # A relative path would refer to the current folder of a worker.
         if named_table(self.label) is not None:
             self.label = os.path.abspath(self.label)
 
@@ -97,7 +97,7 @@ def cell_rows(label: Any, params: dict[str, Any]) -> CellRows:
     wanted = params.pop("genes", None)
     seed = mixing_seed(params)
     normalizer = CellNormalizer(**step)
-    # The scale of the first shard is not compared with those of others where none is to change.
+    # With normalize=None, no values are changed, so their scales are not compared.
     values: Any = "auto" if normalizer.normalize is not None else None
     return CellRows(label, CellForm(**form, values=values), normalizer, wanted, seed)
 

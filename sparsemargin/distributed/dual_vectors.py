@@ -29,14 +29,15 @@ from sparsemargin._engine.rows.columns import union
 from sparsemargin.distributed.mixing import Mixer, Mixture, ShardEpoch, Update
 from sparsemargin.models import Learner
 
-# The changes of n shards to a coordinate count like this power of n independent shards.
+# If n shards change the variance of a coordinate, the sum of their gains is weighted like the gains
+# of n**_AS_MANY independent shards.
 _AS_MANY = 0.25
 
-# Number of fits whose mixtures are kept in a process.
+# Largest number of fits whose mixtures a worker process keeps in memory.
 _MOST_FITS = 2
 
-# Numbers of a vector that are sent with it: the count of corrections, the largest norm among them,
-# the sum of the multipliers of its rows, and the smallest bound on the margin.
+# Numbers that are sent with each vector: the number of corrections, the largest norm of a corrected
+# row, the sum of the multipliers of the rows, and the smallest bound on the margin.
 _SCALARS = "corrections", "largest", "mass", "bound"
 
 
@@ -45,7 +46,7 @@ class Change:
     """An array of shape (n_coordinates, n_vectors), as its differences to an array that the
     receiver has, after multiplying each vector of that array by a ratio."""
 
-    ratio: np.ndarray  # of shape (n_vectors,)
+    ratio: np.ndarray  # shape (n_vectors,)
     indices: Any  # sorted flat indices, int32 or int64; None: all
     values: np.ndarray  # values at the indices
 
@@ -99,8 +100,8 @@ class Learned:
     theta: Change
     sums: Change | None  # sums of the hypotheses over the trials; None: not averaged
     scalars: dict[str, np.ndarray]
-    # With variances: the increases of the precisions. Then `theta` has the steps times the
-    # precisions.
+    # Increases of the precisions if coordinates have variances; `theta` then has the steps times
+    # the precisions.
     gains: Change | None = None
 
 
@@ -186,13 +187,14 @@ class VectorEpoch(ShardEpoch):
     def __init__(self, learner: Learner, start: Vectors, at: np.ndarray) -> None:
         self.space = space = learner.space
         self.exponent, n_others = start.exponent, space.n_vectors // len(start.power)
-        # In a joint model, each class has a coordinate for every feature.
+        # A joint model has a coordinate for each feature and class.
         self.at = (at[:, np.newaxis] * n_others + np.arange(n_others)).ravel()
         last = len(self.at) - n_others * bool(space.bias)
         self.others, self.n_numbers = slice(last, last + n_others), prod(start.shape)
         theta, variances = MIXTURES.at(start, self.at)
         p = space.p
-        # Without other coordinates, the value is too small to change a norm, but shows the ratio.
+        # Without other coordinates, the value is too small to change a norm. It is not 0, so that
+        # it shows the factor by which training has scaled the vector.
         left = start.power - (0.0 if space.adaptive else powers_of(theta, p, start.exponent))
         left = np.maximum(left, start.power * 2.0**-56) ** (1.0 / p)
         self.theta = self._with_others(theta, np.ldexp(left, start.exponent))
@@ -284,7 +286,7 @@ class VectorMixer(Mixer):
 
     def starts(self, part: int, whole: bool = False) -> list[Any]:
         theta, n_vectors = self.theta, self.theta.shape[1]
-        # With variances, norms are not needed.
+        # Rules with variances do not need norms.
         exponent, power = np.zeros(n_vectors, int), np.ones(n_vectors)
         if self.variances is None:
             exponent = exponents_of(theta)

@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 # Some rows of a shard, and their targets.
 SampledRows = tuple[Csr, np.ndarray]
 
-# Default number of epochs of named algorithms.
+# Default number of epochs if an algorithm is named.
 _EPOCHS = 5
 
-# Parameters for files only.
+# Parameters that only shards of files have.
 _OF_FILES = (
     "classes", "positive", "multilabel", "n_features", "hash_bits", "zero_based", "dtype",
     "cache_dir",
@@ -59,7 +59,7 @@ _OF_FILES = (
 
 _NOT_OF_CELLS = [name for name in _OF_FILES if name not in ("positive", "cache_dir")]
 
-# Classifiers that cannot be mixed, and the reasons.
+# Classifiers whose models cannot be mixed, and the reasons.
 _NOT_MIXED = {
     "CRAMMAClassifier": "its vector has norm 1 throughout, which a mixture has not",
     "ROMMAClassifier": "its weights satisfy constraints of its rows, which a mixture does not",
@@ -71,7 +71,7 @@ _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
     "solver": "auto", "normalize": "running",
 }  # fmt: skip
-# For these parameters, only this value needs all rows.
+# Of these parameters, only the given value needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
@@ -217,10 +217,10 @@ def fit_distributed(
     >>> model.n_features_in_, model.n_iter_
     (300, 2.0)
     """
-    # Many arguments are options of the same name.
+    # Most arguments are fields of `ShardOptions` with the same name.
     arguments = locals().copy()
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
-    # Imports scikit-learn, which the command line does not need.
+    # Imported here because it imports scikit-learn, which the command line does not need.
     from sparsemargin.estimators.classifiers import as_classifier
 
     row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
@@ -244,7 +244,7 @@ def row_maker_of(
     format; None: the shards are rows. Parameters for cells are removed from `params`."""
 
     def cells() -> Any:
-        # Imports scikit-learn.
+        # Imported here because it imports scikit-learn, which is slow.
         from sparsemargin.distributed.cell_shards import cell_rows
 
         return cell_rows(how.label, params)
@@ -266,7 +266,7 @@ def row_maker_of(
         return None
     if vectorizer is None:
         vectorizer = hashed_pairs(HASHED_BITS)
-    # Files of svmlight text are learned without scikit-learn.
+    # Imported here because training on svmlight text does not need scikit-learn.
     from sklearn.exceptions import NotFittedError
 
     vectorizer = deepcopy(vectorizer)
@@ -307,7 +307,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     with backend_of(options.client, found, row_maker) as backend:
         sample = None
         if are_cells:
-            # Imports scikit-learn.
+            # Imported here because it imports scikit-learn, which is slow.
             from sparsemargin.cells.learn import with_cell_defaults
             from sparsemargin.distributed import cell_shards
 

@@ -27,14 +27,14 @@ class Mistakes:
 
     which: np.ndarray  # indices into the rows that are sent with them, int64
     steps: np.ndarray  # float64, with the signs of the labels
-    numbers: np.ndarray  # of the rows in the shard, int64
+    numbers: np.ndarray  # row numbers in the shard, int64
 
 
 @dataclass(frozen=True)
 class ShardMistakes:
     """The result of an epoch of a matrix Perceptron on a shard."""
 
-    # For each block, the rows with mistakes of any vector, and the mistakes of each vector.
+    # Each block has the rows with mistakes of any vector, and the mistakes of each vector.
     blocks: list[tuple[Csr, list[Mistakes]]]
     # Sums of the hypotheses over the trials, shape (n_coordinates, n_vectors); None without
     # averaging.

@@ -126,10 +126,10 @@ class Update:
 
     learned: Any  # input of the mixer
     trials: int
-    corrections: np.ndarray  # of this part, shape (n_vectors,)
+    corrections: np.ndarray  # corrections in this part, shape (n_vectors,)
     mistakes: int | None  # rows predicted wrongly before their trial, if known
     rows_by_class: np.ndarray  # rows without and with each class, shape (2, n_classes)
-    label_order: LabelOrder  # of rows that were not shuffled
+    label_order: LabelOrder  # order of the labels of rows that were not shuffled
     # Outputs of rows before their first trial; None if they are not kept.
     progress: ProgressiveOutputs | None = None
 
@@ -138,7 +138,7 @@ class ShardEpoch:
     """An epoch on the only shard. There is nothing to mix; the space is sent as it stands, so that
     the result is exact."""
 
-    #: True if its space has only the coordinates of its rows.
+    #: True if the space on a shard has only the coordinates that occur in the rows of the shard.
     narrows = False
 
     def __init__(self, learner: Learner, start: Any) -> None:
@@ -164,7 +164,7 @@ class Mixer:
 
     def __init__(self, mixture: Mixture, n_shards: int, mixes: int) -> None:
         self.mixture, self.n_shards = mixture, n_shards
-        #: Number of mixtures, or other synchronizations, per epoch.
+        #: Parts of an epoch; the shards are mixed after each.
         self.n_parts = mixes
 
     def rows_of(self, part: int) -> Part:
@@ -201,7 +201,7 @@ class Visit:
 
     first: int
     last: int
-    space: LinearSpace  # of these vectors only
+    space: LinearSpace  # the space of these vectors only
 
 
 class RingEpoch(ShardEpoch):
@@ -271,7 +271,7 @@ class RingMixer(Mixer):
     def merged_progress(
         self, progress: Sequence[ProgressiveOutputs], n_places: int
     ) -> ProgressiveOutputs:
-        # All vectors that visit a shard keep the outputs of the same rows.
+        # All groups of vectors that visit a shard store outputs for the same rows of the shard.
         n, met = self.n_shards, [i for i in range(self.n_shards) if self.spaces[i] is not None]
         which = iter(progress)
         at = {

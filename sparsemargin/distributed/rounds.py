@@ -54,7 +54,7 @@ from sparsemargin.streaming.report import Interruption, Progress
 class Plan:
     """The constant data of a fit."""
 
-    learner: Learner  # untrained
+    learner: Learner  # a learner that has not been trained
     slice_seed: int
     epoch_type: type[ShardEpoch]
     schema: Schema
@@ -74,7 +74,7 @@ class Plan:
             chosen = shard.columns(schema, part, n + self.has_bias)
             n, places = len(chosen.columns) + 1 - self.has_bias, chosen.columns
             if self.columns is not None:
-                # The last one is the intercept's, which is the last coordinate here too.
+                # The last column is that of the intercept, which is also the last coordinate here.
                 places = np.searchsorted(self.columns, places)
             at = (places,)
         learner.open_stream(schema.beginning(n), self.slice_seed)
@@ -237,7 +237,7 @@ class Rounds:
         steps = []
         if options.row_maker is not None:
             steps = [(options.row_maker.name, options.row_maker.step), ("classifier", None)]
-            encoded(steps[:1])  # refuses what model files can't hold before it is learned with
+            encoded(steps[:1])  # raises an error now if a model file can't store the step
         path = os.fspath(options.checkpoint)
         return Checkpoint(path, made_by, ["max_iter"], steps, options.made_from)
 
@@ -264,8 +264,8 @@ class Rounds:
         self._count_the_rest()
         try:
             with ThreadPoolExecutor(1) as thread:
-                # The thread is started now. If Ctrl-C interrupted the start of the thread, the
-                # mixture would not be waited for.
+                # This starts the thread before the first mixture. If Ctrl-C interrupted the start
+                # during a mixture, nothing would wait for the end of that mixture.
                 thread.submit(int).result()
                 most = inf if self.max_iter is None else self.max_iter
                 while not (self.converged or self.is_over or self.done >= most):
@@ -301,7 +301,7 @@ class Rounds:
         of_shards = [LabelOrder() for _ in self.surveys]
         for part in range(self.mixer.n_parts):
             starts = self.mixer.starts(part)
-            # Measured before training, because shards may start with the mixture itself.
+            # Sizes are measured before training. A start may be the mixture itself, which changes.
             if self.on_round is not None:
                 sent += max(map(n_bytes, starts[:1] if starts[0] is starts[-1] else starts))
             found = self._learn(epoch, part, starts)
@@ -313,7 +313,8 @@ class Rounds:
                 received += sum(map(n_bytes, found))
             for s, update in enumerate(found):
                 rows = s, self.mixer.rows_of(part)
-                # In a ring, every visit uses all rows, which must be counted only once.
+                # In a ring, a shard's rows are used once by each visiting group of classes; they
+                # count as read only once.
                 if rows in met:
                     update = replace(update, **_NO_ROWS)
                 if update.trials:
@@ -369,7 +370,8 @@ class Rounds:
                         ))  # fmt: skip
             wanted = [s for s in wanted if s not in updates]
             if wanted:
-                # These workers joined late, or had worked for other fits.
+                # Workers that joined late or worked for other fits lack earlier mixtures, so they
+                # get the whole one.
                 starts = self.mixer.starts(part, whole=True)
         return [updates[s] for s in range(len(updates))]
 
@@ -414,7 +416,7 @@ class Rounds:
             space.count_trials(max(count_trials(max_iter, self.trials), space.trials))
 
 
-# Fields of an update whose rows have been counted before.
+# Values that replace fields of an update if its rows have been counted before.
 _NO_ROWS: dict[str, Any] = {"trials": 0, "rows_by_class": 0, "label_order": LabelOrder()}
 
 

@@ -22,7 +22,8 @@ from sparsemargin.models.inputs.labels import (
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.readers.reading import Reading
 
-# A bit mask of all columns is smaller than indices if more than 1 in 32 columns is present.
+# Bits of an int32 index. If more than 1 in 32 columns occurs, a bit mask of all columns is smaller
+# than the indices of those that occur.
 _BITS_AN_INDEX = 32
 
 
@@ -31,16 +32,16 @@ class Survey(NamedTuple):
 
     n_rows: int
     n_entries: int
-    n_columns: int | None  # for a matrix
+    n_columns: int | None  # number of columns of a matrix
     lowest: int  # smallest index in a file, as written
     highest: int
     dtype: str  # dtype of the values
-    labels: Any  # for a file, its LabelTable; for a matrix, its classes
+    labels: Any  # LabelTable of a file, or classes of a matrix
     form: str | None  # form of multilabel targets of a matrix; None: one label per row
     reading: Reading | None  # how a row cache was read
-    beginning: list[Csr]  # its first rows, which a model measures
+    beginning: list[Csr]  # first rows, which determine the scale of the intercept
     n_bytes: int  # size of the text, or of the arrays
-    checksum: int  # of rows and labels
+    checksum: int  # checksum of rows and labels
     columns: np.ndarray | None  # columns that occur, `packed`; None: not requested
 
     def identity(self) -> dict[str, Any]:

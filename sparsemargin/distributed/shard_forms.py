@@ -50,7 +50,7 @@ def shards_of(
     if all(isinstance(shard, tuple) and len(shard) == 2 for shard in listed):
         return [Pair(*shard) for shard in listed]
     odd = [shard for shard in listed if not isinstance(shard, str | os.PathLike | list)]
-    # A pair is not the cause of the error if other shards are not pairs.
+    # The error is raised for a shard that is not a pair, if there is one.
     for shard in sorted(odd, key=lambda shard: isinstance(shard, tuple)):
         what = f"A shard can't be of type {type(shard).__name__}."
         if is_lazy(shard) or is_future(shard):
@@ -68,7 +68,7 @@ def _paths(shard: Any) -> list[str]:
     paths = [shard] if isinstance(shard, str | os.PathLike) else shard
     if not paths or not all(isinstance(path, str | os.PathLike) for path in paths):
         raise ValueError(f"A list among the shards holds paths, at least one. {_FORMS}.")
-    # A worker's folder may have another file of the same name.
+    # Paths are made absolute, because workers have other current folders.
     return [
         os.fspath(path) if path == STANDARD_INPUT or is_url(path) else os.path.abspath(path)
         for path in paths

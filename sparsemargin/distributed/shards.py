@@ -36,9 +36,12 @@ from sparsemargin.streaming.passes import Passes, bounds_of
 # Bytes reported to Dask, so large that it does not move the shard to another worker.
 _HEAVY = 1 << 27
 
-# Number of texts in memory from which terms of columns are taken. Number of cells from which the
-# variation of genes is measured, and, if there are no more, probabilities are calibrated.
-_TEXTS_KEPT, _CELLS_KEPT = 1000, 4096
+# Texts kept to find the words of hashed columns.
+_TEXTS_KEPT = 1000
+
+# Cells kept to measure the variance of genes, and, if the data have no more cells, to calibrate
+# probabilities.
+_CELLS_KEPT = 4096
 
 #: Rows, their targets, the number of the first row in the shard, and the order of the rows.
 Block = tuple[Csr, Targets, int, np.ndarray | None]
@@ -79,13 +82,14 @@ class MatrixShard:
     own: Chosen | None = None  # the columns of all rows
 
     def __getstate__(self) -> dict[str, Any]:
-        # Views would have any alignment on arrival; derived data is recomputed there.
+        # Derived data is not sent. It is recomputed by the receiver, because arrays that are views
+        # might be misaligned there.
         return {**vars(self), "parts": {}, "own": None}
 
     @classmethod
     def of(cls, X: Any, y: Any, row_maker: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        # Imports scikit-learn, which shards of files do not need.
+        # Imported here because shards of files do not need scikit-learn.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()
@@ -99,7 +103,7 @@ class MatrixShard:
         y = check_sparse(y, "y")
         if hasattr(X, "tocsr") and not issparse(X):
             X = X.tocsr()
-        # A shard without rows is rejected later, with its index in the message.
+        # Shards without rows are rejected later with a message that has the number of the shard.
         X = as_csr(X, ensure_min_samples=0, ensure_min_features=0)
         many = multilabel_targets(y)
         labels = check_labels(y) if many is None else many
@@ -111,7 +115,7 @@ class MatrixShard:
         rows, many = self.rows, hasattr(self.y, "form")
         encoder = MultilabelEncoder() if many else LabelEncoder()
         targets, classes = encoder.fit_transform(self.y), encoder.classes
-        # The codes alone would be equal for different classes.
+        # The names of the classes are included, because different classes may have the same codes.
         checksum = zlib.crc32(names_of(classes).encode())
         for array in (*rows.arrays, *(targets if many else (targets,))):
             checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
@@ -212,7 +216,7 @@ class FileShard:
         return _HEAVY
 
     def __getstate__(self) -> dict[str, Any]:
-        # An open file cannot be sent.
+        # `passes` has an open file, which cannot be sent.
         return {**vars(self), "chosen": {}, "own": None, "passes": None}
 
     @property

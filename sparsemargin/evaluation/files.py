@@ -37,7 +37,7 @@ class ProbabilityFigures:
 
     def __init__(self) -> None:
         self.n = self.log_loss = self.brier = 0.0
-        # For each bin: number of predictions, number of correct ones, sum of probabilities.
+        # Rows: number of predictions, number of correct ones, sum of probabilities. Columns: bins.
         self.bins = np.zeros((3, _BINS))
 
     def add(self, shares: np.ndarray, actual: np.ndarray) -> None:
@@ -76,7 +76,7 @@ class Evaluation:
         table = LabelTable.of_classes(learner.classes_)
         self.labels = list(table.texts)
         self.predictor = Predictor(learner, opened, table=table, **how)
-        # For each class: correct predictions of it, rows with this label, predictions of it.
+        # Rows: correct predictions, rows with this label, predictions. Columns: classes.
         self.counts = np.zeros((3, len(self.labels)), dtype=np.int64)
         # Number of rows that are counted, and of rows whose predicted labels are all correct.
         self.n_rows = self.n_right = 0

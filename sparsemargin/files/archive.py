@@ -30,6 +30,7 @@ MODEL_DOCUMENT, CACHE_DOCUMENT = "model.json", "row_cache.json"
 #: Bytes at the beginning of a file from which `begins_with` recognizes an archive.
 HEAD_BYTES = 64
 
+#: Arrays start at multiples of this many bytes, the size of a cache line, as in npy files.
 ALIGNMENT = 64
 _MAGIC = b"PK\x03\x04"
 # Bytes of a member's header before its name, and bytes that zipfile appends for large members.
@@ -43,6 +44,7 @@ _NPY_HEADER = re.compile(
     rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
     re.DOTALL,
 )
+# Bytes of an array that are copied before the pages of the map are released.
 _CHUNK = 1 << 22
 # Bytes of the longest document that is read. Parsing needs about 20 times as much memory.
 _LONGEST_DOCUMENT = 1 << 24

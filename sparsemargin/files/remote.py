@@ -24,6 +24,7 @@ from sparsemargin.files import http
 from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
+# Bytes of one request, and number of blocks that are requested ahead.
 _BLOCK_BYTES, _BLOCKS_AHEAD = 1 << 23, 2
 
 # Seconds to wait before each new attempt. The sum is about one minute, for which a store may be
@@ -40,6 +41,7 @@ _VERSIONS = (
     "last_modified", "mtime", "created",
 )  # fmt: skip
 
+# Largest number of characters that a message quotes from the answer of a server.
 _LONGEST_REASON = 300
 
 _T = TypeVar("_T")
@@ -133,7 +135,7 @@ class RemoteFile:
     url: str
     size: int | None  # None: unknown, the file ends where the server ends it
     version: str | None  # changes when the file does; None: the store reports no version
-    ranges: bool = True  # whether the store sends parts of it
+    ranges: bool = True  # True if the store can send parts of the file
     encoding: str = ""  # content encoding, "" for none
     head: bytes = b""  # the first bytes, if they are known
     found_at: int = field(default_factory=time.time_ns, compare=False)

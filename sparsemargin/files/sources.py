@@ -28,13 +28,14 @@ CACHE_SUFFIX = ".smcache"
 
 PathLike = str | os.PathLike[str]
 
-
+#: Bytes of a block of text, and of the longest line, with which a block may grow.
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 30
 
 _UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 
+# Bytes at the start and at the end of a file by which a change is detected.
 _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
 

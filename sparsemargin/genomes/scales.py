@@ -118,7 +118,7 @@ def scale_of(rows: Csr, columns: np.ndarray, near: Scale | None = None) -> Scale
     parts = np.bincount(cells, weights=data != np.rint(data), minlength=n_cells) > 0
     if np.count_nonzero(parts) * 2 <= n_cells:
         return Scale("counts")
-    # Cells with only whole values, such as cells with one gene, do not help to find the logarithm.
+    # Cells with whole values only say nothing about which logarithm was taken.
     keep = parts[cells] & (data >= 0)
     data, cells = data[keep], np.unique(cells[keep], return_inverse=True)[1]
     every: list[ValueScale] = ["linear", *_BASES]
@@ -180,7 +180,7 @@ def _by_counts(
     if not found:
         return Scale("other") if near is None else near._replace(total=nan)
     distance, scale = min(found, key=lambda pair: pair[0])
-    # For comparison: random numbers have a mean distance of 1/4 from whole numbers.
+    # Random numbers would have a mean distance of 1/4 from whole numbers.
     return scale if distance <= _NEAR_WHOLE else Scale("other")
 
 

@@ -36,7 +36,7 @@ Algorithm = Literal[
     "maxmargin",
 ]
 
-#: For each name of an algorithm: its learner, and the parameters that the name fixes.
+#: The learner of each algorithm by its name, and the parameters that the name fixes.
 ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "perceptron": (PNorm, {"p": 2.0, "normalize": False}),
     "pnorm": (PNorm, {}),
@@ -50,10 +50,10 @@ ALGORITHMS: dict[Algorithm, tuple[type[Learner], dict[str, Any]]] = {
     "maxmargin": (MaxMargin, {}),
 }
 
-#: The algorithm if only parameters are given.
+#: The algorithm that is used if parameters are given without a name.
 DEFAULT: Algorithm = "arow"
 
-# Other names of `max_iter` in other libraries and on the command line.
+# Names that users may try for a parameter, because other libraries or the command line use them.
 _OTHER_WORDS = {"epochs": "max_iter", "n_epochs": "max_iter"}
 
 #: The learners by the names of their classifiers.

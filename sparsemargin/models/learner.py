@@ -68,7 +68,7 @@ class Training(NamedTuple):
 class Learner(StreamChecks):
     """Base class of the learners."""
 
-    #: The types of its spaces, and the names of the constants that its rule computes from the data.
+    #: Types of spaces for training, and names of constants that the rule computes from the data.
     spaces: ClassVar[tuple[type, ...]]
     constants: ClassVar[tuple[str, ...]] = ()
 
@@ -160,7 +160,7 @@ class Learner(StreamChecks):
         """True if these parameters support multilabel problems."""
         return False
 
-    # Steps are proportional to this root of a row's weight.
+    # Degree of the root of a row's weight by which its steps are multiplied: 3 or 2.
     _weight_root: ClassVar[int] = 3
 
     @classmethod
@@ -168,7 +168,7 @@ class Learner(StreamChecks):
         """Return the factors of the steps for weights of rows."""
         return np.cbrt(weight) if cls._weight_root == 3 else np.sqrt(weight)
 
-    # Maximum number of rows for `held_out_outputs`, to limit its time.
+    # Largest number of rows that `held_out_outputs` uses, which limits its time.
     _most_rows_held_out: ClassVar[int] = 30_000
 
     @property
@@ -256,7 +256,8 @@ class Learner(StreamChecks):
         if weights is not None and not weights.any():
             raise ValueError("sample_weight is zero for every row: nothing to learn from.")
         check = not resume and self._checks_on_the_way
-        # Rows of weight 0 are not used in training, so they would not be checked.
+        # Training checks a row when it first uses it. If some rows have weight 0, all rows are
+        # checked here instead.
         named = self.class_weight if isinstance(self.class_weight, dict) else {}
         check = check and (weights is None or bool(weights.all())) and 0 not in named.values()
         if self._needs_exact_products:
@@ -297,8 +298,8 @@ class Learner(StreamChecks):
         task, result, _, first = training
         fitted = self.fitted
         if fitted.progress is not None:
-            # Outputs from before training are too few in a short fit, and they do not have the
-            # scale of the model after several epochs.
+            # The outputs stored in the first epoch are too few if there are few rows. After several
+            # epochs, the outputs of the model have another scale.
             fitted.progress.spoiled |= first is None or result.n_iter > 1
             unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
             if first is not None and unusable:
@@ -307,7 +308,7 @@ class Learner(StreamChecks):
         if fitted.last_rows is not None:
             fitted.last_rows = fitted.last_rows[0], task.row_state
         self._conclude(result)
-        # After an incomplete epoch, some rows are not checked.
+        # Rows are sampled after a complete epoch only, because it has checked all of them.
         if result.n_iter >= 1:
             targets = task.codes if task.positives is None else task.positives
             sample = sample_of(fitted, task.rows, targets, task.weights)

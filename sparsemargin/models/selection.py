@@ -24,7 +24,8 @@ from sparsemargin.models.inputs.training_set import (
     rows_by_class,
 )
 
-#: With fewer rows, errors are too noisy for a selection; with more, a random sample is used.
+#: Numbers of rows. With fewer than LEAST_ROWS, errors are too noisy for a selection. Of more than
+#: MOST_ROWS, a random sample is used.
 LEAST_ROWS, MOST_ROWS = 500, 10_000
 
 #: Parameters that all candidates have. Other parameters select AROW.
@@ -38,8 +39,8 @@ OPEN_PARAMETERS = frozenset({
 # the squared number of rows, like the sum of the weights of the rows.
 _AHEAD, _BEHIND = 2.0, -2.0
 
-# If AROW's error rate is at most this value, label noise is low, so its setting for label noise is
-# not needed.
+# Error rate of AROW up to which label noise is taken to be low. The candidate for label noise is
+# then not needed.
 _MANY_WRONG = 0.1
 
 # Number of rows before the first comparison if rows are sparse, and the factor by which the number
@@ -55,10 +56,11 @@ _SPARSE = 0.02
 # log-transformed: 0.97 to 1).
 _DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
 
-#: Training error above which AROW is trained for more epochs, and the number of trials of these.
+#: Training error above which AROW is trained for more epochs, and the least number of trials (rows
+#: times epochs) that it then makes.
 UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
 
-# AROW runs one more epoch for each of these values that exceeds the size of the rarer class.
+# AROW runs one more epoch for each of these numbers that exceeds the rows of the rarer class.
 _RARE = 500, 100
 
 
@@ -101,11 +103,11 @@ def others(n_features: int, sparse: bool) -> list[Candidate]:
     """Return the candidates that may replace the default."""
     log_p = float(max(2.0, 2 * log(max(2, n_features))))
     return [
-        # For data with label noise or overlapping classes.
+        # This candidate suits data with label noise or overlapping classes.
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
-        # For data with few informative features among very many.
+        # This candidate suits data with few informative features among very many.
         Candidate("pnorm", {"p": log_p}, 5, 3000),
-        # For data with correlated features; this is the slowest candidate.
+        # This candidate suits data with correlated features. It is the slowest one.
         *([] if sparse else [_SECOND_ORDER]),
     ]
 

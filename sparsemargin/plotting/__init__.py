@@ -1,4 +1,4 @@
-"""Plots of margins, corrections, certificates and features, in scikit-learn's Display style."""
+"""Plots of margins, certificates and features, in scikit-learn's Display style."""
 
 from sparsemargin._lazy import on_first_use
 

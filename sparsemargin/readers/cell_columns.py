@@ -9,8 +9,7 @@ import numpy as np
 
 from sparsemargin.readers.stored_arrays import DAMAGED, Array, Group, Node, readable
 
-#: The type that 10x and scanpy give to features that are genes, and the column that holds the
-#: types.
+#: 10x and scanpy write this type for features that are genes, in this column.
 GENE, FEATURE_TYPES = "Gene Expression", "feature_types"
 
 # Name of missing values, as pandas shows them.

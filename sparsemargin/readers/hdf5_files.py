@@ -19,12 +19,12 @@ from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group
 
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 
-# The filters of hdf5plugin whose chunks state their unpacked size, and the format in which they do.
-# lzf is safe without it, because one byte unpacks to at most 88.
+# For each permitted filter of hdf5plugin, the format whose header states the unpacked size. lzf
+# needs no header, because one byte unpacks to at most 88.
 _PLUGINS = {32001: "blosc", 32004: "lz4-hdf5", 32008: "lz4-hdf5", 32015: "zstd"}
 _PACKERS = {_DEFLATE, _LZF, *_PLUGINS}
 
-# Most soft links that are followed in a chain.
+# Largest number of soft links in a chain. Longer chains are assumed to be circles.
 _LINKS = 16
 
 
@@ -139,7 +139,7 @@ class Hdf5Array(Array):
         corner = tuple(i * n for i, n in zip(numbers, self.chunks, strict=True))
         first = max(corner[0], start)
         last = min(corner[0] + self.chunks[0], start + len(values))
-        # Slices end with the array, and the last chunks reach beyond it.
+        # The last chunks may reach beyond the array, where slices end.
         others = [slice(at, at + n) for at, n in zip(corner[1:], self.chunks[1:], strict=True)]
         target = values[(slice(first - start, last - start), *others)]
         chunk = self._chunk(corner)
@@ -159,8 +159,8 @@ class Hdf5Array(Array):
         try:
             skipped, packed = self._dataset.id.read_direct_chunk(corner)
         except (OSError, RuntimeError, MemoryError):
-            # A chunk that was never written has no bytes. h5py returns the fill value or raises the
-            # error.
+            # The chunk may never have been written. h5py then returns the fill value, and otherwise
+            # raises the error.
             return None
         assert self.chunks is not None
         n_values = prod(self.chunks)

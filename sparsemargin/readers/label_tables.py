@@ -69,7 +69,7 @@ def _rows_of(path: str, column: str | None) -> list[tuple[int, tuple[str, str]]]
         raise ValueError(f"{path} is empty and has no labels.")
     header, n_columns = rows[0][1], len(rows[:2][-1][1])
     if len(rows) > 1 and len(header) == n_columns - 1:
-        header = ["", *header]  # R writes no name for the column of names
+        header = ["", *header]  # R writes no name for the column of row names
         rows[0] = rows[0][0], header
     for line, row in rows:
         if len(row) != n_columns:

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 _LARGEST_INT32 = 2**31 - 1
 
-# Factor applied to the memory estimated from the first block, so that it seldom has to grow.
+# Memory is allocated for this multiple of the size estimated from the first block, so that arrays
+# seldom have to grow.
 _SPARE = 1.05
 
 

@@ -44,9 +44,10 @@ from sparsemargin.readers.rows import LabelledRows, join_blocks
 
 _VERSION = 1
 _TEXTS, _NUMBERS, _END = "label_texts", "label_numbers", "rows.json"
-# Linux maps the pages around a touched page up to multiples of 64 KiB.
+# The pages of a block are released from a multiple of this many bytes on. When a page is read,
+# Linux maps all pages between the multiples of 64 KiB around it.
 _REACH = 1 << 16
-# Bytes of the blocks that are in memory together while their rows are shuffled_blocks.
+# Bytes of the blocks that are shuffled together.
 _MIXED_BYTES = 1 << 26
 
 

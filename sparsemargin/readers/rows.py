@@ -118,10 +118,10 @@ class RowSource(ABC):
 
     reading: Reading
 
-    #: The form of a row, for error messages of sources without rows.
+    #: Sentence on the form of a row, which ends the error message for a source without rows.
     form = "Each row has a label and features"
 
-    #: True if reading the rows already warns of labels that hardly repeat.
+    #: True if reading the rows already warns if more than half of the labels differ.
     warns_of_labels = False
 
     @property

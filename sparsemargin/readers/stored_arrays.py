@@ -23,7 +23,7 @@ DAMAGED = "The file is damaged. Copy it again."
 #: Number of threads that unpack chunks.
 UNPACKING = 2
 
-#: Bytes to which one chunk may unpack.
+#: Largest number of bytes of an unpacked chunk.
 LARGEST_CHUNK = 1 << 28
 
 # Limits for the values and bytes of an array that is read completely: a constant, plus a number for
@@ -32,7 +32,8 @@ LARGEST_CHUNK = 1 << 28
 _VALUES, _VALUES_PER_BYTE = 1 << 22, 4
 _BYTES, _BYTES_PER_BYTE = 1 << 26, 32
 
-# Texts that are read at a time. An HDF5 file may refer to one long text many times.
+# Number of texts that are read before their size is checked. A hostile HDF5 file may refer to one
+# long text many times.
 _TEXTS = 256
 
 # Bytes at the start of a packed chunk that contain its unpacked size (the longest header of zstd).

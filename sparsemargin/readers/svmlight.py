@@ -26,7 +26,7 @@ FORM = "svmlight lines are 'label index:value index:value ...'"
 
 _PAIR = re.compile(rb"\d:")
 
-# A line of JSON. A bracket alone does not identify it, because a label may begin with one.
+# Lines that match this are JSON. A bracket alone is not enough, because a label may begin with one.
 _JSON = re.compile(rb'\s*(\{\s*("|$)|\[\s*([\[{"\d-]|$))')
 
 Purpose = Literal["loading", "learning", "predicting", "counting"]
@@ -68,7 +68,7 @@ class Corpus(RowSource):
 
     def _bytes_before(self, source: Source) -> int:
         """Return the total size of the files before one of them."""
-        # Compared by identity, because the same file may be named twice.
+        # Sources are compared by identity, because the same file may be named twice.
         index = next(i for i, other in enumerate(self.sources) if other is source)
         return sum(other.size or 0 for other in self.sources[:index])
 
@@ -126,8 +126,8 @@ class Corpus(RowSource):
             each.check_unchanged()
 
 
-# For each error code of the scanner: a description of the fault, in which {token} stands for the
-# faulty text, and its remedy.
+# Descriptions of faults, and remedies, by error code of the scanner. {token} stands for the faulty
+# text.
 _FAULTS = {
     "no_label": (
         "{token} is a feature, but the line has no label before it",

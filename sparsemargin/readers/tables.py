@@ -17,7 +17,7 @@ from sparsemargin.readers.text_lines import LineError, Parsed, content_of, not_u
 # Rows of a table that are read together.
 _ROWS_AT_ONCE = 4096
 
-# Bytes of a csv that are read together. A row can't be longer.
+# Bytes of a csv that are read together. A longer row is an error.
 _CSV_BYTES = 1 << 23
 
 # Content of the fields of a row that is appended to a csv to detect unclosed quotes.

@@ -27,13 +27,13 @@ _TEXT_NAMES = frozenset(
 )
 _OTHER_NAMES = frozenset(["", "id", "index"])
 
-# A field in quotes, in which two quotes stand for one.
+# This matches a field in quotes, in which two quotes stand for one.
 _QUOTED = rb'"(?:[^"]|"")*+"'
-# The first line, whose quoted fields may contain line ends.
+# This matches the first line, whose quoted fields may contain line ends.
 _RECORD = re.compile(rb"(?:(?:^|(?<=[,;\t|]))%b(?=[,;\t|\r\n]|$)|[^\r\n])*+" % _QUOTED)
 _FIELD = rb'(?:%b|[^"\t\r\n][^\t\r\n]*+)' % _QUOTED
-# Lines of one or two columns, the last of which is always quoted. The end of the block may cut the
-# last line.
+# These match lines of one or two columns, the last of which is always quoted. The end of the block
+# may cut the last line.
 _QUOTED_LINES = {
     n: re.compile(
         rb'(?:%b%b(?:[\r\n]++|\Z))++(?:%b"(?:[^"]|"")*+)?\Z' % (before, _QUOTED, before)
@@ -41,10 +41,10 @@ _QUOTED_LINES = {
     for n, before in ((1, b""), (2, _FIELD + b"\t"))
 }  # fmt: skip
 _QUOTED_LABEL = re.compile(rb"%b\t" % _QUOTED)
-# Text that a csv writer has quoted because it contains a quote.
+# This matches text that a csv writer has quoted because it contains a quote.
 _DOUBLED = re.compile(r'"(?:[^"]*"")+[^"]*"')
 
-# Bytes that the column names of a .tsv may take. A longer first line is a text.
+# Largest number of bytes of the line of column names in a .tsv. A longer first line is a text.
 _LONGEST_NAMES = 1 << 16
 
 _ADD_NAMES = (

@@ -28,10 +28,10 @@ from sparsemargin.readers.svmlight import SEVERAL_LABELS
 from sparsemargin.readers.text_forms import DocumentForm, is_list
 from sparsemargin.text.analysis import Parts
 
-# The largest number of times that a weight may repeat a word or a text.
+# Largest weight of a word or a text in Vowpal Wabbit's format, which repeats it that many times.
 _MOST_TIMES = 1000
 
-# The form of a line, for error messages.
+# The form of a line in error messages.
 _FORMS = {
     "fasttext": "__label__LABEL text",
     "tsv": "LABEL<tab>text",
@@ -268,8 +268,8 @@ def parse_fasttext(lines: BlockLines, how: DocumentForm) -> Parsed:
     characters = lines.characters
     spaces = np.flatnonzero(characters <= ord(" "))
     starts = np.flatnonzero(characters == FASTTEXT_LABEL[0])
-    # For a label at the first byte, index -1 is the end of the last line, which is white space,
-    # too.
+    # If a label is at the first byte, index -1 refers to the end of the last line, which is also
+    # white space.
     starts = starts[characters[starts - 1] <= ord(" ")]
     for i, each in enumerate(FASTTEXT_LABEL):
         starts = starts[characters[starts + i] == each]
@@ -343,7 +343,7 @@ def parse_vw(lines: BlockLines, how: DocumentForm) -> Parsed:
         before, bar, features = line.partition("|")
         head = before.split()
         if head and (head[-1].startswith("'") or not before[-1].isspace()):
-            # A tag, which needs no quote if it touches the bar.
+            # The last field is a tag, which needs no quote if it touches the bar.
             head.pop()
         if not line and not how.labelled:
             texts.append("")

@@ -169,8 +169,8 @@ class DocumentCorpus(Corpus):
         # The first texts, from which the vectorizer finds the words of its columns. None if they
         # are not needed.
         self.first_texts: list[str] | None = None
-        # Warnings that have been shown; and whether the lines of each source have labels, once
-        # known.
+        # `_noted` has the warnings that have been shown, and `_has_labels` says for each source
+        # whether its lines have labels, once this is known.
         self._noted: set[str] = set()
         self._has_labels: dict[str, bool] = {}
         for source in sources:

@@ -23,8 +23,7 @@ from sparsemargin.readers.stored_arrays import (
     readable,
 )
 
-# The codecs that pack a chunk, and the format of the size in it. Their settings are irrelevant
-# here.
+# For each permitted codec, the format whose header states the unpacked size.
 _PACKERS = {"blosc": "blosc", "zstd": "zstd", "lz4": "lz4", "zlib": "gzip", "gzip": "gzip"}
 
 # Bytes of the largest metadata file. An array needs some hundred bytes, but in version 3 the root

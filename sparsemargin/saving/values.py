@@ -27,6 +27,7 @@ from sparsemargin.files.archive import Archive, can_hold
 from sparsemargin.models.kernels import NAMED
 
 _LAST_CHARACTER = 0x10FFFF
+# Name of the bit generator of a `RandomState`, and number of words of its state.
 _GENERATOR, _GENERATOR_LENGTH = "MT19937", 624
 
 

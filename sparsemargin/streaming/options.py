@@ -13,7 +13,7 @@ from sparsemargin.models import Algorithm
 from sparsemargin.readers.reading import Reading
 from sparsemargin.streaming.report import Progress
 
-#: Default limit, in bytes, for the weights or for the pool of a kernel.
+#: Default limit, in bytes, of the size of the weights, or of the support set of a kernel.
 WEIGHT_MEMORY = 1 << 30
 
 # Least number of bytes per feature: one float32 weight vector.

@@ -56,7 +56,7 @@ class Passes:
         self.lowest, self.highest = LARGEST_INDEX, -1
         self.cache: RowCache | None = None
         self.n_rows = 0
-        # First blocks that `peek` has read, and the pass that reads the others.
+        # `_peeked` has the first blocks, which `peek` has read. `_begun` reads the others.
         self._peeked: list[LabelledRows] = []
         self._begun: Generator[LabelledRows] | None = None
         # Bytes of the source that one pass reads; None if unknown.
@@ -131,7 +131,7 @@ class Passes:
     def keep(self) -> RowCache:
         """Return the row cache, which is written first if there is none."""
         for _ in self.first():
-            # An existing cache has been found and need not be read now.
+            # The cache exists already, so its rows need not be read now.
             if self.cache is not None:
                 break
         assert self.cache is not None
@@ -156,7 +156,7 @@ class Passes:
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
         `block` is the last block."""
-        if block.first_row is not None:  # from the cache
+        if block.first_row is not None:  # the block is from the cache
             return (self.n_bytes or 0) * n_rows // self.n_rows
         consumed = block.consumed or 0
         self.n_bytes = max(consumed, self.source.size or 0)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, TextIO
 
-# Longest time between two lines, in seconds.
+# Largest number of seconds between two lines.
 _LONGEST_SILENCE = 5.0
 
 # After this many epochs, lines are at least `_SHORTEST_SILENCE` seconds apart, so that the log of a

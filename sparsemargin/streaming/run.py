@@ -34,13 +34,15 @@ from sparsemargin.streaming.options import FitOptions
 from sparsemargin.streaming.report import Interruption, Progress
 from sparsemargin.streaming.stream_labels import StreamLabels
 
-# Stands for an unknown number of mistakes (see `Loop.mistakes`). Sums with it stay negative.
+# This value stands for an unknown number of mistakes (see `Loop.mistakes`). It is so low that sums
+# with it stay negative.
 _UNKNOWN = -(1 << 62)
 
-# Seconds between two checkpoints. A run that is killed loses about this much work.
+# Seconds between two checkpoints. A run that is killed loses at most about this much work.
 _CHECKPOINT_EVERY = 300.0
 
-# Factor by which the weights grow when a row has a feature beyond them.
+# When a row has a new feature, memory is allocated for this multiple of the features needed, so
+# that the weights are seldom copied.
 _GROWTH = 1.5
 
 
@@ -58,7 +60,8 @@ class Run:
 
     learner: Learner
     seed: int | None
-    # Number of the run's first row, for learners that number rows; corrections before the epoch.
+    # `first_row` is the number of the first row, for learners that number rows. `before` is the
+    # number of corrections before the current epoch.
     first_row: int
     before: int
 
@@ -71,7 +74,7 @@ class Run:
         self.options, self.memory_limit = options, options.memory_limit
         self.label_order = LabelOrder()
         self.opened = False
-        # The first blocks, whose rows a model measures.
+        # The first blocks determine the scale of the intercept.
         self.beginning: list[LabelledRows] = []
         self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
@@ -177,7 +180,7 @@ class Run:
         # The run has ended, so there is nothing to resume.
         self.position = None
         if max_iter is not None:
-            # Trials of the remaining epochs would make no correction, but count in the average.
+            # The remaining epochs would make no correction, but their trials count in the average.
             space = self.learner.space
             made = space.trials - self.learner.fitted.trials_before
             left = count_trials(max_iter, made // self.epoch) - made
@@ -278,7 +281,8 @@ class Run:
             return
         needs = partial(self.bytes_per_feature, block)
         most = self.memory_limit // needs(1)
-        # Bytes per feature fall where so many features make the learner train vectors in blocks.
+        # With more features, the learner may train vectors in blocks, which takes fewer bytes per
+        # feature.
         while (more := self.memory_limit // needs(most + 1)) > most:
             most = more
         if needed > most:

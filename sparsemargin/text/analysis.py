@@ -68,7 +68,8 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
             return None
         by_spaces, from_two = PATTERNS[v.token_pattern]
         if by_spaces and lengths[1] > 1:
-            # These words may contain characters that sort before the space between words.
+            # scikit-learn sorts n-grams. Such words may have characters that sort before the space
+            # between words, which the engine does not support.
             return None
         settings |= {"by_spaces": by_spaces, "from_two": from_two}
         stop_words = v.get_stop_words()

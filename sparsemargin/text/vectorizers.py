@@ -36,7 +36,7 @@ from sparsemargin.text.analysis import (
 )
 from sparsemargin.text.vocabulary import Vocabulary
 
-#: Nonzeros of a matrix that are processed at once, so that they stay in the cache.
+#: Number of nonzero values that are processed at once, so that they stay in the CPU cache.
 ENTRIES = 1 << 18
 
 #: Largest number of hashed columns, because a scanner has a counter for each. For more columns,
@@ -76,7 +76,7 @@ def normalized(X: Any, norm: str | None) -> Any:
     scikit-learn raises a ValueError for infinite weights."""
     if norm is None:
         return X
-    # The sum of finite values can overflow, so scikit-learn decides.
+    # Values may be finite although their sum overflows, so scikit-learn checks them.
     if X.dtype not in (np.float64, np.float32) or not np.isfinite(X.data.sum()):
         return normalize(X, norm=norm, copy=False)
     {"l1": inplace_csr_row_normalize_l1, "l2": inplace_csr_row_normalize_l2}[norm](X)

@@ -9,9 +9,11 @@ from sparsemargin._engine.kernel.products import fill_gram
 from sparsemargin._engine.kernel.stored_products import MEMORY, StoredProducts
 from sparsemargin._engine.rows.columns import Chosen
 
-# Multiplications per call when the matrix is filled: about 10 ms, after which Ctrl-C is handled.
+# Multiplications in one call that fills the matrix. A call takes about 10 ms; Ctrl-C is handled
+# between calls.
 _PRODUCTS_PER_CALL = 1 << 23
-# Norms farther from 1 than this factor could make dot products overflow or underflow a double.
+# Upper bound of the nonzero values of rows; its inverse is the lower bound. With other values, dot
+# products could overflow or underflow a double.
 _WIDEST_NORM = 1e60
 
 
@@ -33,8 +35,8 @@ class GramLoop(StoredProducts):
         shape = space.n_vectors, len(task.codes)
         self.n_slots = len(task.codes)
         self.slots = np.arange(self.n_slots)
-        # Coefficients not yet added to the vectors, and the number of sweeps when they were last
-        # added.
+        # `t` has the coefficients that have not been added to the vectors yet, and `sweeps` the
+        # number of sweeps when they were last added.
         self.t, self.scores = np.zeros(shape), np.zeros(shape)
         self.sweeps = np.zeros(space.n_vectors, dtype=np.int64)
         self.multipliers = space.multipliers

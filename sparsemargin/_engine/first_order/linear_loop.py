@@ -18,10 +18,10 @@ from sparsemargin._engine.rows.parts import summed
 # Largest number of vectors that are scored without SIMD instructions.
 FEW_VECTORS = 16
 
-# Speedup of products with contiguous vectors through SIMD instructions.
+# Factor by which SIMD instructions speed up the scores if the weights of all vectors are adjacent.
 SIDE_BY_SIDE = 8
 
-# Cost of a correction, in products for each entry of the row.
+# Cost of a correction for each nonzero entry of the row, in multiplications of a trial.
 CORRECTION = 30
 
 

@@ -19,13 +19,13 @@ from sparsemargin._engine.replay.replay import LinearReplay
 from sparsemargin._engine.replay.replayed import Replayed, points_of
 from sparsemargin._engine.rows.csr import row_norms
 
-# Outputs per part; a part stays in the CPU cache until it has been used.
+# Outputs (rows times vectors) computed at once. They fit into the CPU cache.
 _OUTPUTS_PER_PART = 1 << 17
 
-# Coordinates whose weights are computed at once to find norms.
+# Coordinates whose weights are computed at once to find norms, which limits the memory.
 _COORDINATES_PER_PART = 1 << 15
 
-# Names of the arrays per coordinate, and of those per vector.
+# Names of the arrays with an entry for each coordinate, and of those with one for each vector.
 _NUMBERS = "t", "g", "acc", "synced", "variances"
 _PER_VECTOR = "vectors", "sigma", "threshold", "pending"
 

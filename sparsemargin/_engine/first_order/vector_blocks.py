@@ -35,15 +35,16 @@ from sparsemargin._engine.state import (
 #: Bytes of dense state above which the vectors are trained in blocks.
 DENSE_BYTES = 1 << 29
 
-# DENSE_BYTES divided by the bytes of one block. In smaller blocks, less memory is touched.
+# Number of blocks that would fit into DENSE_BYTES. Training in smaller blocks needs less memory.
 _BLOCKS_IN_DENSE = 4
 
-# Number of vectors that are stored together; a block is a multiple of it.
+# Vectors stored together. The size of a block is a multiple of this.
 GROUP = 16
 
-# Coordinates searched at once; small enough for the CPU cache.
+# Coordinates that are searched at once. Their numbers fit into the CPU cache.
 _ROWS_AT_ONCE = 1 << 14
 
+# Largest number of features of a saved model. Coordinates times GROUP still fit into an int64.
 _MOST_FEATURES = 1 << 58
 
 

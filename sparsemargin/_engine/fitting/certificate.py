@@ -15,13 +15,13 @@ from sparsemargin._engine.state import array_of
 _REACH = 2.0
 _LEAST_REACH = 0.02
 
-# Rows whose outputs are in memory at once.
+# Number of rows whose outputs are in memory at once.
 _ROWS_PER_CALL = 1 << 16
 
-# Tolerance for rounding errors when a margin exceeds its bound: relative to the bound, and relative
-# to the longest row, because its outputs may cancel.
+# Rounding errors by which a margin may exceed its bound: relative to the bound, and relative to the
+# longest row, in whose outputs large terms may cancel.
 _OF_BOUND, _OF_ROWS = 1e-6, 1e-9
-# The second tolerance if products of rows may have been computed in float32.
+# `_OF_ROWS` where dot products may have been computed in float32.
 _OF_ROWS_32 = 1e-5
 
 

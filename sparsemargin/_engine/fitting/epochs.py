@@ -22,14 +22,15 @@ from sparsemargin._engine.state import (
     real,
 )
 
-# Seconds between two progress lines: of a verbose fit, and of a fit without an epoch limit, which
-# reports its progress even if it is not verbose.
+# Least seconds between two progress lines of a verbose fit, and of other fits without an epoch
+# limit, which also report their progress.
 _OFTEN = 0.5
 _SELDOM = 10.0
 
-# The matrix of dot products is computed after the plain loop has cost PATIENCE times as much per
-# vector. The epoch does not depend on the number of vectors trained together. For one vector, the
-# total cost is at most twice the cost of the better method alone.
+# The matrix of dot products is computed when the plain loop has made PATIENCE times as many
+# multiplications for each vector as the matrix takes. The epoch in which this happens does not
+# depend on the number of vectors that are trained together. For one vector, the total cost is at
+# most twice the cost of the better method.
 PATIENCE = 1
 
 # A certificate takes one pass over the rows. With `tol`, the next one follows when the number of
@@ -202,18 +203,18 @@ class _Fit:
     def __init__(self, loop, stopping, seed, verbose):
         self.loop, self.stopping, self.seed, self.verbose = loop, stopping, seed, verbose
         self.space, self.task = loop.space, loop.task
-        self.n_trials = self.n_active = self.task.n_trials  # of an epoch over all rows
+        self.n_trials = self.n_active = self.task.n_trials  # trials of an epoch over all rows
         self.max_trials = count_trials(stopping.max_iter, self.n_trials)
         self.order = self.task.order(shuffled=seed is not None)
         self.first_corrections = loop.corrections
         self.trials_before = self.space.trials_per_vector
-        self.trials = self.passes = 0  # made so far
-        self.is_finished = False  # whether the remaining trials would make no correction
+        self.trials = self.passes = 0  # numbers so far
+        self.is_finished = False  # True if the remaining trials would make no correction
         self.gram = None  # the loop with dot products, while it is in use
         self.next_choice = np.inf
         self.certificate = None
-        self.margin = None  # the last result
-        self.margin_after = -1  # number of corrections at that time
+        self.margin = None  # the last computed margin
+        self.margin_after = -1  # number of corrections when `margin` was computed
         self.next_certificate = 1
         self.result = FitResult()
         endless = stopping.max_iter is None and self.task.max_corrections is None
@@ -240,8 +241,8 @@ class _Fit:
 
     def run(self):
         learning = True
-        # The loops have different rounding errors. Therefore the choice depends only on counts and
-        # is made at epochs that are reproducible.
+        # The loops have different rounding errors. The choice between them therefore depends on
+        # counts, not on measured times, so that results are reproducible.
         if self.loop.by_products is not None:
             cost = self.loop.by_products.cost_of_matrix(self.task)
             patience = PATIENCE * self.space.n_vectors * cost
@@ -257,7 +258,7 @@ class _Fit:
             if learning and converged:
                 self.is_finished = True
                 self.result.converged = not self.space.exhausted().any()
-            # An epoch does not count for patience while some rows are left out.
+            # Early stopping ignores epochs that leave some rows out.
             whole = self.n_active == self.n_trials
             patience, made = self.stopping.patience, self.loop.corrections - before
             if converged or proven or (patience and whole and patience.is_over(made)):

@@ -33,7 +33,7 @@ class Fingerprints:
 
     def __init__(self) -> None:
         self.hashes, self.counts = np.zeros(0, np.uint64), np.zeros(0, np.int64)
-        # Largest hash that is stored.
+        # Only hashes up to this bound are stored.
         self.largest = np.uint64(np.iinfo(np.uint64).max)
         # Number of rows compared since the tally started, and number of repeats above expectation.
         self.compared = self.excess = 0.0
@@ -73,7 +73,8 @@ class Fingerprints:
     def _add(self, hashes: np.ndarray, counts: np.ndarray) -> None:
         hashes, counts = np.append(self.hashes, hashes), np.append(self.counts, counts)
         for n_sorted in 2 * _MOST, _SORTED:
-            # Equal rows have equal hashes, so the smallest may contain too few different ones.
+            # Equal rows have equal hashes, so the `n_sorted` smallest hashes may have fewer than
+            # `_MOST` different values. The second attempt then sorts more hashes.
             largest = self.largest
             if len(hashes) > n_sorted:
                 largest = np.partition(hashes, n_sorted)[n_sorted]

@@ -13,7 +13,8 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.rows.csr import BadRow, Csr, row_norms
 from sparsemargin._engine.rows.parts import part_of
 
-# Multiplications in one call of a compiled loop: about 20 ms, after which Ctrl-C is handled.
+# Multiplications in one call of a compiled loop. A call takes about 20 ms; Ctrl-C is handled
+# between calls.
 PRODUCTS_PER_CALL = 1 << 23
 
 
@@ -44,12 +45,12 @@ class Space(ABC):
     in_blocks = False
     #: True if corrections are logged, as voted and random hypotheses require.
     logged: Any = False
-    # Number of outputs in memory at once.
+    # Number of outputs (rows times vectors) in memory at once.
     outputs_per_part = 1 << 21
     #: True if the lengths of test rows can be computed, as margins require.
     has_row_lengths: Any = True
-    #: For memory warnings: the growing part in words, and the parameter that limits it. None: the
-    #: size is fixed.
+    #: The growing part of the space in words, and the parameter that limits it, for warnings about
+    #: memory. None if the size is fixed.
     growth: Any = None
     #: True if a memory limit has prevented corrections, or the use of the matrix.
     full: Any = False

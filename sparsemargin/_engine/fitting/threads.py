@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from threading import Condition, current_thread, main_thread
 
-# Multiplications that justify a thread; starting one takes about 50 us.
+# Least number of multiplications for each thread. Starting a thread takes about 50 us.
 PRODUCTS_PER_THREAD = 1 << 15
 
 

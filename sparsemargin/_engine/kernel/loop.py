@@ -29,7 +29,8 @@ from sparsemargin._engine.replay.replayed import Replayed, points_of
 #: Number of rows whose scores are computed at once.
 BLOCK = 256
 
-# If the squared norm of a vector, in units of t, leaves this range or its inverse, t is rescaled.
+# The coefficients t of a vector are rescaled if its squared norm, in units of t, is below this
+# bound or above its inverse, long before a double underflows or overflows.
 _LEAST_SQUARE = 2.0**-500
 
 
@@ -114,7 +115,7 @@ class KernelLoop(Loop):
         order = np.arange(stop) if order is None else order[:stop]
         done, learning = 0, self._is_learning()
         while done < stop and learning:
-            # As long as there is room, all rows of the block must fit into the support set.
+            # Unless the support set is full, it must have room for all rows of the block.
             room = self.space.free if self.space.free > 0 else BLOCK
             n = int(min(BLOCK, room, stop - done))
             rows = order[done : done + n].copy()  # copied, because the order is shuffled in place
@@ -301,7 +302,7 @@ class KernelBlock(StoredProducts):
                 square += by_part @ weights[: part.n]
             scores += by_others
         self.scores[vector] = scores
-        # A square below the rounding error is 0.
+        # A squared norm below the rounding error is taken to be 0.
         square = square if square > self.error * size * size else 0.0
         if square > 0.0 and not _LEAST_SQUARE < square < 1.0 / _LEAST_SQUARE:
             shift = -(frexp(square)[1] // 2)

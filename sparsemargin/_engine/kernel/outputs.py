@@ -16,7 +16,8 @@ from sparsemargin._engine.kernel.functions import Kernel
 from sparsemargin._engine.kernel.support import Points
 from sparsemargin._engine.kernel.user_kernels import PrecomputedKernel
 
-# Support rows in a tile; its products with a block of rows fit into the cache of a core.
+# Number of support rows that are multiplied by a block of rows at once. The products fit into the
+# cache of a core.
 _TILE = 1024
 
 # Number of points predicted at once.

@@ -10,7 +10,7 @@ from sparsemargin._engine.kernel.products import fill_dense
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import gathered
 
-# Initial capacity of a growing column.
+# Least number of rows for which a column allocates memory.
 _ROOM = 256
 
 
@@ -78,7 +78,7 @@ class SupportSet:
         self, columns: dict[str, np.ndarray] | None = None, n_features: int = 0, *,
         is_sparse: bool = False,
     ) -> None:  # fmt: skip
-        self.columns = columns or {}  # with spare capacity
+        self.columns = columns or {}  # arrays with spare capacity
         self.sizes = {name: len(column) for name, column in self.columns.items()}
         self.n_features, self.is_sparse = n_features, is_sparse
 

@@ -23,7 +23,7 @@ class PrecomputedKernel(Kernel):
 
     def __init__(self, bias: float):
         super().__init__(bias, dense=True)
-        self.rows: Any = None  # the matrix, in training
+        self.rows: Any = None  # the matrix of kernel values during training
 
     def _restored_rows(self, state: Any, n: int, n_features: int) -> dict[str, np.ndarray]:
         return fields(state, {"matrix": (array_of, np.int64, (n,), 0, n_features - 1)})
@@ -126,7 +126,7 @@ class CallableKernel(Kernel):
     def _call(self, a: Any, b: Any) -> np.ndarray:
         name = getattr(self.function, "__name__", repr(self.function))
         shape = tuple(m.n_rows if isinstance(m, Csr) else len(m) for m in (a, b))
-        # Functions may test whether both arguments are the same matrix.
+        # Equal arguments are passed as one object, because functions may test `X is Y`.
         left = _given(a)
         right = left if a is b else _given(b)
         values = self.function(left, right)

@@ -17,7 +17,8 @@ from sparsemargin._engine.kernel.outputs import unit_products
 from sparsemargin._engine.matrix.base import learn_products, learn_rows
 from sparsemargin._engine.messages import warn_user
 
-# Predicted seconds of an epoch that justify a warning, and seconds before the first prediction.
+# A warning is shown if an epoch is expected to take more than `_LONG` seconds. The time is first
+# predicted after `_SOON` seconds.
 _LONG = 90.0
 _SOON = 3.0
 
@@ -73,7 +74,8 @@ class MatrixLoop(SpanLoop):
     task : Task
     """
 
-    # Number of trials in the first span; limits of the trials and multiplications in a span.
+    # Trials in the first span and in the longest one, and multiplications in a span. Ctrl-C is
+    # handled between spans.
     first_span: int
     longest_span: int
     products_per_span: int
@@ -127,7 +129,7 @@ class FeatureLoop(MatrixLoop):
             progress = self.task.progress
             if progress is None:
                 return learn_rows(space, self.task.rows, which, steps, numbers)
-            # The weights of the rows are the same for all vectors, and one of them stores these.
+            # Row weights are the same for all vectors, so only the first vector stores them.
             weights, shares = self.task.weights, None
             if vector == 0:
                 shares = np.ones(len(which)) if weights is None else weights[which]

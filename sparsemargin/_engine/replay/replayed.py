@@ -16,7 +16,8 @@ from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import summed
 
-# Test points per replay for votes, and if averages and intermediate states are computed.
+# Number of test points in one replay for votes, and in one that computes all outputs at several
+# moments, which takes more memory for each point.
 _POINTS_PER_REPLAY = 1 << 16
 _POINTS_WITH_MOMENTS = 1 << 11
 
@@ -103,8 +104,8 @@ class Replayed(Space):
             1. Each row is scaled by a power of two.
         """
         for which, X, _, make in self.replays(rows, n_threads, _POINTS_WITH_MOMENTS):
-            # Slice 0 has the vector after the first trial, and the last two slices of a run have
-            # the same vector. If training continued, the last slice could have a later vector.
+            # The last two slices of a run have the same vector. The earlier one is used, because
+            # the last slice may have a later vector here, where training continued.
             slices = [np.minimum(draw(X, seed, count), count - 1) for count in trials]
             random = make(counted=False).outputs_at(np.array(slices))
             replay = make(averaged=True)
@@ -129,7 +130,7 @@ class Replayed(Space):
         shape (n_moments,), after the given numbers of trials."""
         log, made = self.log.entries(), self.per_vector("corrections")
         by_vector = [log["start"][log["vector"] == vector] for vector in range(self.n_vectors)]
-        # The starting vector is logged, but it is not a correction.
+        # The log also has the starting vector, which is not a correction.
         by_vector = [starts[len(starts) - n :] for starts, n in zip(by_vector, made, strict=True)]
         first = np.full(log["row"].max(initial=-1) + 1, np.iinfo(np.int64).max)
         np.minimum.at(first, log["row"], log["start"])

@@ -10,7 +10,8 @@ from sparsemargin._engine.rows.csr import Csr
 
 NO_ROWS = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), 0)
 
-# If there are more columns per entry than this, sorting the entries is faster than a mask.
+# The columns that occur are found by sorting the entries if there are more columns per entry than
+# this, otherwise by a mask of all columns.
 _COLUMNS_AN_ENTRY = 32
 
 

@@ -13,14 +13,15 @@ from sparsemargin.models.algorithms.first_order import Sample
 from sparsemargin.models.algorithms.margin_seeker import EuclideanMarginSeeker
 from sparsemargin.models.parameters import NONE, declared, parameter, real
 
-#: Rate at ``beta=1`` if no lower bound on the margin is known, as in Table 1 of the paper.
+#: Effective learning rate at ``beta=1`` if no lower bound on the margin is known, as in Table 1 of
+#: the paper.
 HARD_RATE = 0.001
 
-# Factor in eq. 27 of the paper, as in its Table 4.
+# Factor of the learning rate in eq. 27 of the paper, with the value of its Table 4.
 _TABLE_4_FACTOR = 1.7
 
-# Total angle, in radians, of the corrections that early stopping waits for. It is larger than pi,
-# so these corrections can reverse any vector.
+# Early stopping waits until corrections could have turned each vector by this angle, in radians. It
+# is larger than pi, so these corrections can reverse any vector.
 _TURN = 5.0
 
 
@@ -143,7 +144,7 @@ class CRAMMA(EuclideanMarginSeeker):
             return float(self.radius)
         if sample is None:
             return None
-        # Rows that are all zero never correct, so any positive value can be used for them.
+        # If all rows are zero, no row is corrected, and any positive value will do.
         return sample.largest_norm() or 1.0
 
     def _find_rate(self, sample: Sample | None, radius: float | None) -> float:

@@ -26,7 +26,7 @@ from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import FLAG, declared, one_of, parameter, real
 from sparsemargin.models.shared_parameters import Hypothesis
 
-#: Lower bound of the memory, in bytes per feature and vector, for dot products of sparse rows.
+#: Bytes for each feature and vector that a kernel takes at least, for products of sparse rows.
 _BYTES_PER_PRODUCT = 4
 
 MultiClass = Literal["ovr", "joint"]
@@ -95,10 +95,10 @@ class FirstOrderLearner(Learner):
             )
         super().refuse_multilabel()
 
-    # The parameter of the margin seekers.
+    # This is a parameter of the margin seekers only.
     tol: ClassVar[float | None] = None
 
-    # True if each weight has a variance.
+    # True if each weight has a variance, as in AROW.
     _adaptive: ClassVar[bool] = False
 
     @abstractmethod
@@ -151,7 +151,7 @@ class FirstOrderLearner(Learner):
     @property
     def _needs_exact_products(self) -> bool:  # type: ignore[override]
         # With a kernel, norms are computed from products of rows. The bound on the margin depends
-        # on these norms.
+        # on these norms, and float32 is not exact enough for it.
         return not self.is_linear and self._is_certified()
 
     # True if the length of a step depends on the output for the row. Duplicate columns must then be

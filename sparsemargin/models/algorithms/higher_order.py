@@ -28,14 +28,14 @@ class HigherOrder(MatrixLearner):
     where :math:`g = \nabla \|\cdot\|_p^2 / 2` is the link and :math:`\rho_k = c / k`. ``c = 0`` is
     the p-norm Perceptron. Larger p favours targets with few relevant features.
 
-    With `alpha` and `margin`, which are not in the paper, trials with a small margin are corrected,
-    too. Each correction then updates v, B and k. A trial corrects if
-    :math:`y\, w_{k-1} \cdot \hat{x}` is at most `margin`, or at most
+    With `alpha`, which is not in the paper, trials with a small margin are corrected, too. Each
+    correction then updates v, B and k. A trial corrects if :math:`y\, w_{k-1} \cdot \hat{x}` is at
+    most
 
     .. math::
 
         (1 - \alpha) \gamma_k \|B_{k-1} v_{k-1}\|_p, \qquad
-        \gamma_k = \sqrt{8} / (\alpha \sqrt{k}),
+        \gamma_k = \sqrt{8} / (\alpha \sqrt{k}).
 
     This is the threshold of ALMA_2 [2]_, relative to the norm of :math:`B v`, in the space to which
     B maps the instances. For p = 2, :math:`w \cdot \hat{x}` is the dot product of :math:`B v` and
@@ -47,8 +47,8 @@ class HigherOrder(MatrixLearner):
     mistakes so far, or O(n^2) if B itself is stored. The time of a fit therefore grows with the
     squared number of mistakes, until `max_updates` of them have changed B. Later mistakes cost
     O(nnz(x)) and a part that no longer grows. With p = 7, five epochs of 100,000 documents with 5 %
-    label noise take about as long as `LinearSVC`. Without a limit or a margin, one epoch takes 36
-    times as long. A fit warns if it will take minutes.
+    label noise take about as long as `LinearSVC`. Without a limit, one epoch takes 36 times as
+    long. A fit warns if it will take minutes.
 
     {parameters}
 
@@ -61,7 +61,7 @@ class HigherOrder(MatrixLearner):
     :math:`\theta = (1 - \alpha) \sqrt{8} / \alpha`, because the norm of B v grows faster by this
     factor. If a vector of length 1 separates the transformed rows by gamma, training therefore ends
     after at most :math:`((1 + c) / (1 - c))^2 (\theta + \sqrt{1 + \theta^2})^2 / \gamma^2`
-    corrections. There is no proof for p > 2, for `margin`, or for the margin reached.
+    corrections. There is no proof for p > 2, or for the margin reached.
 
     Sample weights and class weights multiply the step of v, not rho.
 

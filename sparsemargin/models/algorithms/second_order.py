@@ -26,9 +26,9 @@ class SecondOrder(MatrixLearner):
     makes no difference. With more classes, the outputs are compared without these divisors. The
     predicted class then differs in less than 1 % of the cases.
 
-    With `alpha` and `margin`, which are not in the paper, trials with a small margin are corrected
-    and added to v and S, too. A trial corrects if :math:`y\, w \cdot \hat{x}` is at most `margin`,
-    or at most :math:`(1 - \alpha) \gamma_k \sqrt{w \cdot v}` with ALMA's
+    With `alpha`, which is not in the paper, trials with a small margin are corrected and added to v
+    and S, too. A trial corrects if :math:`y\, w \cdot \hat{x}` is at most
+    :math:`(1 - \alpha) \gamma_k \sqrt{w \cdot v}` with ALMA's
     :math:`\gamma_k = \sqrt{8} / (\alpha \sqrt{k})`, where k is the number of corrections so far
     plus one. The square root is the norm of :math:`(a I + S S^\top)^{-1/2} v`, the Perceptron's
     vector after the change of metric. The gain is empirical: on microarrays (leukaemia and

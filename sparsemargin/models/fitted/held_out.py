@@ -27,8 +27,8 @@ FEW_ROWS = 500
 # Number of folds; each model is trained on all folds except one.
 _FOLDS = 3
 
-# Sufficient number of held-out rows. With 6,000 rows or more, the first of the three folds has as
-# many, so only one model is fitted.
+# Number of held-out rows that suffices for probabilities. With 6,000 rows or more, the first of the
+# three folds has that many, so only one model is fitted.
 _ENOUGH = 2000
 
 #: Outputs and boolean indicators of shape (n_rows, n_vectors), and step weights of shape (n_rows,).
@@ -76,7 +76,7 @@ def held_out_outputs(
             break
     if not held:
         return None
-    # Random order, so that the outputs that are kept are a random sample.
+    # The rows are shuffled, so that the outputs that are kept are a random sample.
     order = random.permutation(sum(map(len, held)))
     which = np.concatenate(held)[order]
     targets = _part(drawn, which, with_rows=False)

@@ -25,8 +25,8 @@ from sparsemargin.models.inputs.training_set import Targets
 #: wrong predictions for a warning, and largest number of vectors (the check is slow with more).
 ROWS_SAMPLED, LEAST_WRONG, MOST_LABELS_CHECKED = 100, 5, 100
 
-# Minimum relative gap between the probabilities of the predicted class and of any other class, and
-# the minimum probability.
+# Least relative gap between the probabilities of the predicted class and of any other class, so
+# that `predict` and `predict_proba` agree, and the least probability.
 _TRACE, _NONE = 1e-5, 1e-300
 
 # Minimum number of answered rows for an estimate of the share of wrong answers.

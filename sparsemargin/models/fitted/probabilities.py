@@ -24,10 +24,10 @@ LEARNED_AGAIN = (
     "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
 )
 
-#: Minimum number of rows with outputs from before training, for thresholds of outputs.
+#: Least number of rows with stored outputs from which thresholds of outputs are computed.
 LEAST_TRIALS = 30
 
-# Number of bins between the smallest and the largest output of a label.
+# Number of bins into which the outputs of a label are sorted, which limits the time of the fit.
 _BINS = 256
 
 # Weight, in rows, of the common sigmoid as a prior for the sigmoid of each label.
@@ -40,6 +40,7 @@ _PULL = 4.0
 # Minimum distance of a probability from 0 and 1.
 _LEAST = 1e-15
 
+# Largest number of Newton steps, and of halvings of a step that does not reduce the loss.
 _NEWTON_STEPS, _HALVINGS = 50, 30
 # Newton's method stops if the expected decrease of the loss, a sum over rows, is below this value.
 _CONVERGED = 1e-9
@@ -88,7 +89,7 @@ class Sigmoids:
     def __init__(self, window: Window) -> None:
         self.scale = max(float(np.abs(window.outputs).max(initial=0.0)), 1e-300)
         rows, below, above, having = _binned(window, self.scale)
-        # Platt's targets.
+        # Platt replaces the targets 0 and 1 by values that are slightly closer to each other.
         n_having = having.sum(axis=1, keepdims=True)
         least = 1 / (rows.sum(axis=1, keepdims=True) - n_having + 2)
         targets = having * ((n_having + 1) / (n_having + 2) - least) + rows * least

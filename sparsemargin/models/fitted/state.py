@@ -48,13 +48,13 @@ class Fitted:
     typical_weight: float | None = None
     # Number of trials before the last fit under warm_start, or before the stream under init_model.
     trials_before: int = 0
-    trials_per_epoch: int = 0  # in the last fit; 0: no fit yet
-    result: FitResult | None = None  # of the last fit; None: no fit, or a stream after it
+    trials_per_epoch: int = 0  # number in the last fit; 0: no fit yet
+    result: FitResult | None = None  # result of the last fit; None: no fit, or a stream after it
     # Under warm_start: hash of the rows of the last fit, and their `row_state`.
     last_rows: tuple[str, Any] | None = None
     # Settings with which files must be read to get the same features; None: trained on a matrix.
     reading: dict[str, Any] | None = None
-    sparse_coef: bool = False  # whether `coef_` is sparse
+    sparse_coef: bool = False  # True if `coef_` is sparse
     # Cache of the weights; not stored in files.
     coef: Any = field(default=None, init=False)
     # Cache of the calibration, and the number of trials of `progress` when it was fitted.
@@ -96,7 +96,7 @@ class Fitted:
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
         """Return the factors of the steps for sample weights; None: all are 1."""
         if self.typical_weight is None:
-            # The mean of the first rows, because a stream does not know its later rows.
+            # Only the first rows are averaged, because a stream does not know its later rows.
             known = np.ones(1) if weights is None else weights[weights > 0]
             if len(known):
                 largest = known.max()  # dividing by it makes the mean of equal weights exact

@@ -11,11 +11,11 @@ import numpy as np
 
 from sparsemargin.models.inputs.label_values import label_text as label_text
 
-# Text labels that become numeric classes, such as 1 and -1, but not 01 or 1.0.
+# Text labels that match this become numeric classes, such as 1 and -1, but not 01 or 1.0.
 _WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 
 
-# Whole numbers as text, with an optional sign, and with ".0" as floats have it in CSV files.
+# Whole numbers in a text may have a sign, and end in ".0", as floats do in CSV files.
 _PLAIN_NUMBER = re.compile(r"\+?(-?)(0|[1-9][0-9]*)(?:\.0)?")
 
 

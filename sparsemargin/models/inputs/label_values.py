@@ -25,7 +25,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 #: A double represents every whole number up to this one exactly.
 LARGEST_EXACT = 1 << 53
 
-# Limit for Decimal and Fraction labels. As integers, larger ones could take much memory.
+# Largest Decimal or Fraction label. As integers, larger ones could take much memory.
 _LARGEST_WHOLE = 10**80
 
 # Maximum number of characters of a value in a message.

@@ -38,7 +38,8 @@ from sparsemargin.models.inputs.multilabel_targets import (
     positives_of,
 )
 
-# Largest range of integer labels that are encoded by a lookup table.
+# Largest difference of integer labels that are encoded by a lookup table with an entry for each
+# integer between them.
 _WIDEST_TABLE = 1 << 20
 
 
@@ -102,8 +103,8 @@ class LabelEncoder:
 
     def __init__(self, classes: Any = ()) -> None:
         self.classes = np.asarray(classes)
-        # For text files: the code of each key, the code of all other keys (-1: error), and the
-        # codes of the ids in a table.
+        # These are for text files: the code of each key, the code of all other keys (-1: they are
+        # errors), and the code of each id in a label table.
         self._code_of: dict[float | str, int] = {}
         self._others = -1
         self._of_ids = np.empty(0, dtype=np.int64)
@@ -131,7 +132,8 @@ class LabelEncoder:
             shifted = whole.astype(np.int64) - low.astype(np.int64)
             present = np.zeros(int(whole.max()) - int(low) + 1, dtype=bool)
             present[shifted] = True
-            # The sum is computed in the type of the labels, where overflow wraps to labels of y.
+            # The sum is computed in the type of the labels. If it overflows, it wraps around to the
+            # correct label.
             self.classes = (low + np.flatnonzero(present).astype(whole.dtype)).astype(y.dtype)
             return (np.cumsum(present) - 1)[shifted]
         self.classes, codes = np.unique(y, return_inverse=True)
@@ -291,7 +293,7 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
         labels.dtype.kind in "biu"
         and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
     ):
-        # Doubles can't represent them exactly, and text files contain them as text.
+        # Doubles can't represent some of these integers, so they are labels of text, as in files.
         labels = labels.astype(np.str_)
     as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
     return encoder_of(as_in_files, "classes", many)

@@ -25,7 +25,8 @@ from sparsemargin._engine.rows.csr import (
 from sparsemargin._engine.rows.csr import Csr as Rows
 from sparsemargin._engine.rows.parts import part_of, summed
 
-#: Number of first rows that set the scale of the intercept; small, so that a stream has them early.
+#: Number of first rows that determine the scale of the intercept. It is small, because training on
+#: a stream begins after these rows.
 ROWS_MEASURED = 100
 
 

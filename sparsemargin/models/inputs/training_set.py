@@ -32,7 +32,7 @@ class TrainingSet(NamedTuple):
     classes: np.ndarray
     form: TargetFormat | None  # format of multilabel targets; None: one class per row
     weights: np.ndarray | None  # sample weights; None: all are 1
-    sparse: bool  # whether a callable kernel gets sparse rows, as X was sparse
+    sparse: bool  # True if X was sparse, so that a callable kernel gets sparse rows
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Beginning:
     form: TargetFormat | None = None  # format of multilabel targets; None: one class per row
     counts: np.ndarray | None = None  # result of `rows_by_class`; None: not all rows are known
     blocks: Sequence[Rows] = ()  # `rows` and the rows that follow; empty: only `rows`
-    grows: bool = False  # whether the number of features may increase
-    sparse: bool = True  # whether a callable kernel gets sparse rows, as X was sparse
+    grows: bool = False  # True if the number of features may increase
+    sparse: bool = True  # True if X was sparse, so that a callable kernel gets sparse rows
 
     @property
     def n_vectors(self) -> int:
@@ -126,8 +126,8 @@ def _balanced_sides(counts: np.ndarray) -> np.ndarray:
 
 
 def _to_scale(weight: np.ndarray) -> np.ndarray:
-    """Scale weights so that the harmonic mean of those above 0 is 1, as with "balanced". Equal
-    weights become exactly 1."""
+    """Scale weights so that the harmonic mean of those above 0 is 1, which class_weight='balanced'
+    fulfils by definition. Equal weights become exactly 1."""
     counts = weight > 0
     with np.errstate(over="ignore"):
         weight = weight / np.where(counts, weight, inf).min(axis=0)
