@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -23,8 +24,8 @@ from sparsemargin.plotting.display import (
 from sparsemargin.plotting.style import line_style, neutral
 
 if TYPE_CHECKING:
+    # matplotlib 3.9 has no such class.
     from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.lines import Line2D
 
 _UNIT_MARGIN = "margin (rows and weights of unit norm)"
 _MARGIN = "margin (in units of X)"
@@ -100,7 +101,6 @@ class MarginDistributionDisplay(Display):
             Thresholds at which the share is computed. None: every margin that occurs.
         $drawn
         """
-        cls._measuring()
         distributions = {}
         for name, model in estimators_by_name(estimator).items():
             unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
@@ -235,7 +235,6 @@ class CertificateDisplay(Display):
             See `plot`.
         $drawn
         """
-        cls._measuring()
         model = _fitted_with_history(estimator, X, y, n_passes)
         keys = ("n_iter", "margin", "margin_upper_bound")
         passes, reached, bounds = (np.asarray(model.history_[key]) for key in keys)

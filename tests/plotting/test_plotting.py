@@ -1,5 +1,6 @@
 """Plots show the computed numbers, and are legible on light and on dark backgrounds."""
 
+import importlib
 import runpy
 import sys
 from functools import partial
@@ -302,8 +303,8 @@ def test_invalid_input_raises_an_error(call, message):
 
 def test_missing_matplotlib_raises_an_error(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r"CertificateDisplay\.plot requires matplotlib"):
-        certificate.plot()
+    with pytest.raises(ImportError, match=r"pip install 'sparsemargin\[plot\]'"):
+        importlib.reload(drawn)
 
 
 # -- gallery
