@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.numerics.norms import vectors_of
-from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.evaluation.vectors import coef_of, strongest_features
 from sparsemargin.models.pipelines import check_names, model_and_names
 from sparsemargin.plotting.display import Display, by_name, chosen
 from sparsemargin.plotting.style import colours_on, ground_of, neutral

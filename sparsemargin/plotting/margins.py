@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.evaluation.weights import MarginDistribution, margin_distribution, margins
-from sparsemargin.models.pipelines import made_rows
+from sparsemargin.models.pipelines import parts_of
 from sparsemargin.plotting.display import (
     Display,
     by_name,
@@ -243,7 +243,9 @@ class CertificateDisplay(Display):
 
 
 def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None) -> Any:
-    model, X = made_rows(estimator, X, y)
+    before, model = parts_of(estimator)
+    if before is not None:
+        X = clone(before).fit_transform(X, y)
     if not getattr(model, "seeks_margin", False):
         raise ValueError(
             f"{type(model).__name__} has no certificate of its margin. Pass a classifier of "

@@ -25,7 +25,7 @@ import sparsemargin.evaluation as measured
 import sparsemargin.plotting as drawn
 from sparsemargin import ALMAClassifier, MaxMarginClassifier, PNormPerceptron
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation.weights import strongest_features
+from sparsemargin.evaluation.vectors import strongest_features
 from sparsemargin.plotting.style import PALETTES
 
 GALLERY = Path(__file__).parents[2] / "examples" / "plots"
