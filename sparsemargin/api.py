@@ -8,13 +8,12 @@ from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
-from sklearn import pipeline
 from sklearn.base import clone
 
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
-from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier, in_pipeline
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
@@ -449,4 +448,4 @@ def fit_anndata(
         adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
         algo=algo, report=ProgressLines() if verbose else None, **params,
     )  # fmt: skip
-    return pipeline.Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])
+    return in_pipeline("normalizer", normalizer, learner)

@@ -85,7 +85,7 @@ class MatrixShard:
     @classmethod
     def of(cls, X: Any, y: Any, making: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        # Imports scikit-learn, which shards of files do not need.
+        # It imports scikit-learn, which takes a second. Shards of files do not need it.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()

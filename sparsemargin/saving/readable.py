@@ -70,7 +70,8 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
-            from sklearn.utils.validation import check_is_fitted  # takes a second
+            # It takes a second, and the command line has no such models.
+            from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(model)
         raise ValueError(

@@ -15,6 +15,7 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import run_together
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import rows_at
+from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin._shown import shown
 from sparsemargin.models.fitted.state import Fitted
 from sparsemargin.models.inputs.labels import Choice, label_text
@@ -247,8 +248,6 @@ def warn_of_one_class(
     others = int(np.sum(codes != predicted[0]))
     if others < LEAST_WRONG:
         return
-    from sklearn.exceptions import ConvergenceWarning
-
     label = label_text(fitted.classes[predicted].tolist()[0])
     tried = ["more epochs"]
     settings = parameters()
@@ -262,5 +261,5 @@ def warn_of_one_class(
         f"tried on, of those it has learned from; {others} have another. If rows are dense, "
         "bring the features to a common scale around 0 (StandardScaler); else try "
         f"{', '.join(tried)}.",
-        ConvergenceWarning,
+        sklearn_exceptions().ConvergenceWarning,
     )  # fmt: skip
