@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist
 from sklearn.base import clone
 
-from sparsemargin.evaluation.weights import strongest_features
+from sparsemargin.evaluation.vectors import strongest_features
 from sparsemargin.plotting.display import Display
 from sparsemargin.plotting.features import draw_bars, panel_height
 from sparsemargin.plotting.style import colours_on

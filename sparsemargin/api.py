@@ -8,11 +8,12 @@ from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
+from sklearn.base import clone
 
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
-from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier, in_pipeline
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
@@ -24,6 +25,8 @@ from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
+from sparsemargin.text import TfidfVectorizer
+from sparsemargin.text.pipeline import Pipeline
 
 
 def fit_csr(
@@ -286,11 +289,6 @@ def fit_text(
     >>> model.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
-    from sklearn.base import clone
-
-    from sparsemargin.text import TfidfVectorizer
-    from sparsemargin.text.pipeline import Pipeline
-
     check_arguments(texts, y, params)
     if y is None:
         if sample_weight is not None:
@@ -330,8 +328,6 @@ def _continued(
     texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
 ) -> Any:
     """Return a copy of the pipeline `init_model` after one epoch on further texts."""
-    from sparsemargin.text.pipeline import Pipeline
-
     before, _ = parts_of(init_model)
     if any(changed) or params or before is None:
         raise ValueError(
@@ -439,8 +435,6 @@ def fit_anndata(
     >>> model = sparsemargin.fit_anndata(adata, "cell_type")  # doctest: +SKIP
     >>> sparsemargin.annotate(model, others)  # doctest: +SKIP
     """
-    from sklearn.pipeline import Pipeline
-
     before, first = parts_of(params.get("init_model"))
     normalizer = CellNormalizer(normalize=normalize, target_sum=target_sum)
     values: Values = "auto"
@@ -454,4 +448,4 @@ def fit_anndata(
         adata, label, CellForm(layer, var, match, values), normalizer, genes=genes, batch=batch,
         algo=algo, report=ProgressLines() if verbose else None, **params,
     )  # fmt: skip
-    return Pipeline([("normalizer", normalizer), ("classifier", as_classifier(learner))])
+    return in_pipeline("normalizer", normalizer, learner)

@@ -10,3 +10,11 @@ def warn_user(message, category=UserWarning):
     while frame.f_back is not None and frame.f_globals["__name__"].startswith("sparsemargin."):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
+
+
+def warn_of_convergence(message):
+    """Warn as `warn_user` does, by scikit-learn's ConvergenceWarning."""
+    # It imports scikit-learn, which takes a second.
+    from sklearn.exceptions import ConvergenceWarning
+
+    warn_user(message, ConvergenceWarning)

@@ -11,6 +11,7 @@ import sys
 def main() -> None:
     """Run the command line."""
     try:
+        # The command line needs click, an optional dependency, and Ctrl-C may arrive here.
         from sparsemargin.cli.app import main as run
     except KeyboardInterrupt:
         # 128 + SIGINT. `cli.signals` may not have been imported yet.

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+import sparsemargin
 from sparsemargin.cli.files import STANDARD_OUTPUT, ReadingOptions, check_apart, input_kind
 from sparsemargin.cli.options import FILES, MODEL, OUTPUT_FILE, cell_options, make_command
 from sparsemargin.files.sources import open_sources
@@ -39,12 +40,9 @@ def command(
         raise click.UsageError(
             f"{sources[0].name} is not a file of cells: .h5ad, .zarr, .h5, .mtx."
         )
-    from sparsemargin.cells.annotate import annotate
-    from sparsemargin.estimators.load_model import load_model
-
     form = ReadingOptions.of(reading).cell_form()
-    annotate(
-        load_model(model), sources, threshold=threshold, layer=form.layer, var=form.var,
-        match=form.match, normalize=form.values,
+    sparsemargin.annotate(
+        sparsemargin.load_model(model), sources, threshold=threshold, layer=form.layer,
+        var=form.var, match=form.match, normalize=form.values,
         output=sys.stdout.buffer if output == STANDARD_OUTPUT else output,
     )  # fmt: skip

@@ -32,18 +32,19 @@ def live_display(*, visible: bool = True) -> Iterator[Display | None]:
     if is_quiet() or not visible or not sys.stderr.isatty():
         yield None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn
+    # rich takes 0.1 s, which redirected output does not need.
+    from rich import console, progress
 
     # On a terminal with 80 columns, 50 remain for the text.
-    bar, words = BarColumn(bar_width=20), TextColumn("{task.description}", markup=False)
-    columns = bar, TaskProgressColumn(), words
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None)
+    words = progress.TextColumn("{task.description}", markup=False)
+    columns = progress.BarColumn(bar_width=20), progress.TaskProgressColumn(), words
+    error_output = console.Console(stderr=True)
+    with progress.Progress(*columns, console=error_output, transient=True) as live:
+        task = live.add_task("", total=None)
 
         def display(share: float | None, words: str) -> None:
             total = None if share is None else 1.0
-            progress.update(task, completed=share or 0.0, total=total, description=words)
+            live.update(task, completed=share or 0.0, total=total, description=words)
 
         yield display
 
@@ -93,22 +94,20 @@ def print_table(
     Control characters are escaped, and no cell is truncated. On a narrow terminal, left-aligned
     cells are folded to several lines if the table then fits.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    # rich takes 0.1 s, which commands that print no table do not need.
+    from rich import box, console, table, text
 
-    console = Console()
-    table = Table(
-        box=box.SIMPLE_HEAD if console.is_terminal else None, pad_edge=False,
-        collapse_padding=console.is_terminal, title=Text(title) if title else None,
+    output = console.Console()
+    drawing = table.Table(
+        box=box.SIMPLE_HEAD if output.is_terminal else None, pad_edge=False,
+        collapse_padding=output.is_terminal, title=text.Text(title) if title else None,
         title_justify="left",
     )  # fmt: skip
     foldable = 0
     for i, name in enumerate(header):
-        folds = i in left and console.is_terminal
-        table.add_column(
-            Text(shown(name)), justify="left" if i in left else "right", no_wrap=not folds,
+        folds = i in left and output.is_terminal
+        drawing.add_column(
+            text.Text(shown(name)), justify="left" if i in left else "right", no_wrap=not folds,
             overflow="fold",
         )  # fmt: skip
         if folds:
@@ -116,13 +115,13 @@ def print_table(
             foldable += max(0, widest - _NARROWEST)
     for row in rows:
         # Text objects are not parsed as markup: the name of a feature may look like a style.
-        table.add_row(*(Text(shown(cell)) for cell in row))
-    wanted = console.measure(table, options=console.options.update(width=1 << 20)).maximum
-    if wanted - foldable > console.width or not console.is_terminal:
-        console.width = max(console.width, wanted)
+        drawing.add_row(*(text.Text(shown(cell)) for cell in row))
+    wanted = output.measure(drawing, options=output.options.update(width=1 << 20)).maximum
+    if wanted - foldable > output.width or not output.is_terminal:
+        output.width = max(output.width, wanted)
     # click prints the table, because rich exits the process if a pipe is closed.
-    with console.capture() as drawn:
-        console.print(table)
+    with output.capture() as drawn:
+        output.print(drawing)
     lines = [line.rstrip() for line in drawn.get().splitlines()]
     click.echo("\n".join(lines).strip("\n"))
 

@@ -172,6 +172,7 @@ def _figures_of_model(source: Source, n_jobs: int | None) -> dict[str, Any]:
 
 def _figures_of_cells(source: Source, n_jobs: int | None) -> dict[str, Any]:
     """Return the figures of a file of cells, from its tables and the values of some cells."""
+    # They import scipy, which takes 0.2 s, and only cells need it here.
     from sparsemargin.cells.genes import CellForm, columns_in
     from sparsemargin.cells.source import sample_of
 

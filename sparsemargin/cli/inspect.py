@@ -15,7 +15,7 @@ import numpy as np
 from sparsemargin.cli.display import listed, print_facts, print_table, size_in_words
 from sparsemargin.cli.files import check_apart, feature_names
 from sparsemargin.cli.options import JSON, MODEL, dictionary_option, make_command
-from sparsemargin.evaluation.weights import strongest_features
+from sparsemargin.evaluation.vectors import strongest_features
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.saving.model_files import load_with_names, summarise

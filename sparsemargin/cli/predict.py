@@ -32,7 +32,7 @@ from sparsemargin.cli.options import (
     model_reading_options,
     option,
 )
-from sparsemargin.evaluation.explanations import Explainer, Explanation
+from sparsemargin.evaluation.explainer import Explainer, Explanation
 from sparsemargin.files.sources import open_sources
 from sparsemargin.files.tsv import escaped, quoted, tsv_field
 from sparsemargin.models import Learner

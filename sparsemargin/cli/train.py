@@ -178,7 +178,10 @@ def _training_of(options: TrainOptions, job: Job) -> Callable[..., Learner]:
     """Return the function that trains the model. Its argument `report` receives the progress."""
     arguments = _arguments_of(options, job)
     if options.dask is not None:
-        return _training_on_dask(options, job, arguments)
+        # It imports Dask and scipy, which take a second, and no other way of training needs them.
+        from sparsemargin.cli.train_on_dask import training_on_dask
+
+        return training_on_dask(options, job, arguments)
     arguments |= {
         "cache": options.cache or False, "n_jobs": options.reading.n_jobs,
         "init_model": job.init, "checkpoint": job.checkpoint,
@@ -189,7 +192,7 @@ def _training_of(options: TrainOptions, job: Job) -> Callable[..., Learner]:
     if job.kind == "texts":
         how = options.reading.document_form()
         return partial(learn_documents, job.sources, job.step, how, **arguments)
-    # Importing scipy takes long, and only cells need it here.
+    # It imports scipy, which takes 0.2 s, and only cells need it here.
     from sparsemargin.cells.learn import learn_cells
 
     label, form = options.reading.label, options.cell_form
@@ -225,46 +228,17 @@ def _arguments_of(options: TrainOptions, job: Job) -> dict[str, Any]:
     return arguments
 
 
-def _training_on_dask(
-    options: TrainOptions, job: Job, arguments: dict[str, Any]
-) -> Callable[..., Learner]:
-    """Return the function that trains a model on the workers of a cluster."""
-    # Importing scikit-learn takes long, and only this way of training needs it.
-    from sparsemargin.distributed.cell_shards import CellRows
-    from sparsemargin.distributed.fit import learn_distributed
-    from sparsemargin.distributed.row_makers import Texts
-
-    row_maker: Any = None
-    if job.kind == "texts":
-        row_maker = Texts(options.reading.document_form(), job.step)
-    elif job.kind == "cells":
-        from sparsemargin.cells.learn import mixing_seed
-
-        seed = mixing_seed(arguments)
-        row_maker = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
-    mixing = {"mixing": options.mixing, "mixes_per_epoch": options.mixes_per_epoch}
-    learn = partial(
-        learn_distributed, job.names, client=options.dask, checkpoint=options.output,
-        row_maker=row_maker, cache_dir=options.cache or None, **arguments,
-        **{name: value for name, value in mixing.items() if value is not None},
-    )  # fmt: skip
-    # Ctrl-C may stop it at any time, because each mixture is saved atomically.
-    return interruptible()(learn)
-
-
 def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
     """Save the model, unless each mixture of the workers' models has already been saved."""
     if options.dask is not None:
         return
     model: Any = learner
     if job.step is not None:
-        # Importing scikit-learn takes long, and svmlight text does not need it.
-        from sklearn.pipeline import Pipeline
-
-        from sparsemargin.estimators.classifiers import as_classifier
+        # It imports scikit-learn, which takes a second, and svmlight text does not need it.
+        from sparsemargin.estimators.classifiers import in_pipeline
 
         name = "normalizer" if job.kind == "cells" else "vectorizer"
-        model = Pipeline([(name, job.step), ("classifier", as_classifier(learner))])
+        model = in_pipeline(name, job.step, learner)
     try:
         save_model(model, options.output)
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import click
 
+from sparsemargin import genomes
 from sparsemargin.cli.files import (
     InputKind,
     ReadingOptions,
@@ -187,11 +188,8 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any) -> Any:
 
 
 def _new_normalizer(options: TrainOptions) -> Any:
-    # Importing scipy takes long, and only cells need it here.
-    from sparsemargin.genomes import CellNormalizer
-
     values = options.reading.cell_form().values
-    return CellNormalizer(
+    return genomes.CellNormalizer(
         normalize="log1p" if values == "auto" else values, target_sum=options.target_sum or 1e4
     )
 

@@ -34,6 +34,18 @@ class LostScheduler(ConnectionError):
     """The connection to the scheduler was lost."""
 
 
+def imported_dask() -> Any:
+    """Return the module `dask` with `dask.distributed`."""
+    try:
+        # Dask is an optional dependency.
+        import dask.distributed
+    except ImportError:
+        raise ImportError(
+            "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
+        ) from None
+    return dask
+
+
 def open_shard(given: Any, y: Any = None, row_maker: RowMaker | None = None) -> Shard:
     """Open a shard on the machine that trains on it."""
     return given if isinstance(given, FileShard) else MatrixShard.of(given, y, row_maker)
@@ -147,8 +159,7 @@ class DaskBackend:
         of: Sequence[int] | None = None,
     ) -> Generator[tuple[int, Any]]:  # fmt: skip
         """See `SerialBackend.each`; results are yielded in the order of their completion."""
-        from dask.distributed import KilledWorker
-
+        killed = imported_dask().distributed.KilledWorker
         submit, n_shards = self.client.submit, len(self.shards)
         retries: Counter[int] = Counter()
         running: dict[Future, int] = {}
@@ -169,7 +180,7 @@ class DaskBackend:
                 while running:
                     future = self._next(list(running), sent)
                     s, error = running[future], future.exception()
-                    if isinstance(error, KilledWorker) and retries[s] < _RETRIES:
+                    if isinstance(error, killed) and retries[s] < _RETRIES:
                         retries[s] += 1
                         self._retry([future, *self.shards, *sent])
                         continue
@@ -184,8 +195,7 @@ class DaskBackend:
 
     def _next(self, futures: list[Future], shared: list[Future]) -> Future:
         """A completed future; warns while there is no worker."""
-        from dask.distributed import wait
-
+        wait = imported_dask().distributed.wait
         looks = 0
         while True:
             try:
@@ -222,7 +232,7 @@ class DaskBackend:
     @contextmanager
     def _connected(self) -> Iterator[None]:
         """Raise `LostScheduler` if the connection to the scheduler is lost inside the block."""
-        import dask
+        # Dask is an optional dependency.
         from distributed.comm.core import CommClosedError
 
         # Dask warns about large arguments of tasks, but here they are meant to stay on the
@@ -232,7 +242,7 @@ class DaskBackend:
             # A client that was closed has also lost its scheduler.
             if self.client.status != "running":
                 raise CancelledError
-            with dask.config.set(quiet):
+            with imported_dask().config.set(quiet):
                 yield
         except (CancelledError, CommClosedError, TimeoutError) as error:
             raise LostScheduler(f"The Dask scheduler at {self.address} has gone away") from error
@@ -252,9 +262,7 @@ def _itself(value: Any) -> Any:
 
 def _refuse_worker(error: BaseException | None) -> None:
     """Explain what to do if workers cannot process a shard for reasons outside its data."""
-    from dask.distributed import KilledWorker
-
-    if isinstance(error, KilledWorker):
+    if isinstance(error, imported_dask().distributed.KilledWorker):
         raise ConnectionError(
             "Its workers have gone down time and again: one may not have the memory for it. Cut it "
             "into smaller shards, or give the workers more."
@@ -275,13 +283,8 @@ def backend_of(
     if client is None:
         yield SerialBackend(shards, row_maker)
         return
-    try:
-        from dask.distributed import Client
-    except ImportError:
-        raise ImportError(
-            "Learning on several machines needs Dask: pip install 'sparsemargin[distributed]'."
-        ) from None
-    if isinstance(client, Client):
+    distributed = imported_dask().distributed
+    if isinstance(client, distributed.Client):
         yield DaskBackend(client, shards, row_maker)
         return
     if not isinstance(client, str) or not _ADDRESS.fullmatch(client):
@@ -290,7 +293,7 @@ def backend_of(
             "a Dask scheduler. Write tcp://HOST:PORT; the default port is 8786."
         )
     try:
-        opened = Client(client, timeout=PATIENCE, set_as_default=False)
+        opened = distributed.Client(client, timeout=PATIENCE, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"No Dask scheduler answers at {client}: {error}. Start one: dask scheduler"

@@ -16,6 +16,7 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin._version import __version__
 from sparsemargin.distributed.backends import Backend, backend_of, in_order
 from sparsemargin.distributed.mixing import Mixing, Mixture
@@ -220,8 +221,8 @@ def fit_distributed(
     # Most arguments are fields of `ShardOptions` with the same name.
     arguments = locals().copy()
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
-    # Imported here because it imports scikit-learn, which the command line does not need.
-    from sparsemargin.estimators.classifiers import as_classifier
+    # Imported here because it imports scikit-learn, which takes a second and 112 MB. Workers do not need it.
+    from sparsemargin.estimators.classifiers import as_classifier, in_pipeline
 
     row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
     more = {
@@ -229,12 +230,10 @@ def fit_distributed(
         "params": {"verbose": verbose, **params},
     }  # fmt: skip
     options = ShardOptions(**{name: arguments[name] for name in names} | more)
-    model = as_classifier(learn_shards(shards, y, options))
+    learner = learn_shards(shards, y, options)
     if row_maker is None:
-        return model
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([(row_maker.name, row_maker.step), ("classifier", model)])
+        return as_classifier(learner)
+    return in_pipeline(row_maker.name, row_maker.step, learner)
 
 
 def row_maker_of(
@@ -244,7 +243,7 @@ def row_maker_of(
     format; None: the shards are rows. Parameters for cells are removed from `params`."""
 
     def cells() -> Any:
-        # Imported here because it imports scikit-learn, which is slow.
+        # Imported here because it imports scikit-learn, which svmlight text does not need.
         from sparsemargin.distributed.cell_shards import cell_rows
 
         return cell_rows(how.label, params)
@@ -266,13 +265,10 @@ def row_maker_of(
         return None
     if vectorizer is None:
         vectorizer = hashed_pairs(HASHED_BITS)
-    # Imported here because training on svmlight text does not need scikit-learn.
-    from sklearn.exceptions import NotFittedError
-
     vectorizer = deepcopy(vectorizer)
     try:
         vectorizer.transform(["one text"])
-    except NotFittedError:
+    except sklearn_exceptions().NotFittedError:
         raise ValueError(
             f"vectorizer={vectorizer!r} has to read all texts first, and these are in shards. Pass "
             "one that is fitted, or a HashingVectorizer."
@@ -307,7 +303,7 @@ def learn_shards(shards: Any, y: Any, options: ShardOptions) -> Learner:
     with backend_of(options.client, found, row_maker) as backend:
         sample = None
         if are_cells:
-            # Imported here because it imports scikit-learn, which is slow.
+            # Imported here because it imports scikit-learn, which svmlight text does not need.
             from sparsemargin.cells.learn import with_cell_defaults
             from sparsemargin.distributed import cell_shards
 

@@ -24,7 +24,7 @@ from sparsemargin._engine.fitting.epochs import Patience, count_trials
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
-from sparsemargin.distributed.backends import Backend, LostScheduler
+from sparsemargin.distributed.backends import Backend, LostScheduler, imported_dask
 from sparsemargin.distributed.dual_vectors import UnknownMixture, VectorMixer
 from sparsemargin.distributed.mistakes import MistakesMixer
 from sparsemargin.distributed.mixing import (
@@ -84,10 +84,9 @@ class Plan:
 def check_library(library: str) -> None:
     """Raise an error if the calling process has another version of the library."""
     if library != __version__:
-        from dask.distributed import get_worker
-
+        worker = imported_dask().distributed.get_worker()
         raise ConnectionError(
-            f"The worker at {get_worker().address} has sparsemargin {__version__}, this process "
+            f"The worker at {worker.address} has sparsemargin {__version__}, this process "
             f"{library}. Install the same version."
         )
 
@@ -173,6 +172,7 @@ class Round:
 
     def model(self) -> Any:
         """The current mixture as a classifier."""
+        # It imports scikit-learn, which takes a second. Few rounds are asked for their model.
         from sparsemargin.estimators.classifiers import as_classifier
 
         return as_classifier(self._finished())

@@ -89,7 +89,7 @@ class MatrixShard:
     @classmethod
     def of(cls, X: Any, y: Any, row_maker: RowMaker | None = None) -> MatrixShard:
         """A shard from a matrix, or from texts or cells, and its labels."""
-        # Imported here because shards of files do not need scikit-learn.
+        # It imports herebecauseshardsof files takes a second. Shards not need scikit - learn it.
         from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
 
         texts: Sequence[str] = ()

@@ -1,12 +1,15 @@
-"""Conversion of fitted models to scikit-learn's classes, for tools that support only these.
-
-scikit-learn is imported on first use.
-"""
+"""Conversion of fitted models to scikit-learn's classes, for tools that support only these."""
 
 from __future__ import annotations
 
 from typing import Any
 
+from sklearn.linear_model import SGDClassifier
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin import text
+from sparsemargin.estimators.classifiers import Classifier
 from sparsemargin.models.pipelines import taken
 
 
@@ -51,8 +54,6 @@ def as_scikit_learn(model: Any) -> Any:
     >>> theirs.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
-    from sklearn.pipeline import Pipeline
-
     model = taken(model)
     if not hasattr(model, "steps"):
         return _linear_classifier(model)
@@ -62,11 +63,6 @@ def as_scikit_learn(model: Any) -> Any:
 
 
 def _linear_classifier(model: Any) -> Any:
-    from sklearn.linear_model import SGDClassifier
-    from sklearn.utils.validation import check_is_fitted
-
-    from sparsemargin.estimators.classifiers import Classifier
-
     check_is_fitted(model)
     if not isinstance(model, Classifier):
         raise TypeError(f"{model!r} is no classifier of sparsemargin, nor a pipeline of one.")
@@ -90,8 +86,6 @@ def _linear_classifier(model: Any) -> Any:
 
 def _vectorizer(step: Any) -> Any:
     """Convert a vectorizer of this library to scikit-learn's. Return any other step unchanged."""
-    from sparsemargin import text
-
     if type(step) not in (text.CountVectorizer, text.HashingVectorizer, text.TfidfVectorizer):
         return step
     theirs = step._base

@@ -1,5 +1,5 @@
 from ..estimators.rejector import Rejector as Rejector
-from .explanations import Explanation as Explanation
+from .explainer import Explanation as Explanation
 from .explanations import explain_row as explain_row
 from .weights import MarginDistribution as MarginDistribution
 from .weights import margin_distribution as margin_distribution

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.evaluation.weights import divided, margins_of
+from sparsemargin.evaluation.vectors import divided, margins_of
 from sparsemargin.models import Learner
 from sparsemargin.models.fitted.outputs import probabilities_of
 from sparsemargin.models.inputs.label_table import LabelTable

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from sparsemargin.cells.genes import CellForm, Match, columns_in
-from sparsemargin.evaluation.weights import vectors_by_class
+from sparsemargin.evaluation.vectors import vectors_by_class
 from sparsemargin.models.inputs.labels import label_text
 from sparsemargin.models.pipelines import parts_of
 

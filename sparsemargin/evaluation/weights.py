@@ -1,7 +1,4 @@
-"""Margins of a fitted model, and its strongest features.
-
-scikit-learn is imported on first use, because the command line does not need it.
-"""
+"""Margins of a fitted model, and its strongest features."""
 
 from __future__ import annotations
 
@@ -11,8 +8,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_consistent_length
+from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.numerics.norms import norm, vectors_of
+from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
+from sparsemargin.evaluation.vectors import (
+    coef_of,
+    divided,
+    margins_of,
+    strongest_features,
+    vectors_by_class,
+)
 from sparsemargin.models import Learner
 from sparsemargin.models.inputs.labels import LabelEncoder
 from sparsemargin.models.inputs.rows import Rows, check_rows, naming_bad_rows, open_rows, row_norms
@@ -88,11 +95,6 @@ def margins(model: Any, X: Any, y: Any, *, normalize: bool = True) -> NDArray[np
     >>> margins(model, X, y, normalize=False)
     array([3., 2., 0.])
     """
-    from sklearn.utils import check_consistent_length
-    from sklearn.utils.validation import check_is_fitted
-
-    from sparsemargin.estimators.validation import as_csr, check_labels, check_sparse
-
     check_is_fitted(model)
     model, X = model_and_rows(model, X)
     hypothesis = getattr(model, "hypothesis", None)
@@ -206,8 +208,6 @@ def top_features(
     >>> [name for name, weight in top["spam"]]
     ['free', 'money']
     """
-    from sklearn.utils.validation import check_is_fitted
-
     check_is_fitted(model)
     model, names = model_and_names(model, feature_names)
     vectors = vectors_by_class(model)
@@ -217,77 +217,6 @@ def top_features(
         at = strongest_features(np.maximum(vector, 0), top)
         found[label] = list(zip(names_at(at, names), vector[at].tolist(), strict=True))
     return found
-
-
-def vectors_by_class(model: Any) -> dict[Any, NDArray[Any]]:
-    """Return the weight vector of each class of a linear model.
-
-    With two classes, that of the first is `coef_` with the opposite sign.
-    """
-    vectors = list(vectors_of(coef_of(model)))
-    if len(vectors) == 1:
-        vectors.insert(0, -vectors[0])
-    return dict(zip(model.classes_.tolist(), vectors, strict=True))
-
-
-def strongest_features(weights: ArrayLike, top: int) -> NDArray[np.intp]:
-    """Return the positions of the `top` weights of largest magnitude, the largest first.
-
-    Among equal weights, those at lower positions are returned. Weights of 0 are left out.
-    """
-    strength = np.abs(np.asarray(weights, dtype=np.float64))
-    if top < 0:
-        raise ValueError(f"top must be 0 or more, got {top}.")
-    at = np.flatnonzero(strength)
-    if 0 < top < len(at):
-        # A partition finds the smallest of the selected weights without sorting all weights.
-        least = np.partition(strength, -top)[-top]
-        above, equal = np.flatnonzero(strength > least), np.flatnonzero(strength == least)
-        at = np.sort(np.concatenate([above, equal[: top - len(above)]]))
-    return at[np.argsort(-strength[at], kind="stable")][:top]
-
-
-def coef_of(model: Any) -> Any:
-    """Return `coef_`, an array or CSR matrix with a vector for each class.
-
-    With two classes it has one vector, that of the second class. Other models raise a ValueError.
-    """
-    name, coef = type(model).__name__, getattr(model, "coef_", None)
-    if coef is None:
-        raise ValueError(
-            f"{name} has no weight vector for each class, since it has no coef_. Pass a linear "
-            "classifier whose hypothesis is 'last' or 'average'."
-        )
-    if isinstance(coef, np.ndarray):
-        coef = np.atleast_2d(coef)
-    n_classes = len(model.classes_)
-    # One-vs-one support vector machines have one vector for each pair of classes. With three
-    # classes there are also three pairs, so the number of vectors does not identify them.
-    in_pairs = n_classes > 2 and hasattr(model, "decision_function_shape")
-    if in_pairs or not (coef.shape[0] == n_classes or coef.shape[0] == 1 == n_classes - 1):
-        raise ValueError(
-            f"{name} has no weight vector for each class (one for two classes). Pass a linear "
-            "classifier that learns one class versus the rest."
-        )
-    return coef
-
-
-def margins_of(outputs: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return the output for the class of each row (number `codes`) minus the largest other output.
-
-    With two classes there is one column: the output for class 1, and minus that for class 0.
-    """
-    if outputs.shape[1] == 1:
-        return np.where(codes == 1, outputs[:, 0], -outputs[:, 0])
-    at = np.arange(len(codes))
-    others = outputs.copy()
-    others[at, codes] = -np.inf
-    return outputs[at, codes] - others.max(axis=1)
-
-
-def divided(outputs: np.ndarray, norms: np.ndarray) -> np.ndarray:
-    """Return the quotients, and 0 where the divisor is 0."""
-    return np.divide(outputs, norms, out=np.zeros_like(outputs), where=norms > 0)
 
 
 def _outputs(model: Any, X: Any) -> np.ndarray:

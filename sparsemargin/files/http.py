@@ -9,8 +9,13 @@ GET are used.
 from __future__ import annotations
 
 import re
+from asyncio import sleep
 from contextlib import closing
 from typing import Any, NamedTuple
+
+from aiohttp import ClientTimeout
+from aiohttp.http_exceptions import HttpProcessingError
+from fsspec.asyn import sync
 
 #: Bytes at the beginning of a file that are requested when it is looked up.
 HEAD_BYTES = 1024
@@ -27,19 +32,10 @@ _TIMEOUT = 60
 _SOON = 0.05
 
 
-def is_http(store: Any) -> bool:
-    """Return whether a file system of fsspec is that of HTTP."""
-    protocol = store.protocol
-    return "http" in ([protocol] if isinstance(protocol, str) else protocol)
-
-
 class Answer:
     """The answer to a GET, whose body is read piece by piece."""
 
     def __init__(self, store: Any, url: str, start: int | None = None, stop: int | None = None):
-        from aiohttp import ClientTimeout
-        from fsspec.asyn import sync
-
         headers = {**store.kwargs.get("headers", {}), "Accept-Encoding": "identity"}
         if start is not None and stop is not None:
             headers["Range"] = f"bytes={start}-{stop - 1}"
@@ -51,7 +47,7 @@ class Answer:
             session = await store.set_session()
             return await session.get(store.encode_url(url), **how)
 
-        self._sync, self.loop = sync, store.loop
+        self.loop = store.loop
         self._response = sync(store.loop, ask)
         connection = self._response.connection
         self._protocol = None if connection is None else connection.protocol
@@ -64,7 +60,7 @@ class Answer:
     def read(self, most: int) -> bytes:
         """Return some of the next bytes, at most `most`; none at the end. A body that breaks off
         raises an error."""
-        return self._sync(self.loop, self._response.content.read, most)
+        return sync(self.loop, self._response.content.read, most)
 
     def read_all(self, most: int) -> bytes:
         """Return the next `most` bytes, or fewer if the body ends before."""
@@ -78,11 +74,7 @@ class Answer:
         """Return whether the server has sent more bytes than the length that it stated. Call it at
         the end of the body. Surplus bytes are detected only if they arrive within `_SOON`
         seconds."""
-        from asyncio import sleep
-
-        from aiohttp.http_exceptions import HttpProcessingError
-
-        self._sync(self.loop, sleep, _SOON)
+        sync(self.loop, sleep, _SOON)
         exception = getattr(self._protocol, "exception", lambda: None)()
         return isinstance(exception, HttpProcessingError)
 

@@ -18,10 +18,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from sparsemargin.files import http
 from sparsemargin.files.compression import CountingReader, DecompressedReader, codec_of
+
+if TYPE_CHECKING:
+    from sparsemargin.files import http
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(::[^/]+)?://")
 # Bytes of one request, and number of blocks that are requested ahead.
@@ -55,6 +57,7 @@ def is_url(path: Any) -> bool:
 def _store_of(url: str) -> tuple[Any, str]:
     """Return the file system of a URL, and the path in it."""
     try:
+        # fsspec is an optional dependency.
         from fsspec.core import url_to_fs
 
         store, path = url_to_fs(url, use_listings_cache=False)
@@ -66,6 +69,19 @@ def _store_of(url: str) -> tuple[Any, str]:
     except ValueError as error:
         raise ValueError(f"{url}: {error}. fsspec does not support this URL.") from None
     return store, path
+
+
+def _is_http(store: Any) -> bool:
+    """Return whether a file system of fsspec is that of HTTP."""
+    protocol = store.protocol
+    return "http" in ([protocol] if isinstance(protocol, str) else protocol)
+
+
+def _http() -> Any:
+    # aiohttp is an optional dependency, which takes 0.2 s.
+    from sparsemargin.files import http
+
+    return http
 
 
 def located(url: str) -> tuple[str | None, str]:
@@ -144,7 +160,8 @@ class RemoteFile:
     def find(cls, url: str) -> RemoteFile:
         """Look up a file. An OSError says that it does not exist or can't be reached."""
         store, path = _store_of(url)
-        if http.is_http(store):
+        if _is_http(store):
+            http = _http()
             return cls(url, *_tried(url, lambda: http.find(store, path)))
         info = _tried(url, lambda: store.info(path))
         if info["type"] == "directory":
@@ -179,8 +196,8 @@ class RemoteFile:
         beyond = stop + (stop == self.size)
 
         def call() -> bytes:
-            if http.is_http(store):
-                data, version = http.read_part(store, path, start, beyond)
+            if _is_http(store):
+                data, version = _http().read_part(store, path, start, beyond)
                 if version != self.version:
                     raise self._changed()
             else:
@@ -260,7 +277,7 @@ class RemoteStream(io.RawIOBase):
         """Request the file, and skip the bytes that have been read. Raise a ValueError if they
         changed."""
         store, path = _store_of(self._file.url)
-        answer = http.Answer(store, path)
+        answer = _http().Answer(store, path)
         try:
             answer.check()
             same = (answer.version, answer.span[1]) == (self._file.version, self._file.size)

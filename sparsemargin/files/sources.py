@@ -3,6 +3,7 @@ text into blocks of complete lines, in buffers that are used again."""
 
 from __future__ import annotations
 
+import difflib
 import glob
 import hashlib
 import io
@@ -417,8 +418,6 @@ def tables_beside(matrix: str, *names: str) -> list[str]:
 
 def whereabouts(path: str) -> str:
     """Return a hint that helps to find a missing file."""
-    import difflib
-
     folder, name = os.path.split(os.path.abspath(path))
     if not os.path.isdir(folder):
         return f"There is no folder {folder} either."

@@ -196,7 +196,7 @@ class Learner(StreamChecks):
     def n_threads(self) -> int:
         if self.n_jobs is None:
             return 1
-        import joblib
+        import joblib  # takes 0.1 s, and one thread does not need it
 
         return joblib.effective_n_jobs(self.n_jobs)
 
@@ -377,7 +377,7 @@ class Learner(StreamChecks):
         fitted, space = self.fitted, self.space
         earlier, hashed = fitted.last_rows, None
         if self.warm_start:
-            import joblib
+            import joblib  # takes 0.1 s, and other fits do not need it
 
             hashed = joblib.hash((task.rows.data, task.rows.indices, task.rows.indptr, *others))
         fitted.last_rows = None if hashed is None else (hashed, None)

@@ -41,15 +41,6 @@ def model_and_rows(estimator: Any, X: Any) -> tuple[Any, Any]:
     return model, X if before is None else before.transform(X)
 
 
-def made_rows(estimator: Any, X: Any, y: Any) -> tuple[Any, Any]:
-    """Return the last step of a pipeline, and X transformed by clones of the other steps, which are
-    fitted to X and y."""
-    from sklearn.base import clone
-
-    before, model = parts_of(estimator)
-    return model, X if before is None else clone(before).fit_transform(X, y)
-
-
 def model_and_names(estimator: Any, names: Any = None) -> tuple[Any, Any]:
     """Return the last step of a fitted pipeline, and the names of its features. These are the given
     names, the output names of the other steps, or those seen in `fit`; None if there are none."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import ceil
 from textwrap import fill
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import matplotlib.pyplot as plt
 import numpy as np
-from sklearn.utils._optional_dependencies import check_matplotlib_support
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 
 from sparsemargin._docs import shares
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 _MOST_INSIDE = 4
 _LONGEST_INSIDE = 24
@@ -65,21 +63,13 @@ class Display:
 
         Raises
         ------
-        ImportError
-            If matplotlib is not installed.
         ValueError
             If `ax` is not axes, or not as many as there are panels.
         """
         raise NotImplementedError
 
-    @classmethod
-    def _measuring(cls) -> None:
-        """Raise an error before a long computation if matplotlib is not installed."""
-        check_matplotlib_support(f"{cls.__name__}.from_estimator")
-
     def _open(self, ax: Any, n: int = 1, size: tuple[float, float] = (6.4, 4.6)) -> list[Axes]:
         """Return n axes, the given or new ones; `size` is that of a new panel in inches."""
-        check_matplotlib_support(f"{type(self).__name__}.plot")
         self._is_new = ax is None
         panels = _new_panels(n, size) if ax is None else _flat(ax)
         if len(panels) != n:
@@ -113,8 +103,6 @@ class Display:
 
 
 def _new_panels(n: int, size: tuple[float, float]) -> list[Axes]:
-    import matplotlib.pyplot as plt
-
     columns = min(n, _MOST_COLUMNS)
     n_rows = ceil(n / columns)
     figure = plt.figure(figsize=(size[0] * columns, size[1] * n_rows), layout="constrained")
@@ -122,8 +110,6 @@ def _new_panels(n: int, size: tuple[float, float]) -> list[Axes]:
 
 
 def _flat(ax: Any) -> list[Axes]:
-    from matplotlib.axes import Axes
-
     panels = list(np.ravel(np.asarray(ax, dtype=object)))
     for panel in panels:
         if not isinstance(panel, Axes):

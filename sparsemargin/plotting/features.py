@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.cbook import normalize_kwargs
+from matplotlib.container import BarContainer
+from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.numerics.norms import vectors_of
-from sparsemargin.evaluation.weights import coef_of, strongest_features
+from sparsemargin.evaluation.vectors import coef_of, strongest_features
 from sparsemargin.models.pipelines import check_names, model_and_names
 from sparsemargin.plotting.display import Display, by_name, chosen
 from sparsemargin.plotting.style import colours_on, ground_of, neutral
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.container import BarContainer
 
 _HATCH = "////"
 _LONGEST_NAME = 30
@@ -111,7 +111,6 @@ class StrongestFeaturesDisplay(Display):
             If the model is not fitted or its `coef_` has no vector for each class, a class is
             unknown, `top` is less than 1, or there are not as many names as features.
         """
-        cls._measuring()
         if top < 1:
             raise ValueError(f"top must be 1 or more, got {top}.")
         check_is_fitted(estimator)
@@ -149,9 +148,6 @@ def draw_bars(
     wanted: dict[str, Any],
 ) -> BarContainer:  # fmt: skip
     """Draw horizontal bars from top to bottom, with room for n_rows bars, and their names."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.patches import Rectangle
-
     positions, longest = np.arange(len(names)), _LONGEST_NAME
     bars = axes.barh(positions, widths, **{**style, **normalize_kwargs(wanted, Rectangle)})
     short = [name if len(name) <= longest else f"{name[: longest - 1]}…" for name in names]

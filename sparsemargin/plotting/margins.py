@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin.evaluation.weights import MarginDistribution, margin_distribution, margins
-from sparsemargin.models.pipelines import made_rows
+from sparsemargin.models.pipelines import parts_of
 from sparsemargin.plotting.display import (
     Display,
     by_name,
@@ -23,8 +24,8 @@ from sparsemargin.plotting.display import (
 from sparsemargin.plotting.style import line_style, neutral
 
 if TYPE_CHECKING:
+    # matplotlib 3.9 has no such class.
     from matplotlib.collections import FillBetweenPolyCollection
-    from matplotlib.lines import Line2D
 
 _UNIT_MARGIN = "margin (rows and weights of unit norm)"
 _MARGIN = "margin (in units of X)"
@@ -100,7 +101,6 @@ class MarginDistributionDisplay(Display):
             Thresholds at which the share is computed. None: every margin that occurs.
         $drawn
         """
-        cls._measuring()
         distributions = {}
         for name, model in estimators_by_name(estimator).items():
             unfitted = f"The estimator {name!r} is not fitted. Call fit before plotting."
@@ -235,7 +235,6 @@ class CertificateDisplay(Display):
             See `plot`.
         $drawn
         """
-        cls._measuring()
         model = _fitted_with_history(estimator, X, y, n_passes)
         keys = ("n_iter", "margin", "margin_upper_bound")
         passes, reached, bounds = (np.asarray(model.history_[key]) for key in keys)
@@ -244,7 +243,9 @@ class CertificateDisplay(Display):
 
 
 def _fitted_with_history(estimator: Any, X: Any, y: Any, n_passes: float | None) -> Any:
-    model, X = made_rows(estimator, X, y)
+    before, model = parts_of(estimator)
+    if before is not None:
+        X = clone(before).fit_transform(X, y)
     if not getattr(model, "seeks_margin", False):
         raise ValueError(
             f"{type(model).__name__} has no certificate of its margin. Pass a classifier of "

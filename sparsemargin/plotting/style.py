@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from sklearn.utils._optional_dependencies import check_matplotlib_support
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+import matplotlib
+from cycler import cycler
+from matplotlib.axes import Axes
+from matplotlib.cbook import normalize_kwargs
+from matplotlib.colors import to_rgb, to_rgba
+from matplotlib.lines import Line2D
 
 # The colours of Okabe & Ito, changed as little as possible for two aims: a contrast of at least 3
 # to the background, and differences that are visible with colour blindness. Both are measured in
@@ -46,8 +48,6 @@ def theme(name: Literal["light", "dark"]) -> Iterator[None]:
 
     Raises
     ------
-    ImportError
-        If matplotlib is not installed.
     ValueError
         If the theme is unknown.
 
@@ -61,12 +61,8 @@ def theme(name: Literal["light", "dark"]) -> Iterator[None]:
     >>> matplotlib.colors.to_hex(display.figure_.get_facecolor())
     '#14181e'
     """
-    check_matplotlib_support("theme")
     if name not in _GROUNDS:
         raise ValueError(f"The theme {name!r} is unknown. Choose 'light' or 'dark'.")
-    import matplotlib
-    from cycler import cycler
-
     ground, text, grid = _GROUNDS[name]
     style: Any = {
         "axes.prop_cycle": cycler(color=PALETTES[name]),
@@ -84,16 +80,12 @@ def theme(name: Literal["light", "dark"]) -> Iterator[None]:
 
 def colours_on(ax: Axes) -> tuple[str, ...]:
     """The palette that is legible on the background of the axes."""
-    from matplotlib.colors import to_rgb
-
     red, green, blue = to_rgb(ground_of(ax))
     return PALETTES["dark" if 0.299 * red + 0.587 * green + 0.114 * blue < 0.5 else "light"]
 
 
 def ground_of(ax: Axes) -> Any:
     """The background colour of the axes, or of the figure if the axes are transparent."""
-    from matplotlib.colors import to_rgba
-
     colour = ax.get_facecolor()
     return colour if to_rgba(colour)[3] else ax.figure.figure.get_facecolor()
 
@@ -105,9 +97,6 @@ def line_style(ax: Axes, n_points: int, wanted: dict[str, Any]) -> dict[str, Any
     If there are many points, only a few are marked, at different places on each line, so that
     coinciding lines can be distinguished.
     """
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
     i = len(ax.get_legend_handles_labels()[1])
     colours, stride = colours_on(ax), n_points // 10
     return {

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy.sparse import csr_matrix
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.csr import Csr, bad_pointer
@@ -24,7 +25,6 @@ from sparsemargin.readers.cell_columns import (
     names_of,
     stored_frame,
 )
-from sparsemargin.readers.cell_matrices import read_matrix
 from sparsemargin.readers.stored_arrays import DAMAGED, UNPACKING, Array, Group, Node, readable
 
 
@@ -130,8 +130,6 @@ class Cells:
         values have this dtype."""
         self._check_readable()
         if self.indptr is None:
-            from scipy.sparse import csr_matrix  # takes 0.3 s
-
             dense = np.concatenate([self.data[slice(*span)] for span in spans])
             X = csr_matrix(dense.astype(dtype, copy=False))
             return Csr(X.data, X.indices, X.indptr, self.n_genes)
@@ -159,6 +157,9 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
         raise ValueError(f"{source.name}: files of cells must be given by name. Pass a path.")
     with readable(source.name):
         if source.path.endswith(MATRIX_ENDS):
+            # scipy.io takes 0.2 s, and only these files need it.
+            from sparsemargin.readers.cell_matrices import read_matrix
+
             features, barcodes, X = read_matrix(source.path)
             return _of_10x(source, features, barcodes, (X.data, X.indices, X.indptr), layer, var)
         root, close = _opened(source, source.path)
@@ -175,11 +176,13 @@ def open_cells(source: Source, layer: str | None = None, var: str | None = None)
 def _opened(source: Source, path: str) -> tuple[Group, Callable[[], None]]:
     """Open an HDF5 file or a zarr store. Return its root and a function that closes it."""
     is_zarr, n_bytes = path.endswith(STORES), source.size or 0
-    try:  # zarr and h5py are optional dependencies
+    try:
         if is_zarr:
+            # zarr is an optional dependency.
             from sparsemargin.readers.zarr_stores import open_zarr
 
             return open_zarr(source.name, os.path.dirname(path), n_bytes), lambda: None
+        # h5py is an optional dependency.
         from sparsemargin.readers.hdf5_files import open_hdf5
 
         return open_hdf5(source.name, path, n_bytes)

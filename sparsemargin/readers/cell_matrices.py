@@ -7,6 +7,8 @@ import os
 from typing import Any
 
 import numpy as np
+from scipy.io import mminfo, mmread
+from scipy.sparse import csr_matrix
 
 from sparsemargin.files.sources import tables_beside
 from sparsemargin.readers.label_tables import table_lines
@@ -18,9 +20,6 @@ _FEATURES = "id", "name", "feature_type"
 def read_matrix(path: str) -> tuple[dict[str, np.ndarray], np.ndarray, Any]:
     """Return the columns of the table of features, the names of cells, and the matrix, cell by
     gene."""
-    from scipy.io import mminfo, mmread  # takes 0.4 s
-    from scipy.sparse import csr_matrix
-
     table = zip(*_table(path, 2, "features", "genes"), strict=True)
     features = {
         name: np.array(each, dtype=object) for name, each in zip(_FEATURES, table, strict=False)

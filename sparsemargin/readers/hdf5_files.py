@@ -113,7 +113,8 @@ class Hdf5Array(Array):
             )
         if _PLUGINS.keys() & packers:
             try:
-                import hdf5plugin  # noqa: F401  (registers the filters)
+                # hdf5plugin is an optional dependency, which registers the filters.
+                import hdf5plugin  # noqa: F401
             except ImportError:
                 raise self.fault(
                     f"is packed by {_PLUGINS[packers[0]]}. Install hdf5plugin to read it: "

@@ -6,19 +6,17 @@ import warnings
 from collections.abc import Iterable
 from contextlib import suppress
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import DTypeLike
+from scipy.sparse import csr_matrix
 
 from sparsemargin.files.sources import File, open_sources
 from sparsemargin.models.inputs.label_table import LabelTable
 from sparsemargin.readers.reading import LARGEST_INDEX, Reading, threads_for
 from sparsemargin.readers.rows import LabelledRows
 from sparsemargin.readers.svmlight import FORM, Corpus
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 _LARGEST_INT32 = 2**31 - 1
 
@@ -160,8 +158,6 @@ def _from_zero(ends: _Vector) -> np.ndarray:
 
 
 def _matrix(rows: LabelledRows, corpus: Corpus) -> csr_matrix:
-    from scipy.sparse import csr_matrix  # takes 0.3 s
-
     n_features, indices = _columns(rows, corpus)
     fits = max(n_features, len(rows.data)) <= _LARGEST_INT32
     index_type = np.int32 if fits else np.int64

@@ -9,6 +9,10 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+from pyarrow import ArrowException, RecordBatch, string
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
+from pyarrow.parquet import ParquetFile
+
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_layouts import Layout
@@ -27,8 +31,6 @@ _END = "\x03end of the table\x03"
 def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
     """Yield record batches of the required columns of a parquet file."""
     with _naming(source.name, "parquet"):
-        from pyarrow.parquet import ParquetFile
-
         opened = source.seekable
         if opened is None:
             raise ValueError(f"{source.name}: parquet files must be given by name. Pass a path.")
@@ -46,9 +48,6 @@ def batches_of_csv(
     """Yield record batches of the required columns of a csv or tsv file."""
     _check_columns(f"{name}, line 1", layout.names, how)
     with _naming(name, form, layout.n_header_rows):
-        from pyarrow import RecordBatch, string
-        from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
-
         # Columns are identified by their numbers, because several may have the same name. All are
         # read as text, even if their values look like numbers.
         read = [str(layout.names.index(column)) for column in how.columns]
@@ -90,15 +89,8 @@ def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
 def _naming(name: str, form: str, n_header_rows: int = 0) -> Iterator[None]:
     """Add the name of the file to errors of pyarrow."""
     try:
-        import pyarrow
-    except ImportError:
-        raise ModuleNotFoundError(
-            f"{name}: {form} can only be read with pyarrow. Install it: "
-            "pip install 'sparsemargin[text]'"
-        ) from None
-    try:
         yield
-    except (pyarrow.ArrowException, OSError) as error:
+    except (ArrowException, OSError) as error:
         # Errors of the operating system have an error number, errors of a damaged file have none.
         if isinstance(error, MemoryError) or getattr(error, "errno", None) is not None:
             raise

@@ -14,13 +14,13 @@ import numpy as np
 
 from sparsemargin._engine.messages import warn_user
 from sparsemargin._engine.rows.parts import pointers_of
+from sparsemargin._heavy import scipy_sparse
 from sparsemargin.files.sources import Source, TextBlock
 from sparsemargin.models.inputs.label_table import LabelTable, number_of
 from sparsemargin.readers import text_layouts
 from sparsemargin.readers.reading import Reading, run_ahead
 from sparsemargin.readers.rows import LabelledRows, Origin
 from sparsemargin.readers.svmlight import Corpus
-from sparsemargin.readers.tables import batches_of_csv, batches_of_parquet, parse_batch
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import (
     PARSERS,
@@ -73,7 +73,9 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
     """Yield functions that read and split the text of a file, one for each block."""
     form = how.of(source)
     if form == "parquet":
-        yield from _pieces_of_table(source.name, batches_of_parquet(source, how), how)
+        tables = _tables(source.name, form)
+        batches = tables.batches_of_parquet(source, how)
+        yield from _pieces_of_table(tables, source.name, batches, how)
         return
     free = list[bytearray]()
     blocks, layout = numbered(source.blocks(free)), None
@@ -90,18 +92,34 @@ def pieces(source: Source, how: DocumentForm) -> Iterator[Piece]:
         except ValueError as error:
             raise ValueError(f"{source.name}, line 1: {error}") from None
     if layout is not None:
-        batches = batches_of_csv(source.name, form, blocks, layout, how)
-        yield from _pieces_of_table(source.name, batches, how)
+        tables = _tables(source.name, form)
+        batches = tables.batches_of_csv(source.name, form, blocks, layout, how)
+        yield from _pieces_of_table(tables, source.name, batches, how)
         return
     for block in blocks:
         yield partial(_of_lines, block, form, how, free)
 
 
-def _pieces_of_table(name: str, batches: Iterator[Any], how: DocumentForm) -> Iterator[Piece]:
+def _tables(name: str, form: str) -> Any:
+    """Return the module that reads tables. A ModuleNotFoundError says how to install pyarrow."""
+    try:
+        # pyarrow is an optional dependency.
+        from sparsemargin.readers import tables
+    except ImportError:
+        raise ModuleNotFoundError(
+            f"{name}: {form} can only be read with pyarrow. Install it: "
+            "pip install 'sparsemargin[text]'"
+        ) from None
+    return tables
+
+
+def _pieces_of_table(
+    tables: Any, name: str, batches: Iterator[Any], how: DocumentForm
+) -> Iterator[Piece]:
     first = 1
     for batch in batches:
         origin = Numbered(name, "row", range(first, first := first + len(batch)))
-        yield partial(_documents, partial(parse_batch, batch, how), origin)
+        yield partial(_documents, partial(tables.parse_batch, batch, how), origin)
 
 
 def _of_lines(block: TextBlock, form: str, how: DocumentForm, free: list[bytearray]) -> Documents:
@@ -209,9 +227,9 @@ class DocumentCorpus(Corpus):
         documents = piece()
         if not len(documents.parsed.texts):
             # There are blank lines only. Some vectorizers can't transform an empty list.
-            from scipy.sparse import csr_matrix
-
-            return documents, csr_matrix((0, self.n_features), dtype=self.reading.dtype)
+            return documents, scipy_sparse().csr_matrix(
+                (0, self.n_features), dtype=self.reading.dtype
+            )
         X = self.vectorizer.transform(documents.parsed.texts).astype(self.reading.dtype, copy=False)
         X.sort_indices()
         return documents, X

@@ -12,6 +12,7 @@ from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
+import zarr
 
 from sparsemargin.readers.stored_arrays import (
     DAMAGED,
@@ -165,8 +166,6 @@ class ZarrArray(Array):
 
     @classmethod
     def of(cls, node: Node, folder: str, version: Any, packing: _Packing) -> ZarrArray:
-        import zarr  # an optional dependency, whose import takes a second
-
         with readable(f"{node.file}: {node.path}"):
             found = zarr.open_array(folder, mode="r", zarr_format=version)
             dtype, chunks, files = found.dtype, found.chunks, found.shards or found.chunks

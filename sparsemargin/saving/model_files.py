@@ -15,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import sparsemargin
+from sparsemargin import text
 from sparsemargin._engine.state import array_of, integer, optional, part, require
 from sparsemargin.files import archive as archives
 from sparsemargin.files.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
@@ -139,15 +141,13 @@ def write_model(
             f"The model has an attribute {others[0]!r}, which a model file can't hold. Delete it "
             "before saving."
         )
-    from sparsemargin._version import __version__  # takes 0.05 s
-
     state = {**model.fitted.saved(), "feature_names": getattr(model, "feature_names_in_", None)}
     _names_of(state, run)
     encoder = Encoder()
     document = {
         "format": _FORMAT,
         "version": _VERSION,
-        "library": __version__,
+        "library": sparsemargin.__version__,
         "class": model.classifier,
         "parameters": encoder.encode_named(dict(sorted(parameters.items()))),
         "state": encoder.encode_named(state),
@@ -173,11 +173,9 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 def as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any, trusted: bool = False) -> Any:
-    from sparsemargin.text.pipeline import Pipeline  # imports scikit-learn, which takes a second
-
     with _naming(path):
         before = pipelines.decoded(part(steps, "steps"), model.n_features_in_, trusted=trusted)
-        pipeline = Pipeline([*before, (part(steps, "last"), model)])
+        pipeline = text.pipeline.Pipeline([*before, (part(steps, "last"), model)])
         pipeline._validate_names([name for name, _ in pipeline.steps])
     return pipeline
 

@@ -8,6 +8,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+import sparsemargin
 from sparsemargin._engine.numerics.norms import vectors_of
 from sparsemargin.files.atomic import replacing
 from sparsemargin.files.remote import downloaded, is_url
@@ -69,7 +70,8 @@ def _lines(model: Any, names: Any) -> Iterator[str]:
     model, known = model_and_names(model, names)
     if not isinstance(model, Learner):
         if is_choosing(model):
-            from sklearn.utils.validation import check_is_fitted  # takes a second
+            # It takes a second, and the command line has no such models.
+            from sklearn.utils.validation import check_is_fitted
 
             check_is_fitted(model)
         raise ValueError(
@@ -109,10 +111,8 @@ def _written(
 
 
 def _header(model: Any) -> Iterator[str]:
-    from sparsemargin._version import __version__  # takes 0.05 s
-
     summary = summarise(model)
-    yield f"# sparsemargin {__version__}, {summary.pop('class')}\n"
+    yield f"# sparsemargin {sparsemargin.__version__}, {summary.pop('class')}\n"
     for name, value in {**summary.pop("settings"), **summary}.items():
         yield f"# {name}: {str(value).translate(_ESCAPES)}\n"
 

@@ -14,6 +14,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from sparsemargin import text
 from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
 from sparsemargin.genomes.scales import Scale, ValueScale
@@ -47,11 +48,7 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 def steps_of(model: Any) -> list[tuple[str, Any]]:
     """Return the steps of a pipeline (of scikit-learn or this library), otherwise an empty list."""
-    from sklearn.pipeline import Pipeline  # takes a second
-
-    from sparsemargin.text import pipeline
-
-    return list(model.steps) if type(model) in (Pipeline, pipeline.Pipeline) else []
+    return list(model.steps) if type(model) in text.pipeline.PIPELINES else []
 
 
 def encoded(steps: list[tuple[str, Any]]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from sparsemargin import text
 from sparsemargin.files.kinds import FORMS
 from sparsemargin.files.sources import File, open_sources
 from sparsemargin.models import Learner
@@ -24,9 +25,7 @@ HASHED_BITS = 22
 def hashed_pairs(bits: int) -> Any:
     """Return the default vectorizer for files: binary single words and word pairs, hashed to
     ``2**bits`` features."""
-    from sparsemargin.text import HashingVectorizer
-
-    return HashingVectorizer(
+    return text.HashingVectorizer(
         n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
     )
 

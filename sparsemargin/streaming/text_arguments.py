@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import fields
 from typing import Any
 
+from sparsemargin import text
 from sparsemargin._checks import check_texts, columns_of_table
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
@@ -33,12 +34,10 @@ def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
 
 
 def _refuse_parameters_of_vectorizers(params: Mapping[str, Any], *, in_files: bool) -> None:
-    from sparsemargin.text import HashingVectorizer, TfidfVectorizer
-
     known = {each.name for each in fields(StreamOptions)}.union(
         *(declarations(learner) for learner, _ in ALGORITHMS.values())
     )
-    first, other = TfidfVectorizer, HashingVectorizer
+    first, other = text.TfidfVectorizer, text.HashingVectorizer
     if in_files:
         first, other = other, first
     for name in params.keys() - known:

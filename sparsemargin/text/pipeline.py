@@ -18,3 +18,6 @@ class Pipeline(pipeline.Pipeline):  # type: ignore[misc]
             if step not in (None, "passthrough"):
                 X = step.transform(X)
         return self.steps[-1][1].predict(X)
+
+
+PIPELINES = pipeline.Pipeline, Pipeline

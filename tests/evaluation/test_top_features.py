@@ -9,7 +9,7 @@ from sklearn.svm import LinearSVC
 
 from sparsemargin import ALMAClassifier, AROWClassifier, PNormPerceptron
 from sparsemargin.evaluation import top_features
-from sparsemargin.evaluation.weights import strongest_features
+from sparsemargin.evaluation.vectors import strongest_features
 
 
 def test_the_strongest_are_those_of_a_full_sort():

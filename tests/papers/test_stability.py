@@ -12,7 +12,7 @@ from sklearn.svm import LinearSVC
 from papers.stability import SelectionStabilityDisplay, selection_stability
 from sparsemargin import PNormPerceptron
 from sparsemargin.datasets import make_alma_target
-from sparsemargin.evaluation.weights import strongest_features
+from sparsemargin.evaluation.vectors import strongest_features
 
 
 class FirstRow(LinearSVC):

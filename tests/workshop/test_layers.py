@@ -112,6 +112,34 @@ def test_no_modules_import_each_other(tmp_path):
     assert {name, "sparsemargin.models.learner"} <= in_circles({**modules, name: planted})
 
 
+# Lower this number when an import moves to the top of its module.
+MOST_IMPORTS_IN_FUNCTIONS = 34
+
+
+def imports_in_functions(path):
+    """The lines of imports inside functions, and those of them without a comment that gives the
+    reason: on the line, or above the first of several imports."""
+    lines, found = path.read_text().splitlines(), set()
+    for each in ast.walk(ast.parse("\n".join(lines))):
+        if isinstance(each, ast.FunctionDef | ast.AsyncFunctionDef):
+            inner = ast.walk(each)
+            found |= {of.lineno for of in inner if isinstance(of, ast.Import | ast.ImportFrom)}
+    for number in sorted(found):
+        first = number
+        while first - 1 in found:
+            first -= 1
+        is_above = lines[first - 2].lstrip().startswith("# ")
+        has_reason = is_above or re.search("  # (?!noqa|type:)", lines[number - 1]) is not None
+        yield f"{path.relative_to(ROOT)}:{number}", has_reason
+
+
+def test_imports_in_functions_are_few_and_give_their_reasons():
+    paths = sorted((ROOT / "sparsemargin").rglob("*.py"))
+    found = dict(each for path in paths for each in imports_in_functions(path))
+    assert [place for place, has_reason in found.items() if not has_reason] == []
+    assert len(found) <= MOST_IMPORTS_IN_FUNCTIONS, found
+
+
 # Names of scikit-learn's own vectorizers, which ours have, too.
 OF_SCIKIT_LEARN = {"_tfidf", "_base"}
 

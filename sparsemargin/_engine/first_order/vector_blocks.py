@@ -31,6 +31,7 @@ from sparsemargin._engine.state import (
     require,
     require_within,
 )  # fmt: skip
+from sparsemargin._heavy import scipy_sparse
 
 #: Bytes of dense state above which the vectors are trained in blocks.
 DENSE_BYTES = 1 << 29
@@ -376,16 +377,15 @@ class VectorBlocks(LinearSpace):
 
     def stacked(self, made):
         """CSR of the values that `made` computes from the numbers of a group and their vectors."""
-        from scipy.sparse import csr_array, vstack
-
+        sparse = scipy_sparse()
         blocks = []
         for i, vectors in self.groups(0, self.n_vectors):
             column, vector = np.divmod(self.held[i]["at"], GROUP)
             numbers = made(self.held[i], i * GROUP + vector)
             shape = vectors.stop - vectors.start, self.n_coordinates
-            blocks.append(csr_array((numbers, (vector, column)), shape=shape))
+            blocks.append(sparse.csr_array((numbers, (vector, column)), shape=shape))
             blocks[-1].eliminate_zeros()
-        return vstack(blocks, format="csr")
+        return sparse.vstack(blocks, format="csr")
 
 
 _SCALARS = "vectors", "sigma", "threshold", "pending"

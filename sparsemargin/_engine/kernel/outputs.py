@@ -37,6 +37,7 @@ class _SingleBLAS:
         with self.lock:
             if self.calls == 0:
                 if self.controller is None:
+                    # It takes 0.01 s, and only kernels need it.
                     from threadpoolctl import ThreadpoolController
 
                     self.controller = ThreadpoolController()

@@ -11,6 +11,7 @@ from sparsemargin._engine.kernel.functions import Kernel, PolyKernel, RBFKernel,
 from sparsemargin._engine.kernel.support import Points, scaled_rows
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import array_of, fields, flag, part, require
+from sparsemargin._heavy import scipy_sparse
 
 # Largest asymmetry of kernel values, relative to the largest value.
 _ASYMMETRY = 1e-5
@@ -30,15 +31,13 @@ class PrecomputedKernel(Kernel):
 
     def check(self, rows: Any) -> None:
         """Raise a ValueError with the place and the reason if the matrix is not a kernel's."""
-        from scipy.sparse import csr_array
-
         n = len(rows.indptr) - 1
         if n != rows.n_features:
             raise ValueError(
                 f"With kernel='precomputed' fit takes the kernel of all pairs of rows, a square "
                 f"matrix; X has shape {(n, rows.n_features)}."
             )
-        matrix = csr_array((rows.data, rows.indices, rows.indptr), shape=(n, n))
+        matrix = scipy_sparse().csr_array((rows.data, rows.indices, rows.indptr), shape=(n, n))
         difference = abs(matrix - matrix.T).tocoo()
         magnitudes = abs(matrix).max(axis=1).toarray().ravel()
         largest = magnitudes.max(initial=0.0)
@@ -159,15 +158,13 @@ def _given(matrix: Any) -> Any:
     """A copy that the function may modify; the matrix may belong to the support set."""
     if not isinstance(matrix, Csr):
         return matrix.copy()
-    from scipy.sparse import csr_array
-
     first, last = matrix.indptr[0], matrix.indptr[-1]
     # Indices are int32 if possible, as in scipy; some functions accept nothing else.
     fits = max(last - first, matrix.n_features) <= np.iinfo(np.int32).max
     index = np.int32 if fits else np.int64
     indices, indptr = matrix.indices[first:last], matrix.indptr - first
     parts = matrix.data[first:last].copy(), indices.astype(index), indptr.astype(index)
-    return csr_array(parts, shape=(matrix.n_rows, matrix.n_features))
+    return scipy_sparse().csr_array(parts, shape=(matrix.n_rows, matrix.n_features))
 
 
 def _check_diagonal(

@@ -15,6 +15,7 @@ from sparsemargin._engine.fitting.protocol import Space
 from sparsemargin._engine.replay.replay import draw_slices
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.rows.parts import summed
+from sparsemargin._heavy import scipy_sparse
 
 # Number of test points in one replay for votes, and in one that computes all outputs at several
 # moments, which takes more memory for each point.
@@ -27,12 +28,13 @@ def points_of(rows: Csr, bias: float) -> tuple[Any, np.ndarray]:
     exponents, shape (n_points, 1). Points have the intercept's column and no duplicates, and each
     is divided by a power of two, so that its largest entry is near 1. Thus the random slice of a
     row does not depend on its scale."""
-    from scipy.sparse import csr_array, hstack
-
-    X = csr_array(summed(rows).arrays, shape=(rows.n_rows, rows.n_features)).astype(np.float64)
+    sparse = scipy_sparse()
+    X = sparse.csr_array(summed(rows).arrays, shape=(rows.n_rows, rows.n_features)).astype(
+        np.float64
+    )
     X.sort_indices()
     if bias:
-        X = hstack([X, csr_array(np.full((X.shape[0], 1), bias))], format="csr")
+        X = sparse.hstack([X, sparse.csr_array(np.full((X.shape[0], 1), bias))], format="csr")
     # Scaling by powers of two is exact.
     exponent = np.frexp(abs(X).max(axis=1).toarray().ravel())[1]
     X.data = np.ldexp(X.data, -np.repeat(exponent, np.diff(X.indptr)))

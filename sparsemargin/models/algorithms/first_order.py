@@ -19,7 +19,7 @@ from sparsemargin._engine.first_order.vector_blocks import VectorBlocks, resized
 from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.kernel.loop import KernelSpace
-from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.messages import warn_of_convergence, warn_user
 from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
@@ -231,9 +231,7 @@ class FirstOrderLearner(Learner):
                 f"max_corrections={self.max_corrections}, or pass None or early_stopping=False; "
                 "data that are not separable need soft_margin."
             )
-        from sklearn.exceptions import ConvergenceWarning
-
-        warn_user(message, ConvergenceWarning)
+        warn_of_convergence(message)
 
     def _conclude(self, result: FitResult) -> None:
         self.fitted.result = result

@@ -16,7 +16,7 @@ from sparsemargin._engine.fitting.epochs import FitResult, StoppingRule
 from sparsemargin._engine.fitting.task import Task
 from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.spaces import MATRIX_MEMORY, DualSpaces, FeatureSpaces
-from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.messages import warn_of_convergence, warn_user
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 from sparsemargin.models.parameters import (
@@ -205,12 +205,10 @@ class MatrixLearner(Learner):
 
     def _conclude(self, result: FitResult) -> None:
         if self.max_iter is None and not result.converged:
-            from sklearn.exceptions import ConvergenceWarning
-
-            warn_user(
+            warn_of_convergence(
                 f"Stopped after {self.n_iter_:g} epochs, before a pass made no correction. Raise "
-                f"max_corrections={self.max_corrections}, or pass None.", ConvergenceWarning
-            )  # fmt: skip
+                f"max_corrections={self.max_corrections}, or pass None."
+            )
         if self.space.full:
             self._warn_of_full()
 

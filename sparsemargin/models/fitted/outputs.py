@@ -13,7 +13,7 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import run_together
-from sparsemargin._engine.messages import warn_user
+from sparsemargin._engine.messages import warn_of_convergence, warn_user
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin._shown import shown
 from sparsemargin.models.fitted.state import Fitted
@@ -247,8 +247,6 @@ def warn_of_one_class(
     others = int(np.sum(codes != predicted[0]))
     if others < LEAST_WRONG:
         return
-    from sklearn.exceptions import ConvergenceWarning
-
     label = label_text(fitted.classes[predicted].tolist()[0])
     tried = ["more epochs"]
     settings = parameters()
@@ -257,10 +255,9 @@ def warn_of_one_class(
     numbers = {name: each for name, each in settings.items() if isinstance(each, int | float)}
     tried += ["a smaller p"] if numbers.get("p", 2.0) > 2.0 else []
     tried += [f"another {name}" for name in _TUNED if name in numbers]
-    warn_user(
+    warn_of_convergence(
         f"The model predicts class {shown(label)} for every one of {len(codes)} rows it was "
         f"tried on, of those it has learned from; {others} have another. If rows are dense, "
         "bring the features to a common scale around 0 (StandardScaler); else try "
-        f"{', '.join(tried)}.",
-        ConvergenceWarning,
-    )  # fmt: skip
+        f"{', '.join(tried)}."
+    )

@@ -13,6 +13,7 @@ from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Task
+from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin.models.fitted.in_use import asks, refuse_while_learning
 from sparsemargin.models.fitted.probabilities import (
     LEARNED_AGAIN,
@@ -259,9 +260,7 @@ class Attributes:
         """State of the trained model; a NotFittedError before training."""
         refuse_while_learning(self)
         if self._learned is None:
-            from sklearn.exceptions import NotFittedError
-
-            raise NotFittedError(
+            raise sklearn_exceptions().NotFittedError(
                 f"This {type(self).__name__} instance is not fitted yet. Call 'fit' with "
                 "appropriate arguments before using this estimator."
             )

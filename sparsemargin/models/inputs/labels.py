@@ -17,6 +17,7 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.messages import warn_user
+from sparsemargin._heavy import scipy_sparse
 from sparsemargin._shown import shown
 from sparsemargin.models.inputs.label_table import (
     _EQUAL,
@@ -225,11 +226,9 @@ class MultilabelEncoder(LabelEncoder):
         if self.form == "lists":
             names = self.classes[labels.labels].tolist()
             return [tuple(names[start:end]) for start, end in pairwise(labels.starts.tolist())]
-        from scipy.sparse import csr_matrix
-
         ones = np.ones(len(labels.labels), dtype=np.int64)
         shape = (n_rows, len(self.classes))
-        matrix = csr_matrix((ones, labels.labels, labels.starts), shape=shape)
+        matrix = scipy_sparse().csr_matrix((ones, labels.labels, labels.starts), shape=shape)
         matrix.sort_indices()
         return matrix if self.form == "sparse" else matrix.toarray()
 

@@ -9,6 +9,7 @@ from typing import Any, Literal, NoReturn, get_args
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._heavy import scipy_sparse
 from sparsemargin.models.inputs.label_values import (
     DROP_ROWS,
     is_missing,
@@ -48,12 +49,10 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
     length; 0: never, lists contain labels. A ValueError names the row of an entry of an indicator
     that is not 0 or 1, of a label that is missing or invalid, or of a row that is no collection.
     """
-    from scipy.sparse import issparse
-
     y = unwrapped(y)
     if not may_have_several(y):
         return None
-    if issparse(y):
+    if scipy_sparse().issparse(y):
         return _of_indicator(y, "sparse")
     if not isinstance(y, list | tuple):
         y = np.asarray(y)
@@ -87,9 +86,7 @@ def multilabel_targets(y: Any, n_columns: int | None = None) -> MultilabelTarget
 
 def may_have_several(y: Any) -> bool:
     """Return whether y has the format of multilabel targets."""
-    from scipy.sparse import issparse
-
-    if issparse(y):
+    if scipy_sparse().issparse(y):
         return True
     y = unwrapped(y)
     if not isinstance(y, list | tuple):
@@ -130,9 +127,7 @@ def _of_indicator(Y: Any, form: TargetFormat) -> MultilabelTargets:
             ", with one label at least."
         )
     if form == "sparse":
-        from scipy.sparse import csr_matrix
-
-        Y = csr_matrix(Y, copy=True)
+        Y = scipy_sparse().csr_matrix(Y, copy=True)
         Y.sum_duplicates()
         Y.eliminate_zeros()
         for at in np.flatnonzero(Y.data != 1)[:1]:

@@ -1,0 +1,35 @@
+"""Training on the workers of a Dask cluster, for ``sparsemargin train --dask``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sparsemargin._engine.fitting.threads import interruptible
+from sparsemargin.cells.learn import mixing_seed
+from sparsemargin.cli.train_options import Job, TrainOptions
+from sparsemargin.distributed.cell_shards import CellRows
+from sparsemargin.distributed.fit import learn_distributed
+from sparsemargin.distributed.row_makers import Texts
+from sparsemargin.models import Learner
+
+
+def training_on_dask(
+    options: TrainOptions, job: Job, arguments: dict[str, Any]
+) -> Callable[..., Learner]:
+    """Return the function that trains a model on the workers of a cluster."""
+    making: Any = None
+    if job.kind == "texts":
+        making = Texts(options.reading.document_form(), job.step)
+    elif job.kind == "cells":
+        seed = mixing_seed(arguments)
+        making = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
+    mixing = {"mixing": options.mixing, "mixes_per_epoch": options.mixes_per_epoch}
+    learn = partial(
+        learn_distributed, job.names, client=options.dask, checkpoint=options.output,
+        making=making, cache_dir=options.cache or None, **arguments,
+        **{name: value for name, value in mixing.items() if value is not None},
+    )  # fmt: skip
+    # Ctrl-C may stop it at any time, because each mixture is saved atomically.
+    return interruptible()(learn)
