@@ -414,13 +414,11 @@ def fit_anndata(
 
     Raises
     ------
-    OSError
-        If a file is missing.
+    OSError, ModuleNotFoundError
+        If a file is missing, or h5py, which reads it.
     ValueError
         If an argument, a file or a value in it is invalid. For a file, the message names the file
         and the cell.
-    ModuleNotFoundError
-        If cells are in a file and h5py is not installed.
 
     See Also
     --------

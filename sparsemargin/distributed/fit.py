@@ -221,7 +221,7 @@ def fit_distributed(
     # Most arguments are fields of `ShardOptions` with the same name.
     arguments = locals().copy()
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
-    # Imported here because it imports scikit-learn, which takes a second and 112 MB. Workers do not need it.
+    # Imported here because scikit-learn takes a second and 112 MB, and workers do not need it.
     from sparsemargin.estimators.classifiers import as_classifier, in_pipeline
 
     row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
