@@ -19,16 +19,16 @@ def training_on_dask(
     options: TrainOptions, job: Job, arguments: dict[str, Any]
 ) -> Callable[..., Learner]:
     """Return the function that trains a model on the workers of a cluster."""
-    making: Any = None
+    row_maker: Any = None
     if job.kind == "texts":
-        making = Texts(options.reading.document_form(), job.step)
+        row_maker = Texts(options.reading.document_form(), job.step)
     elif job.kind == "cells":
         seed = mixing_seed(arguments)
-        making = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
+        row_maker = CellRows(options.reading.label, options.cell_form, job.step, seed=seed)
     mixing = {"mixing": options.mixing, "mixes_per_epoch": options.mixes_per_epoch}
     learn = partial(
         learn_distributed, job.names, client=options.dask, checkpoint=options.output,
-        making=making, cache_dir=options.cache or None, **arguments,
+        row_maker=row_maker, cache_dir=options.cache or None, **arguments,
         **{name: value for name, value in mixing.items() if value is not None},
     )  # fmt: skip
     # Ctrl-C may stop it at any time, because each mixture is saved atomically.

@@ -82,7 +82,7 @@ def test_no_command_prints_the_first_steps():
     ("train train.svm -o -", "Name a file"),
     ("train train.svm -o m --c 0.5", "--c needs --algo, one of: ho."),
     ("train train.svm -o m --c 0.5 --algo alma", "--c is not an option of --algo alma, which has"),
-    ("train train.svm -o m --algo alma --alpha 3", "--alpha: 3 is not X, a float in the range"),
+    ("train train.svm -o m --algo alma --alpha 3", "--alpha: 3 is not a float in the range"),
     ("train train.svm -o m --algo alma --normalize true", "true is not yes|no|max|running"),
     ("train train.svm -o m --epochs 0", "0 is not N|none|until, a whole number from 1."),
     ("train train.svm -o m --class-weight spam", "spam is not LABEL=WEIGHT"),
