@@ -4,7 +4,7 @@ them write at once; see README.md."""
 import warnings
 from itertools import product
 
-from problems.lives import LIMITS, classifier, lowered, rows
+from problems.lives import LIMITS, THREADS, classifier, lowered, rows
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
@@ -21,7 +21,7 @@ def main() -> None:
             each for each in declarations(learner)["hypothesis"].limits if each.choices
         )
         X, y = rows(200, 60, n_classes, 1, dtype)
-        for name, held in product(hypothesis.choices, ({"labels on threads"}, set(LIMITS))):
+        for name, held in product(hypothesis.choices, ({THREADS}, set(LIMITS))):
             held = held if name in ("last", "average") else held - BLOCKS
             with lowered(held), warnings.catch_warnings():
                 warnings.simplefilter("ignore")

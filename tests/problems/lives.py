@@ -23,10 +23,13 @@ from sparsemargin.models.parameters import declarations
 
 #: Limits above which data is stored or divided differently: their modules and names, and values
 #: that small data exceed. No limit may change any bit of a model.
+#: Name of the limit from which on several threads are used.
+THREADS = "vectors on threads"
+
 LIMITS = {
     "vectors in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
     "vectors side by side": ((linear_loop, "FEW_VECTORS", 1),),
-    "vectors on threads": ((threads, "PRODUCTS_PER_THREAD", 1),),
+    THREADS: ((threads, "PRODUCTS_PER_THREAD", 1),),
     "passes in spans": ((protocol, "PRODUCTS_PER_CALL", 50),),
     "outputs in parts": ((linear_space, "_OUTPUTS_PER_PART", 4),),
     "replays in parts": (
