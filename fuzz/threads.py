@@ -4,13 +4,12 @@ them write at once; see README.md."""
 import warnings
 from itertools import product
 
-from problems.lives import LIMITS, THREADS, classifier, lowered, rows
+from problems.lives import BLOCKS, LIMITS, THREADS, classifier, lowered, rows
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
 N_THREADS = 4
 # Corrections are not logged there, as votes need.
-BLOCKS = {"labels in blocks", "some labels in blocks"}
 
 
 def main() -> None:

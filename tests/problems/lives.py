@@ -21,11 +21,11 @@ from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
+#: Names of the limits for threads, and for weights that are held in blocks.
+THREADS, BLOCKS = "vectors on threads", {"vectors in blocks", "some vectors in blocks"}
+
 #: Limits above which data is stored or divided differently: their modules and names, and values
 #: that small data exceed. No limit may change any bit of a model.
-#: Name of the limit from which on several threads are used.
-THREADS = "vectors on threads"
-
 LIMITS = {
     "vectors in blocks": ((vector_blocks, "DENSE_BYTES", 0),),
     "vectors side by side": ((linear_loop, "FEW_VECTORS", 1),),
