@@ -1,5 +1,5 @@
-"""Learns and predicts on threads, by every algorithm, for the thread sanitizer to tell what two of
-them write at once; see README.md."""
+"""Train and predict with every algorithm on several threads, so that the thread sanitizer reports
+memory that two threads write at the same time; see README.md."""
 
 import warnings
 from itertools import product
@@ -9,7 +9,6 @@ from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 
 N_THREADS = 4
-# Corrections are not logged there, as votes need.
 
 
 def main() -> None:
@@ -21,6 +20,7 @@ def main() -> None:
         )
         X, y = rows(200, 60, n_classes, 1, dtype)
         for name, held in product(hypothesis.choices, ({THREADS}, set(LIMITS))):
+            # Votes need a log of the corrections, which blocks do not have.
             held = held if name in ("last", "average") else held - BLOCKS
             with lowered(held), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
