@@ -417,13 +417,15 @@ cdef enum:
 cdef uint64_t hash_of(const Row[value_t, index_t]& row) noexcept nogil:
     cdef Py_ssize_t i, j
     cdef uint64_t bits = mixed(<uint64_t> row.nnz + 1)
+    # Rows may not be checked yet, so the difference of columns may exceed a signed integer.
+    cdef uint64_t first = <uint64_t> row.columns[0] if row.nnz else 0
     cdef uint32_t value_bits
     cdef float value
     for i in range(HASHED if row.nnz else 0):
         j = (row.nnz - 1) * i // (HASHED - 1)
         value = <float> row.values[j]
         memcpy(&value_bits, &value, sizeof(float))
-        bits = mixed(bits + value_bits) ^ <uint64_t> (row.columns[j] - row.columns[0])
+        bits = mixed(bits + value_bits) ^ (<uint64_t> row.columns[j] - first)
     return mixed(bits)
 
 
