@@ -80,9 +80,9 @@ def _nearest_to_origin(points, distance):
     equations = np.vstack([points.T / distance, np.ones(len(points))])
     target = np.zeros(len(equations))
     target[-1] = 1
-    try:
-        mu, _ = nnls(equations, target, maxiter=100 * len(points))
-    except RuntimeError:  # scipy before 1.15 doesn't converge for some of these
+    mu, _ = nnls(equations, target, maxiter=100 * len(points))
+    # scipy 1.15.0 sometimes stops before the minimum, where a gradient is still negative.
+    if (equations.T @ (equations @ mu - target)).min() < -1e-9:
         mu = lsq_linear(equations, target, bounds=(0, np.inf), method="bvls", tol=1e-15).x
     return mu / mu.sum()
 
