@@ -126,7 +126,7 @@ def opened_model(
     """
     learner, steps = load_learner(model)
     step = None if steps is None else steps[-1]
-    # A model of svmlight text reads all text files as such, whatever their names.
+    # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format
     kind = input_kind(sources, form, texts=True, **options.cell_options)
     if kind == "cells" or is_normalizer(step):

@@ -45,8 +45,14 @@ _IN_STREAMS = {
 }
 
 
-# The parameters of all kernels.
-_OF_KERNELS = {name: each for kind in NAMED.values() for name, each in declarations(kind).items()}
+# This kernel needs the kernel of all pairs of rows, which no file of rows has.
+_NOT_OF_FILES = "precomputed"
+
+# The other kernels, and the parameters of all of them.
+_KERNELS = {name: kind for name, kind in NAMED.items() if name != _NOT_OF_FILES}
+_OF_KERNELS = {
+    name: each for kind in _KERNELS.values() for name, each in declarations(kind).items()
+}
 
 
 def option_name(parameter: str) -> str:
@@ -90,9 +96,10 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
     known = parameters_of(algorithm or DEFAULT)
     chosen = {}
     for parameter in passed:
-        if parameter not in known or (parameter in _OF_KERNELS and given.get("kernel") is None):
-            if parameter in _OF_KERNELS:
-                raise _kernel_needed(parameter)
+        in_kernel = parameter in known and given.get("kernel") is not None
+        if parameter in _OF_KERNELS and not in_kernel:
+            raise _kernel_needed(parameter)
+        if parameter not in known:
             owners = ", ".join(each for each in ALGORITHMS if parameter in parameters_of(each))
             if algorithm is None:
                 raise click.UsageError(f"{option_name(parameter)} needs --algo, one of: {owners}.")
@@ -110,15 +117,15 @@ def chosen_parameters(algorithm: str | None, given: dict[str, Any]) -> dict[str,
 
 
 def _kernel(name: str, parameters: dict[str, Any]) -> Kernel:
-    if name == "precomputed":
+    if name == _NOT_OF_FILES:
         raise click.UsageError(
-            "--kernel precomputed needs the kernel of all pairs of rows, which no file of rows has."
-            " Pass --kernel poly, rbf or polyrbf."
+            f"--kernel {name} needs the kernel of all pairs of rows, which no file of rows has. "
+            "Pass --kernel poly, rbf or polyrbf."
         )
-    known = declarations(NAMED[name]) if name in NAMED else {}
+    known = declarations(_KERNELS[name]) if name in _KERNELS else {}
     for parameter in sorted(parameters.keys() - known.keys()):
         raise _kernel_needed(parameter)
-    return NAMED[name](**parameters)
+    return _KERNELS[name](**parameters)
 
 
 def _kernel_needed(parameter: str) -> click.UsageError:
@@ -131,9 +138,8 @@ def _kernel_needed(parameter: str) -> click.UsageError:
 
 
 def _kernels_with(parameter: str) -> list[str]:
-    """Return the names of the kernels that have the parameter and can be used with streams."""
-    names = [name for name, kind in NAMED.items() if parameter in declarations(kind)]
-    return [name for name in names if name != "precomputed"]
+    """Return the names of the kernels that have the parameter."""
+    return [name for name, kind in _KERNELS.items() if parameter in declarations(kind)]
 
 
 def _in_order(parameters: Any) -> list[str]:
@@ -165,16 +171,13 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
         sentence if len(described) == 1 else f"{', '.join(names)}: {sentence}"
         for sentence, names in described.items()
     )
+    owned_by = ", ".join(owners) if len(owners) < len(ALGORITHMS) else ""
+    if parameter in _OF_KERNELS:
+        owned_by = f"kernels: {', '.join(_kernels_with(parameter))}"
     defaults = {_default(parameter, each.default) for each in owners.values()}
     notes = [
         *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
-        *(
-            [f"kernels: {', '.join(_kernels_with(parameter))}"]
-            if parameter in _OF_KERNELS
-            else [", ".join(owners)]
-            if len(owners) < len(ALGORITHMS)
-            else []
-        ),
+        *([owned_by] if owned_by else []),
         *(f"default: {default}" for default in defaults if len(defaults) == 1),
     ]
     return "  ".join([plain, *(f"[{note}]" for note in notes)])
@@ -206,7 +209,7 @@ def _metavar(parameter: str, limits: Any) -> str:
         elif limit is FLAG:
             words += "yes", "no"
         elif limit.choices:
-            words += [each for each in limit.choices if each != "precomputed"]
+            words += [each for each in limit.choices if each != _NOT_OF_FILES]
         elif limit.kind in (Integral, Real):
             words.append("N" if limit.kind is Integral or parameter in _RANGES else "X")
     words += [word for named, word in _WORDS if named == parameter]

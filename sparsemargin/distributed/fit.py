@@ -72,7 +72,7 @@ _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
     "solver": "auto", "normalize": "running",
 }  # fmt: skip
-# Of these parameters, only the given value needs all rows.
+# Parameters of which a single value, given here, needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
 
 
@@ -351,7 +351,7 @@ def _surveys_of(backend: Backend, row_maker: Any, n_shards: int) -> list[Survey]
 
 
 def _check_options(options: ShardOptions) -> None:
-    """Raise an error for options that are invalid whatever the shards are."""
+    """Raise an error for options that are invalid for any shards."""
     if options.mixing not in get_args(Mixing):
         known = ", ".join(map(repr, get_args(Mixing)))
         raise ValueError(f"mixing must be one of {known}, got {options.mixing!r}.")

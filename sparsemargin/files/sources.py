@@ -174,7 +174,7 @@ class Source:
 
     @cached_property
     def identity(self) -> dict[str, Any] | None:
-        """What changes when the file does: size, times and checksums of the first and last bytes,
+        """Values that change with the file: size, times and checksums of the first and last bytes,
         or the version of a remote file. None for pipes and open files."""
         if self.remote is not None:
             return self.remote.identity()

@@ -1,5 +1,5 @@
-"""How many files and functions of the package `sparsemargin train` crosses, and how often it opens
-its file."""
+"""Limits of the files and functions of the package that `sparsemargin train` crosses, and of how
+often it opens its file."""
 
 import subprocess
 import sys
