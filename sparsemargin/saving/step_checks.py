@@ -33,8 +33,10 @@ def check_parameters(kind: str, step: Any, trusted: bool) -> None:
     `trusted`, parameters that could make it run forever."""
     step._validate_params()
     check_jobs(kind, step)
-    if hasattr(step, "ngram_range"):
-        _check_vectorizer(kind, step, trusted)
+    # A step of two families checks the parameters of its own that these do not have.
+    for each in step.vectorizers() if hasattr(step, "vectorizers") else (step,):
+        if hasattr(each, "ngram_range"):
+            _check_vectorizer(kind, each, trusted)
 
 
 def check_jobs(kind: str, step: Any) -> None:

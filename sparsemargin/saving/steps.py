@@ -43,6 +43,8 @@ _STEPS: dict[str, tuple[str, tuple[str, ...]]] = {
     f"{_OURS}HashingVectorizer": ("sparsemargin.text", ()),
     f"{_OURS}KmerVectorizer": ("sparsemargin.genomes", ()),
     f"{_OURS}TfidfVectorizer": ("sparsemargin.text", ("idf_",)),
+    f"{_OURS}WordCharHashingVectorizer": ("sparsemargin.text", ()),
+    f"{_OURS}WordCharVectorizer": ("sparsemargin.text", ()),
 }
 
 
@@ -79,6 +81,10 @@ def _encoded(step: Any) -> dict[str, Any]:
     if "transformer_list" in parameters:
         members = encoded(parameters.pop("transformer_list"))
         return {"kind": kind, "parameters": parameters, "learned": {"members": members}}
+    if hasattr(step, "word_vectorizer_"):
+        members = encoded([("word", step.word_vectorizer_), ("char", step.char_vectorizer_)])
+        learned = {each["name"]: each["learned"] for each in members}
+        return {"kind": kind, "parameters": parameters, "learned": learned}
     known = ("n_features_in_", "feature_names_in_", "n_samples_seen_", *_STEPS[kind][1])
     learned = {name: getattr(step, name) for name in known if hasattr(step, name)}
     if kind == _CELLS and hasattr(step, "form_"):
@@ -144,6 +150,9 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
         checks.check_parameters(kind, step, trusted)
     except TypeError as error:
         raise ValueError(f"This scikit-learn's {kind} takes other parameters: {error}") from None
+    if kind == f"{_OURS}WordCharVectorizer":
+        _restore_families(step, learned)
+        return step
     if kind.endswith(("CountVectorizer", "TfidfVectorizer")):
         width = _restore_vocabulary(kind, step, learned)
     elif "n_features_in_" in learned or _STEPS[kind][1]:
@@ -153,6 +162,17 @@ def _decoded(kind: str, parameters: Any, learned: Any, trusted: bool) -> Any:
     _restore_attributes(kind, step, learned, width)
     checks.check_learned(kind, step)
     return step
+
+
+def _restore_families(step: Any, learned: dict[str, Any]) -> None:
+    """Restore both vectorizers of a step of words and character n-grams."""
+    vectorizers, kind = step.vectorizers(), f"{_OURS}TfidfVectorizer"
+    for name, each in zip(("word", "char"), vectorizers, strict=True):
+        own = part(learned, name)
+        require(isinstance(own, dict), f"{kind} is damaged")
+        _restore_attributes(kind, each, own, _restore_vocabulary(kind, each, own))
+        checks.check_learned(kind, each)
+    step.set_fitted(vectorizers)
 
 
 def _restore_vocabulary(kind: str, step: Any, learned: dict[str, Any]) -> int:

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner, renumber
+from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner
+from sparsemargin._engine.text.weighing import renumber
 
 #: Token patterns that the engine supports. For each: whether tokens are separated by whitespace,
 #: and whether they have at least two characters.

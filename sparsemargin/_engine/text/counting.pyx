@@ -12,12 +12,6 @@ import os
 
 import numpy as np
 
-ctypedef fused number_t:
-    int32_t
-    int64_t
-    float
-    double
-
 cdef extern from "Python.h" nogil:
     uint32_t Py_UNICODE_TOLOWER(uint32_t)
     int Py_UNICODE_ISALNUM(uint32_t)
@@ -83,7 +77,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
 
     cppclass Settings:
         Analyzer analyzer
-        cpp_bool by_spaces, from_two, signs, once
+        cpp_bool by_spaces, from_two, signs, once, by_words
         int64_t least, most
         uint32_t n_hashed
 
@@ -92,13 +86,12 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
                    const int32_t*, int64_t) except +
         cpp_bool has_surrogate()
         void scan(const Document*, int64_t, Rows&) except +
+        Array[uint32_t]& ngrams()
+        Array[int64_t]& ends_of_ngrams()
 
 cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
     vector[unsigned char] lengths(const CppLexicon&) except +
     void sort_numbers(const CppLexicon&, int32_t*) except +
-    void cpp_renumber "sparsemargin::text::renumber"[Value](
-        const int32_t*, const int32_t*, const int64_t*, size_t, const uint32_t*, size_t,
-        int32_t*, Value*) except +
 
 
 cdef uint32_t lower_of(uint32_t c) noexcept nogil:
@@ -283,6 +276,9 @@ cdef class Scanner:
         Whether the highest bit of a hash makes the count negative.
     once : bool
         Whether each feature counts 1 at most in a text.
+    by_words : bool
+        Whether rows count words instead of the n-grams within them, see `take_ngrams`. Only for
+        the analyzer "char_wb".
     """
 
     cdef CppScanner* scanner
@@ -295,7 +291,7 @@ cdef class Scanner:
     def __cinit__(self, dtype, *, analyzer="word", bint by_spaces=False, bint from_two=True,
                   ngram_range=(1, 1), Lexicon stop_words=None, Lexicon lexicon=None,
                   const int32_t[::1] columns=None, int64_t n_columns=0, uint32_t n_hashed=0,
-                  bint signs=False, bint once=False):
+                  bint signs=False, bint once=False, bint by_words=False):
         cdef Settings settings
         cdef Unicode unicode
         cdef const CppLexicon* stop = NULL
@@ -310,6 +306,7 @@ cdef class Scanner:
         settings.n_hashed = n_hashed
         settings.signs = signs
         settings.once = once
+        settings.by_words = by_words and analyzer == "char_wb"
         self.hashes = n_hashed > 0
         unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
         self.dtype = np.dtype(dtype)
@@ -424,26 +421,13 @@ cdef class Scanner:
         self.rows.ends.push_back(0)
         return values, columns, ends
 
+    def take_ngrams(self):
+        """Return the n-grams of all words of a scanner with `by_words`, and remove them from it.
 
-def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
-             const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
-             number_t[::1] values):
-    """Write rows with their columns replaced by `numbers` and sorted to `new_columns` and
-    `values`."""
-    cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
-    cdef uint32_t none = 0
-    if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (
-            indptr[0] != 0 or indptr[n_rows] != n):
-        raise ValueError(f"rows of {n} entries have no room, or don't end there")
-    for i in range(n_rows):
-        none |= indptr[i] > indptr[i + 1]
-    for i in range(n):
-        none |= not 0 <= columns[i] < numbers.shape[0]
-    for i in range(numbers.shape[0]):
-        none |= numbers[i] >= n_numbers
-    if none:
-        raise ValueError("a row falls, or a column or a number is out of range")
-    if n:
-        with nogil:
-            cpp_renumber(&counts[0], &columns[0], &indptr[0], n_rows, &numbers[0],
-                         n_numbers, &new_columns[0], &values[0])
+        The result is a tuple of numbers of the lexicon (int32) and ends (int64). The n-grams of
+        word i are ``numbers[ends[i]:ends[i + 1]]``.
+        """
+        cdef int64_t n = self.scanner.ngrams().size(), n_words = self.scanner.ends_of_ngrams().size()
+        ngrams = array_of(self.scanner.ngrams().release(), n, np.dtype(np.int32))
+        ends = array_of(self.scanner.ends_of_ngrams().release(), n_words, np.dtype(np.int64))
+        return ngrams, np.append(np.int64(0), ends)

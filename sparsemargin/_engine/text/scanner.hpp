@@ -28,6 +28,7 @@ struct Settings {
     uint32_t n_hashed;    // if above 0, columns are hashes modulo this number
     bool signs;           // counts have the signs of their hashes
     bool once;            // each feature counts 1 at most in a text
+    bool by_words;        // rows count words instead of the n-grams within them
 };
 
 class Scanner {
@@ -60,9 +61,13 @@ class Scanner {
                 case Analyzer::characters: count_characters(); break;
                 case Analyzer::within_words: count_within_words();
             }
-            rows.add(counts_);
+            rows.add(settings_.by_words ? word_counts_ : counts_);
         }
     }
+
+    // With `by_words`: the n-grams of all words, and the end of those of each word.
+    Array<uint32_t> &ngrams() { return ngrams_; }
+    Array<int64_t> &ends_of_ngrams() { return ends_of_ngrams_; }
 
   private:
     // Number of keys that are looked up together. Their table lines are prefetched first.
@@ -283,7 +288,7 @@ class Scanner {
     // Counts character n-grams within words. The n-grams of a word are looked up once and stored.
     // For each text they are counted once, times the number of occurrences of the word.
     void count_within_words() {
-        if (ngrams_.size() > MOST_REMEMBERED) forget_words();
+        if (ngrams_.size() > MOST_REMEMBERED && !settings_.by_words) forget_words();
         lowered_.find_edges(edges_);
         for (size_t i = 0; i < edges_.size(); i += 2) {
             const char *p = lowered_.bytes() + edges_[i];
@@ -295,9 +300,10 @@ class Scanner {
             }
             word_counts_.add(word, 1);
         }
+        if (settings_.by_words) return;
         make_room();
         word_counts_.drain([this](int32_t word, int32_t times) {
-            for (uint64_t i = word ? ends_of_ngrams_[word - 1] : 0; i < ends_of_ngrams_[word]; ++i) {
+            for (int64_t i = word ? ends_of_ngrams_[word - 1] : 0; i < ends_of_ngrams_[word]; ++i) {
                 count(ngrams_[i], times);
             }
         });
@@ -335,7 +341,7 @@ class Scanner {
             add_ngrams(lookup);
         }
         lookup.flush();
-        ends_of_ngrams_.push_back(ngrams_.size());
+        ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()));
     }
 
     Settings settings_;
@@ -350,7 +356,7 @@ class Scanner {
     Array<char> joined_;
     Lexicon remembered_;
     Array<Feature> ngrams_;
-    Array<uint64_t> ends_of_ngrams_;
+    Array<int64_t> ends_of_ngrams_;
 };
 
 }  // namespace sparsemargin::text

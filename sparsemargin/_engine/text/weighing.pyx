@@ -1,0 +1,231 @@
+"""Rows of counts that are renumbered, or weighted as scikit-learn's TF-IDF."""
+
+from libc.stdint cimport int32_t, int64_t, uint32_t
+from libcpp cimport bool as cpp_bool
+from libcpp.vector cimport vector
+
+import numpy as np
+
+ctypedef fused number_t:
+    int32_t
+    int64_t
+    float
+    double
+
+ctypedef fused real_t:
+    float
+    double
+
+cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
+    void cpp_renumber "sparsemargin::text::renumber"[Value](
+        const int32_t*, const int32_t*, const int64_t*, size_t, const uint32_t*, size_t,
+        int32_t*, Value*) except +
+
+cdef extern from "weighing.hpp" namespace "sparsemargin::text" nogil:
+    cppclass CppCounted "sparsemargin::text::Counted":
+        const int32_t* counts
+        const int32_t* numbers
+        const int64_t* ends
+        const int32_t* items
+        const int64_t* item_ends
+        int64_t last
+
+    void cpp_count_rows "sparsemargin::text::count_rows"(
+        const CppCounted&, int64_t, int64_t, int32_t*) except +
+    void renumber_items(int32_t*, int64_t*, int64_t, const int32_t*)
+
+    enum class Norm:
+        none
+        l1
+        l2
+
+    cppclass Family[Value]:
+        CppCounted rows
+        int64_t n_terms
+        cpp_bool sorted
+        const int32_t* numbers
+        const int32_t* columns
+        int32_t offset
+        const Value* idf
+
+    cppclass Weighing[Value]:
+        Weighing(const Value*, int64_t, Norm) except +
+        int64_t largest()
+        int64_t weigh(const vector[Family[Value]]&, int64_t, int64_t, int32_t*, Value*,
+                      int64_t*) except +
+
+# Where rows of words without any terms have them.
+cdef int32_t NOTHING = 0
+
+NORMS = {None: <int> Norm.none, "l1": <int> Norm.l1, "l2": <int> Norm.l2}
+
+
+cdef class Counted:
+    """Rows of counts of terms, or of words that contain several terms each.
+
+    Parameters
+    ----------
+    counts, numbers : array of int32
+    ends : array of int64
+        The counts of row i and the numbers that they count are those from ``ends[i]`` to
+        ``ends[i + 1]``.
+    n_terms : int
+        The terms have numbers below it.
+    items, item_ends : array of int32, array of int64, default=None
+        If given, `numbers` are words, and the terms of word i are
+        ``items[item_ends[i]:item_ends[i + 1]]``.
+    """
+
+    cdef CppCounted rows
+    cdef int32_t[::1] items
+    cdef int64_t[::1] item_ends
+    cdef object kept
+    cdef readonly int64_t n_rows, n_terms
+
+    def __init__(self, const int32_t[::1] counts, const int32_t[::1] numbers,
+                 const int64_t[::1] ends, int64_t n_terms, int32_t[::1] items=None,
+                 int64_t[::1] item_ends=None):
+        cdef int64_t n = n_terms
+        self.n_rows, self.n_terms = ends.shape[0] - 1, n_terms
+        self.kept = counts, numbers, ends
+        self.items, self.item_ends = items, item_ends
+        self.rows.items = NULL
+        if items is not None:
+            n = item_ends.shape[0] - 1
+            check_ends(item_ends, items.shape[0])
+            check_numbers(items, n_terms)
+            self.rows.items = &items[0] if items.shape[0] else &NOTHING
+            self.rows.item_ends = &item_ends[0]
+        check_ends(ends, min(counts.shape[0], numbers.shape[0]))
+        check_numbers(numbers, n)
+        self.rows.counts = &counts[0] if counts.shape[0] else NULL
+        self.rows.numbers = &numbers[0] if numbers.shape[0] else NULL
+        self.rows.ends = &ends[0]
+        self.rows.last = ends[self.n_rows] - 1
+
+    def n_rows_with(self):
+        """Return the number of rows that contain each term, as int32."""
+        cdef int32_t[::1] n = np.zeros(self.n_terms, np.int32)
+        if self.n_terms:
+            with nogil:
+                cpp_count_rows(self.rows, self.n_rows, self.n_terms, &n[0])
+        return np.asarray(n)
+
+    def renumber(self, const int32_t[::1] numbers, int64_t n_terms):
+        """Change the items in place: terms get new numbers, and negative ones are removed."""
+        if numbers.shape[0] != self.n_terms:
+            raise ValueError(f"{numbers.shape[0]} numbers for {self.n_terms} terms")
+        check_numbers(numbers, n_terms, -1)
+        self.n_terms = n_terms
+        if self.items.shape[0]:
+            with nogil:
+                renumber_items(&self.items[0], &self.item_ends[0], self.item_ends.shape[0] - 1,
+                               &numbers[0])
+
+
+cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
+    cdef int64_t i, n_rows = ends.shape[0] - 1
+    cdef uint32_t wrong = n_rows < 0 or ends[0] < 0 or ends[n_rows] > n
+    for i in range(n_rows):
+        wrong |= ends[i] > ends[i + 1]
+    if wrong:
+        raise ValueError(f"rows of {n} entries end elsewhere, or fall")
+    return 0
+
+
+cdef int check_numbers(const int32_t[::1] numbers, int64_t n, int64_t least=0) except -1:
+    cdef int64_t i
+    cdef uint32_t wrong = 0
+    for i in range(numbers.shape[0]):
+        wrong |= not least <= numbers[i] < n
+    if wrong:
+        raise ValueError(f"a number is not below {n}")
+    return 0
+
+
+def weigh(families, real_t[::1] logs, norm, int32_t[::1] columns_out, real_t[::1] values,
+          int64_t[::1] ends, bint by_logs=True):
+    """Write rows of the weights of several families of terms, side by side.
+
+    Parameters
+    ----------
+    families : list of tuple
+        For each family: its `Counted` rows; whether these contain each term once and in order; the
+        new numbers of its terms (array of int32, or None); for each (new) number its column, or -1
+        if it has none (array of int32; None: columns are numbers); what is added to columns; and
+        the inverse document frequency of each number (array of `real_t`, or None).
+    logs : array
+        ``1 + log(i)`` for each count i. Its type is that of the values.
+    norm : {"l1", "l2", None}
+        Each family's part of a row is divided by its norm.
+    columns_out, values, ends : arrays
+        Room for the entries and for the end of each row.
+    by_logs : bool
+        Whether counts are replaced by `logs`.
+
+    Returns
+    -------
+    largest : int
+        The largest count. If `logs` is not longer, the values are wrong.
+    """
+    cdef vector[Family[real_t]] all_families
+    cdef Family[real_t] family
+    cdef const int32_t[::1] numbers, columns
+    cdef const real_t[::1] idf
+    cdef Counted counted
+    cdef int64_t n, n_rows = ends.shape[0], room = min(columns_out.shape[0], values.shape[0])
+    cdef Norm kind = <Norm> <int> NORMS[norm]
+    cdef Weighing[real_t]* weighing
+    for counted, is_sorted, numbers, columns, offset, idf in families:
+        n = counted.n_terms
+        if numbers is not None:
+            if numbers.shape[0] != n or columns is None:
+                raise ValueError(f"{numbers.shape[0]} numbers for {n} terms, or no columns")
+            n = columns.shape[0]
+            check_numbers(numbers, n)
+        if counted.n_rows != n_rows or (columns is not None and columns.shape[0] != n) or (
+                idf is not None and idf.shape[0] != n):
+            raise ValueError(f"{n} terms in {n_rows} rows: other numbers of columns or rows")
+        family.rows, family.n_terms, family.sorted = counted.rows, n, is_sorted
+        family.numbers = &numbers[0] if numbers is not None and numbers.shape[0] else NULL
+        family.columns = &columns[0] if columns is not None and n else NULL
+        family.offset = offset
+        family.idf = &idf[0] if idf is not None and n else NULL
+        all_families.push_back(family)
+    if not n_rows:
+        return 0
+    weighing = new Weighing[real_t](&logs[0] if by_logs else NULL, logs.shape[0], kind)
+    try:
+        with nogil:
+            n = weighing.weigh(
+                all_families, n_rows, room, &columns_out[0] if room else NULL,
+                &values[0] if room else NULL, &ends[0])
+        if n != room:
+            raise ValueError(f"there is room for {room} entries")
+        return weighing.largest()
+    finally:
+        del weighing
+
+
+def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
+             const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
+             number_t[::1] values):
+    """Write rows with their columns replaced by `numbers` and sorted to `new_columns` and
+    `values`."""
+    cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
+    cdef uint32_t none = 0
+    if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (
+            indptr[0] != 0 or indptr[n_rows] != n):
+        raise ValueError(f"rows of {n} entries have no room, or don't end there")
+    for i in range(n_rows):
+        none |= indptr[i] > indptr[i + 1]
+    for i in range(n):
+        none |= not 0 <= columns[i] < numbers.shape[0]
+    for i in range(numbers.shape[0]):
+        none |= numbers[i] >= n_numbers
+    if none:
+        raise ValueError("a row falls, or a column or a number is out of range")
+    if n:
+        with nogil:
+            cpp_renumber(&counts[0], &columns[0], &indptr[0], n_rows, &numbers[0],
+                         n_numbers, &new_columns[0], &values[0])

@@ -1,0 +1,224 @@
+"""Matrices of two families of terms, words and character n-grams, each with its own weights.
+
+The families are counted in the same pass over the texts. Character n-grams are counted for each
+distinct word. Their document frequencies are known before the n-grams of each text are written, so
+n-grams that are pruned are never written, and the others are written once, with their weights.
+"""
+
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
+from numbers import Integral
+from threading import Event
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sparsemargin._engine.text.counting import Scanner
+from sparsemargin._engine.text.weighing import Counted, weigh
+from sparsemargin.text.analysis import ScanPlan, scan, shares, split_bounds
+from sparsemargin.text.vocabulary import Vocabulary
+
+#: First length of the tables of logarithms. Longer ones are made if a term has a larger count.
+N_LOGS = 1 << 16
+
+#: Rows of a family and its final columns: the arguments of `weigh` for it.
+Family = tuple[Counted, bool, Any, Any, int, Any]
+
+
+class Fitted(NamedTuple):
+    """What is learned of one family: its terms, and the inverse document frequency of each."""
+
+    vocabulary: Vocabulary
+    idf: np.ndarray
+
+
+@lru_cache(4)
+def logs_of(dtype: np.dtype, n: int) -> np.ndarray:
+    """Return ``1 + log(i)`` for ``i < n``, computed as TF-IDF of this type does."""
+    logs = np.arange(n, dtype=dtype)
+    np.log(logs, logs, where=logs > 0)
+    logs += 1.0
+    return logs
+
+
+def in_threads(work: Callable[[int], Any], n: int, n_jobs: int) -> list[Any]:
+    """Return the results of ``work(i)`` for ``i < n``, computed in up to `n_jobs` threads."""
+    if min(n, n_jobs) == 1:
+        return [work(i) for i in range(n)]
+    with ThreadPoolExecutor(min(n, n_jobs)) as threads:
+        return list(threads.map(work, range(n)))
+
+
+def idf_of(frequency: np.ndarray, n_rows: int, dtype: np.dtype) -> np.ndarray:
+    """Return the smoothed inverse document frequencies, computed as scikit-learn does."""
+    frequency = frequency.astype(dtype)
+    frequency += 1.0
+    idf = np.full_like(frequency, n_rows + 1)
+    idf /= frequency
+    np.log(idf, idf)
+    idf += 1.0
+    return idf
+
+
+def weighed(
+    parts: list[list[Family]], sizes: list[int], dtype: np.dtype, norm: str | None, by_logs: bool
+) -> tuple[np.ndarray, ...]:
+    """Return the values, columns and row pointers of the rows of all parts, one below the other.
+
+    Each part is computed by its own thread. `sizes` are the numbers of entries of the parts.
+    """
+    starts = np.cumsum([0, *sizes], dtype=np.int64)
+    rows = np.cumsum([1, *(part[0][0].n_rows for part in parts)])
+    values, columns = np.empty(starts[-1], dtype), np.empty(starts[-1], np.int32)
+    ends = np.zeros(rows[-1], np.int64)
+
+    def write(i: int) -> None:
+        entries, own_ends = slice(starts[i], starts[i + 1]), ends[rows[i] : rows[i + 1]]
+        n_logs = N_LOGS
+        while (
+            largest := weigh(
+                parts[i], logs_of(dtype, n_logs), norm, columns[entries], values[entries],
+                own_ends, by_logs,
+            )
+        ) >= n_logs:  # fmt: skip
+            n_logs = largest + 1
+        own_ends += starts[i]
+
+    in_threads(write, len(parts), len(parts))
+    return values, columns, ends
+
+
+def scanned(
+    plans: list[ScanPlan], raw_documents: Iterable[Any], n_jobs: int
+) -> list[tuple[Scanner, Scanner]]:
+    """Count the words and the character n-grams of texts. Return the scanners of each thread, each
+    of which has counted a contiguous part of the texts."""
+    preparation, stop = plans[0].preparation, Event()
+    texts: Any = raw_documents if n_jobs == 1 else list(raw_documents)
+    bounds = [0] if n_jobs == 1 else split_bounds(texts, n_jobs)
+
+    def scan_part(i: int) -> tuple[Scanner, Scanner]:
+        counts = np.dtype(np.int32)
+        words = Scanner(counts, **plans[0].settings)
+        within = Scanner(counts, by_words=True, **plans[1].settings)
+        part = texts if n_jobs == 1 else texts[bounds[i] : bounds[i + 1]]
+        try:
+            for block in preparation.blocks(part, bounds[i]):
+                if stop.is_set():
+                    break
+                preparation.scan(words, *block)
+                preparation.scan(within, *block)
+        except BaseException:
+            stop.set()
+            raise
+        return words, within
+
+    return in_threads(scan_part, n_jobs, n_jobs)
+
+
+def fit_families(
+    plans: list[ScanPlan], raw_documents: Iterable[Any], n_jobs: int, min_df: tuple[Any, Any],
+    dtype: np.dtype, norm: str | None, by_logs: bool,
+) -> tuple[tuple[np.ndarray, ...], list[Fitted]]:  # fmt: skip
+    """Learn the terms of both families, and weight the rows of the texts.
+
+    Returns
+    -------
+    rows : tuple of arrays
+        Values, columns and row pointers, with the columns of words first.
+    fitted : list of Fitted
+        What is learned of words and of character n-grams.
+    """
+    scanners = scanned(plans, raw_documents, n_jobs)
+    words = _Terms([each[0] for each in scanners], min_df[0], as_words=True)
+    ngrams = _Terms([each[1] for each in scanners], min_df[1], as_words=False)
+    fitted = in_threads(lambda i: (words, ngrams)[i].fitted(dtype), 2, n_jobs)
+    families = [words.families(0), ngrams.families(len(words.kept))]
+    sizes = [sum(pair) for pair in zip(words.sizes(), ngrams.sizes(), strict=True)]
+    parts = [list(pair) for pair in zip(*families, strict=True)]
+    return weighed(parts, sizes, dtype, norm, by_logs), fitted
+
+
+def transform_families(
+    plans: list[ScanPlan], texts: Any, n_jobs: int, n_columns: list[int], idf: list[Any],
+    dtype: np.dtype, norm: str | None, by_logs: bool,
+) -> tuple[np.ndarray, ...]:  # fmt: skip
+    """Weight the rows of texts, whose terms have columns already.
+
+    Return values, columns and row pointers. `idf` may contain None.
+    """
+    rows = [scan(plan, np.dtype(np.int32), texts, n_jobs)[1] for plan in plans]
+    n_rows = len(rows[0][2]) - 1
+    offsets = [0, n_columns[0]]
+    parts, sizes = [], []
+    for share in shares(n_rows, -(-n_rows // n_jobs)):
+        size, families = 0, []
+        for i, (counts, columns, ends) in enumerate(rows):
+            own = ends[share.start : share.stop + 1]
+            size += int(own[-1] - own[0])
+            counted = Counted(counts, columns, own, n_columns[i])
+            families.append((counted, True, None, None, offsets[i], idf[i]))
+        parts.append(families)
+        sizes.append(size)
+    return weighed(parts, sizes, dtype, norm, by_logs)
+
+
+class _Terms:
+    """The terms of one family in the rows of all scanners, with their document frequencies."""
+
+    def __init__(self, scanners: list[Scanner], min_df: Any, *, as_words: bool) -> None:
+        self.as_words = as_words
+        self.lexicon = scanners[0].lexicon
+        self.parts = []
+        for each in scanners:
+            items = () if as_words else each.take_ngrams()
+            self.parts.append(Counted(*each.take_rows(), len(each.lexicon), *items))
+        # The numbers in the first lexicon of the terms of each part.
+        self.numbers = [np.arange(self.parts[0].n_terms, dtype=np.int32)]
+        self.numbers += [self.lexicon.absorb(each.lexicon).view(np.int32) for each in scanners[1:]]
+        self.frequencies = [part.n_rows_with() for part in self.parts]
+        self.frequency = np.zeros(len(self.lexicon), np.int64)
+        for numbers, frequency in zip(self.numbers, self.frequencies, strict=True):
+            self.frequency[numbers] += frequency
+        self.n_rows = sum(part.n_rows for part in self.parts)
+        least = min_df if isinstance(min_df, Integral) else min_df * self.n_rows
+        is_kept = (self.frequency >= least) & (self.frequency > 0)
+        self.kept = np.flatnonzero(is_kept).astype(np.int32)
+        # The place of each number among those that are kept, or -1.
+        self.places = np.where(is_kept, np.cumsum(is_kept, dtype=np.int32) - 1, -1)
+
+    def fitted(self, dtype: np.dtype) -> Fitted:
+        """Return what is learned of the terms that are kept."""
+        vocabulary = Vocabulary(self.lexicon, self.kept, self.as_words)
+        self.columns = vocabulary.sort()
+        self.idf = idf_of(self.frequency[self.kept], self.n_rows, dtype)
+        idf = np.empty_like(self.idf)
+        idf[self.columns] = self.idf
+        return Fitted(vocabulary, idf)
+
+    def sizes(self) -> list[int]:
+        """Return the number of entries of each part of the matrix."""
+        return [
+            int(frequency[self.places[numbers] >= 0].sum(dtype=np.int64))
+            for numbers, frequency in zip(self.numbers, self.frequencies, strict=True)
+        ]
+
+    def families(self, offset: int) -> list[Family]:
+        """Return the family of each part, with columns from `offset` on."""
+        if not self.as_words:
+            for part, numbers in zip(self.parts, self.numbers, strict=True):
+                part.renumber(self.places[numbers], len(self.kept))
+            return [(part, False, None, self.columns, offset, self.idf) for part in self.parts]
+        columns = np.full(len(self.lexicon), -1, np.int32)
+        columns[self.kept] = self.columns
+        idf = np.zeros(len(self.lexicon), self.idf.dtype)
+        idf[self.kept] = self.idf
+        first, n = self.parts[0], self.parts[0].n_terms
+        return [
+            (first, True, None, columns[:n], offset, idf[:n]),
+            *(
+                (part, False, numbers, columns, offset, idf)
+                for part, numbers in zip(self.parts[1:], self.numbers[1:], strict=True)
+            ),
+        ]

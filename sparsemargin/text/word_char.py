@@ -1,0 +1,476 @@
+"""Vectorizers of words and character n-grams side by side."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, ClassVar, Self
+
+import joblib
+import numpy as np
+from scipy.sparse import hstack
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.feature_extraction.text import TfidfTransformer
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin._checks import check_texts
+from sparsemargin.text.analysis import Parts, ScanPlan, parameters_of, without_arrow
+from sparsemargin.text.families import fit_families, transform_families
+from sparsemargin.text.vectorizers import (
+    MOST_HASHED,
+    HashingVectorizer,
+    TfidfVectorizer,
+    _HashedNames,
+    as_configured,
+    matrix_of,
+)
+from sparsemargin.text.vocabulary import Vocabulary
+
+#: What the names of character n-grams begin with, and those of words that begin like a name of
+#: another kind.
+CHAR, WORD = "char: ", "word: "
+
+_MIN_DF = [
+    Interval(Integral, 1, None, closed="left"),
+    Interval(Real, 0.0, 1.0, closed="both"),
+]
+
+
+def names_of(words: Iterable[str], ngrams: Iterable[str]) -> Iterator[str]:
+    """Yield distinct names of columns: words, and n-grams such as "char: ing"."""
+    for word in words:
+        yield WORD + word if word.startswith((CHAR, WORD)) else word
+    for ngram in ngrams:
+        yield CHAR + ngram
+
+
+class _WordChar(TransformerMixin, BaseEstimator):
+    """The steps that both vectorizers have in common."""
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "word_ngram_range": [tuple, list],
+        "char_ngram_range": [tuple, list],
+        "token_pattern": [str],
+        "lowercase": ["boolean"],
+        "strip_accents": [StrOptions({"ascii", "unicode"}), None],
+        "norm": [StrOptions({"l1", "l2"}), None],
+        "dtype": "no_validation",
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+    }  # fmt: skip
+
+    # Parameters of the vectorizers of both families.
+    _shared: ClassVar[tuple[str, ...]] = (
+        "lowercase", "strip_accents", "norm", "dtype", "n_jobs", "verbose"
+    )  # fmt: skip
+
+    def _vectorizers(self, kind: type, words: dict[str, Any], ngrams: dict[str, Any]) -> Any:
+        """Check the parameters, and return new vectorizers of both families."""
+        self._validate_params()
+        for name in "word_ngram_range", "char_ngram_range":
+            lengths = getattr(self, name)
+            if len(lengths) != 2 or not 1 <= lengths[0] <= lengths[1]:
+                raise ValueError(
+                    f"{name} must be two lengths, the smaller one first, got {lengths!r}."
+                )
+        if np.dtype(self.dtype) not in (np.float32, np.float64):
+            raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
+        shared = {name: getattr(self, name) for name in self._shared}
+        return (
+            kind(ngram_range=self.word_ngram_range, token_pattern=self.token_pattern,
+                 **words, **shared),
+            kind(ngram_range=self.char_ngram_range, analyzer="char_wb", **ngrams, **shared),
+        )  # fmt: skip
+
+    def _plans_for(self, vectorizers: Any, *given: dict[str, Any]) -> list[ScanPlan] | None:
+        """Return plans for the texts of both families, or None for scikit-learn's code."""
+        plans = []
+        for each, how in zip(vectorizers, given or ({}, {}), strict=True):
+            plan = each._plan_of(**how)
+            if plan is None:
+                return None
+            # The scanners of this plan count in another type than those of the vectorizer's own.
+            plan = ScanPlan(plan.parameters, plan.preparation, plan.settings, plan.known)
+            plan.preparation.name = type(self).__name__
+            plans.append(plan)
+        return plans
+
+    def _transformed(
+        self, texts: Any, vectorizers: Any, plans: list[ScanPlan] | None, n_columns: list[int],
+        idf: list[Any], *, by_logs: bool,
+    ) -> Any:  # fmt: skip
+        """Return the rows of texts."""
+        if not isinstance(texts, list | Parts):
+            texts = list(without_arrow(texts))
+        if not len(texts) or plans is None:
+            there = [each for each, n in zip(vectorizers, n_columns, strict=True) if n]
+            return joined([each.transform(texts) for each in there])
+        n_jobs, dtype = joblib.effective_n_jobs(self.n_jobs), np.dtype(self.dtype)
+        rows = transform_families(plans, texts, n_jobs, n_columns, idf, dtype, self.norm, by_logs)
+        return as_configured(matrix_of(rows, sum(n_columns), dtype))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_scanning"}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        return tags
+
+
+def joined(matrices: list[Any]) -> Any:
+    """Return CSR matrices side by side."""
+    return hstack(matrices, format="csr") if len(matrices) > 1 else matrices[0]
+
+
+def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarray) -> None:
+    """Set what a vectorizer has learned."""
+    vectorizer.vocabulary_ = vocabulary
+    vectorizer.fixed_vocabulary_ = False
+    names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
+    vectorizer._tfidf = TfidfTransformer(**{name: getattr(vectorizer, name) for name in names})
+    vectorizer._tfidf.idf_ = idf
+    vectorizer._tfidf.n_features_in_ = len(idf)
+
+
+class WordCharVectorizer(_WordChar):
+    """TF-IDF of words and of character n-grams, side by side in one matrix.
+
+    Words and their n-grams, and the character n-grams within words (with the space before and after
+    the word), are weighted separately: each family has its own document frequencies, and each of
+    the two parts of a row has norm 1. So the matrix equals that of a
+    `sklearn.pipeline.FeatureUnion` of two `TfidfVectorizer`, one of them with
+    ``analyzer="char_wb"``, but the texts are read once, and character n-grams are counted once for
+    each distinct word.
+
+    Parameters
+    ----------
+    word_ngram_range : tuple of int, default=(1, 2)
+        Smallest and largest number of words of n-grams of words.
+    char_ngram_range : tuple of int, default=(3, 5)
+        Smallest and largest number of characters of n-grams within words.
+    word_min_df, char_min_df : int or float, default=1, 2
+        Terms in fewer texts are ignored. A float is a share of the texts.
+    token_pattern : str, default=r"(?u)\\b\\w\\w+\\b"
+        Regular expression of words, see `TfidfVectorizer`. Character n-grams do not depend on it:
+        their words are separated by whitespace.
+    lowercase : bool, default=True
+        Whether texts are converted to lowercase.
+    strip_accents : {"ascii", "unicode", None}, default=None
+        How accents are removed, see `TfidfVectorizer`.
+    sublinear_tf : bool, default=True
+        Whether counts are replaced by ``1 + log(count)``.
+    norm : {"l1", "l2", None}, default="l2"
+        Norm of each family's part of a row.
+    dtype : {numpy.float32, numpy.float64}, default=numpy.float32
+        Type of the values.
+    n_jobs : int, default=None
+        Number of threads. The matrix does not depend on it. None: 1 unless set by
+        `joblib.parallel_config`.
+    verbose : int, default=0
+        Above 0, the number of texts read so far is printed every few seconds.
+
+    Attributes
+    ----------
+    word_vectorizer_, char_vectorizer_ : TfidfVectorizer
+        The fitted vectorizers of the two families.
+    vocabulary_ : dict
+        The column of each name.
+
+    Examples
+    --------
+    >>> from sparsemargin.text import WordCharVectorizer
+    >>> vectorizer = WordCharVectorizer(char_ngram_range=(3, 3))
+    >>> X = vectorizer.fit_transform(["singing", "she sings"])
+    >>> vectorizer.get_feature_names_out().tolist()
+    ['she', 'she sings', 'singing', 'sings', 'char:  si', 'char: ing', 'char: sin']
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_WordChar._parameter_constraints,
+        "word_min_df": _MIN_DF, "char_min_df": _MIN_DF, "sublinear_tf": ["boolean"],
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        *,
+        word_ngram_range: tuple[int, int] = (1, 2),
+        char_ngram_range: tuple[int, int] = (3, 5),
+        word_min_df: float = 1,
+        char_min_df: float = 2,
+        token_pattern: str = r"(?u)\b\w\w+\b",
+        lowercase: bool = True,
+        strip_accents: str | None = None,
+        sublinear_tf: bool = True,
+        norm: str | None = "l2",
+        dtype: Any = np.float32,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.word_ngram_range = word_ngram_range
+        self.char_ngram_range = char_ngram_range
+        self.word_min_df = word_min_df
+        self.char_min_df = char_min_df
+        self.token_pattern = token_pattern
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.sublinear_tf = sublinear_tf
+        self.norm = norm
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def vectorizers(self) -> tuple[TfidfVectorizer, TfidfVectorizer]:
+        """Return new vectorizers of words and of character n-grams with these parameters."""
+        tf = {"sublinear_tf": self.sublinear_tf}
+        return self._vectorizers(
+            TfidfVectorizer,
+            {"min_df": self.word_min_df, **tf}, {"min_df": self.char_min_df, **tf},
+        )  # fmt: skip
+
+    def fit(self, X: Iterable[Any], y: Any = None) -> Self:
+        """Learn the terms of texts and their document frequencies.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes
+        y : object
+            Not used.
+
+        Returns
+        -------
+        self : object
+        """
+        self._fit(X)
+        return self
+
+    def fit_transform(self, X: Iterable[Any], y: Any = None) -> Any:
+        """Fit to texts, and return their rows.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes
+        y : object
+            Not used.
+
+        Returns
+        -------
+        CSR matrix of shape (n_texts, n_columns)
+
+        Raises
+        ------
+        ValueError
+            If there are no terms, or `X` is not a collection of texts.
+        """
+        return self._fit(X)
+
+    def _fit(self, texts: Any) -> Any:
+        check_texts("X", texts)
+        vectorizers = self.vectorizers()
+        plans = self._plans_for(vectorizers)
+        texts = without_arrow(texts)
+        if plans is None:
+            texts = list(texts)
+            X = joined([each.fit_transform(texts) for each in vectorizers])
+            self.set_fitted(vectorizers)
+            return X
+        dtype = np.dtype(self.dtype)
+        rows, fitted = fit_families(
+            plans, texts, joblib.effective_n_jobs(self.n_jobs),
+            (self.word_min_df, self.char_min_df), dtype, self.norm, self.sublinear_tf,
+        )  # fmt: skip
+        for each, learned in zip(vectorizers, fitted, strict=True):
+            set_terms(each, *learned)
+        self.set_fitted(vectorizers)
+        return as_configured(matrix_of(rows, self.n_columns, dtype))
+
+    def set_fitted(self, vectorizers: Any) -> None:
+        """Set the fitted vectorizers of both families."""
+        self.word_vectorizer_, self.char_vectorizer_ = vectorizers
+        self.__dict__.pop("_scanning", None)
+        self.__dict__.pop("_vocabulary", None)
+
+    def transform(self, X: Iterable[Any]) -> Any:
+        """Return the rows of texts.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes
+
+        Returns
+        -------
+        CSR matrix of shape (n_texts, n_columns)
+        """
+        check_texts("X", X)
+        check_is_fitted(self, "word_vectorizer_")
+        scanning = self.__dict__.get("_scanning")
+        if scanning is None:
+            vectorizers = self.word_vectorizer_, self.char_vectorizer_
+            plans = self._plans_for(vectorizers, *(
+                {"terms": partial(each._vocabulary_of_fit, each.analyzer == "word")}
+                for each in vectorizers
+            ))  # fmt: skip
+            idf = [each.idf_ for each in vectorizers]
+            scanning = vectorizers, plans, [len(each) for each in idf], idf
+            self.__dict__["_scanning"] = scanning
+        return self._transformed(X, *scanning, by_logs=self.sublinear_tf)
+
+    @property
+    def n_columns(self) -> int:
+        """The number of columns of the matrix."""
+        return len(self.word_vectorizer_.idf_) + len(self.char_vectorizer_.idf_)
+
+    @property
+    def vocabulary_(self) -> dict[str, int]:
+        check_is_fitted(self, "word_vectorizer_")
+        return {name: i for i, name in enumerate(self.get_feature_names_out().tolist())}
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns, an array of str objects.
+
+        Words have their own names. An n-gram of characters is named "char: ing".
+        """
+        check_is_fitted(self, "word_vectorizer_")
+        terms = [
+            each.get_feature_names_out() if len(each.idf_) else ()
+            for each in (self.word_vectorizer_, self.char_vectorizer_)
+        ]
+        return np.array(list(names_of(*terms)), dtype=object)
+
+
+class WordCharHashingVectorizer(_WordChar, auto_wrap_output_keys=None):  # type: ignore[call-arg]
+    """Hashed words and character n-grams, side by side in one matrix.
+
+    The matrix equals that of a `sklearn.pipeline.FeatureUnion` of two `HashingVectorizer` with
+    half the columns each and ``alternate_sign=False``, one of them with ``analyzer="char_wb"``.
+    The vectorizer is stateless: `transform` does not need `fit`.
+
+    Parameters
+    ----------
+    n_features : int, default=2**22
+        Number of columns, an even number. The first half is for words.
+    word_ngram_range : tuple of int, default=(1, 2)
+        Smallest and largest number of words of n-grams of words.
+    char_ngram_range : tuple of int, default=(3, 5)
+        Smallest and largest number of characters of n-grams within words.
+    token_pattern, lowercase, strip_accents, norm, dtype, n_jobs, verbose
+        As for `WordCharVectorizer`.
+    binary : bool, default=True
+        Whether each term counts 1 at most in a text.
+
+    Examples
+    --------
+    >>> from sparsemargin.text import WordCharHashingVectorizer
+    >>> vectorizer = WordCharHashingVectorizer(2**20, char_ngram_range=(3, 3))
+    >>> vectorizer.transform(["she sings"]).nnz
+    8
+    """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        **_WordChar._parameter_constraints,
+        "n_features": [Interval(Integral, 2, 2**31 - 2, closed="both")],
+        "binary": ["boolean"],
+    }  # fmt: skip
+
+    def __init__(
+        self,
+        n_features: int = 2**22,
+        *,
+        word_ngram_range: tuple[int, int] = (1, 2),
+        char_ngram_range: tuple[int, int] = (3, 5),
+        token_pattern: str = r"(?u)\b\w\w+\b",
+        lowercase: bool = True,
+        strip_accents: str | None = None,
+        binary: bool = True,
+        norm: str | None = "l2",
+        dtype: Any = np.float32,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ) -> None:
+        self.n_features = n_features
+        self.word_ngram_range = word_ngram_range
+        self.char_ngram_range = char_ngram_range
+        self.token_pattern = token_pattern
+        self.lowercase = lowercase
+        self.strip_accents = strip_accents
+        self.binary = binary
+        self.norm = norm
+        self.dtype = dtype
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def vectorizers(self) -> tuple[HashingVectorizer, HashingVectorizer]:
+        """Return new vectorizers of words and of character n-grams with these parameters."""
+        if self.n_features % 2:
+            raise ValueError(f"n_features must be even, got {self.n_features}.")
+        how = {
+            "n_features": self.n_features // 2, "binary": self.binary, "alternate_sign": False
+        }  # fmt: skip
+        return self._vectorizers(HashingVectorizer, how, how)
+
+    def fit(self, X: Any = None, y: Any = None) -> Self:
+        """Check the parameters. `X` and `y` are not used."""
+        self.vectorizers()
+        return self
+
+    def transform(self, X: Iterable[Any]) -> Any:
+        """Return the rows of texts.
+
+        Parameters
+        ----------
+        X : iterable of str or bytes
+
+        Returns
+        -------
+        CSR matrix of shape (n_texts, n_features)
+        """
+        check_texts("X", X)
+        parameters, scanning = parameters_of(self), self.__dict__.get("_scanning")
+        if scanning is None or scanning[0] != parameters:
+            vectorizers, n = self.vectorizers(), self.n_features // 2
+            how = {"n_hashed": n, "signs": False}
+            plans = self._plans_for(vectorizers, how, how) if n <= MOST_HASHED else None
+            scanning = parameters, (vectorizers, plans, [n, n], [None, None])
+            self.__dict__["_scanning"] = scanning
+        return self._transformed(X, *scanning[1], by_logs=False)
+
+    def remember_terms(self, texts: Iterable[str], most: int = 1 << 17) -> Self:
+        """Name each column after its most frequent term in some texts.
+
+        Parameters
+        ----------
+        texts : iterable of str
+            Texts whose terms are counted.
+        most : int, default=131072
+            Largest number of terms of each family to keep. The most frequent ones are kept.
+
+        Returns
+        -------
+        self : object
+        """
+        texts, (words, ngrams) = list(texts), self.vectorizers()
+        words.remember_terms(texts, most)
+        ngrams.remember_terms(texts, most)
+        columns = [*words.terms_, *(self.n_features // 2 + column for column in ngrams.terms_)]
+        names = names_of(words.terms_.values(), ngrams.terms_.values())
+        self.terms_ = dict(zip(columns, names, strict=True))
+        return self
+
+    def get_feature_names_out(self, input_features: Any = None) -> Sequence[str]:
+        """Return the name of each column from `remember_terms`, else the column's number.
+
+        Raises
+        ------
+        AttributeError
+            If `remember_terms` has not been called.
+        """
+        return _HashedNames(self.n_features, self.terms_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.requires_fit = False
+        return tags
