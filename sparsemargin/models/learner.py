@@ -18,6 +18,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import DTypeLike
 
+from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.progressive import (
@@ -240,6 +241,13 @@ class Learner(StreamChecks):
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
+    def prior_of(
+        self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
+    ) -> NaiveBayesPrior | None:
+        """Return the counts of checked rows that determine initial variances; None if the learner
+        does not need them. `counted` selects rows; None: all."""
+        return None
+
     def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
         """Return the rows with which a model is initialized. `counted` selects rows; None: all. A
         linear model only needs the first rows."""
@@ -268,7 +276,10 @@ class Learner(StreamChecks):
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         measured = self.measured_rows(rows, counted)
-        first = Beginning(measured, data.classes, data.form, counts, sparse=data.sparse)
+        prior = None if resume else self.prior_of(rows, targets, data.classes, counted)
+        first = Beginning(
+            measured, data.classes, data.form, counts, sparse=data.sparse, prior=prior
+        )  # fmt: skip
         with naming_bad_rows(rows):
             if resume:
                 self._learned = replace(
@@ -301,6 +312,8 @@ class Learner(StreamChecks):
             # The outputs stored in the first epoch are too few if there are few rows. After several
             # epochs, the outputs of the model have another scale.
             fitted.progress.spoiled |= first is None or result.n_iter > 1
+            # With a prior, the outputs depend on the labels of the rows that were counted.
+            fitted.progress.spoiled |= first is not None and first.prior is not None
             unusable = fitted.progress.spoiled or task.n_trials < FEW_ROWS
             if first is not None and unusable:
                 self.hold_out(task, first, training.seed)
@@ -341,7 +354,10 @@ class Learner(StreamChecks):
         similar.p = self.p_for(task.rows.n_features)  # 'log' depends on the number of features
         if fitted.n_iter and (similar.max_iter is None or similar.max_iter > fitted.n_iter):
             similar.max_iter = fitted.n_iter
-        first = replace(first, rows=part.rows, blocks=())
+        targets = part.codes if part.positives is None else part.positives
+        counted = None if part.weights is None else part.weights > 0
+        prior = self.prior_of(part.rows, targets, fitted.classes, counted)
+        first = replace(first, rows=part.rows, blocks=(), prior=prior)
         similar._open(first, fitted.slice_seed, fitted.class_weight)
         similar.fitted.progress = None
         try:
@@ -435,7 +451,9 @@ class Learner(StreamChecks):
             seed = self.random_generator().randint(LARGEST_SEED)
             counted = counted_rows(self.class_weight, data.classes, data.targets, data.weights)
             measured = self.measured_rows(rows, counted)
-            self.open_stream(Beginning(measured, data.classes, data.form, sparse=data.sparse), seed)
+            prior = self.prior_of(rows, data.targets, data.classes, counted)
+            first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
+            self.open_stream(first, seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         with naming_bad_rows(rows):
             self.learn_stream(task)

@@ -25,16 +25,31 @@ class Run:
         return self.sums / self.n_trials
 
 
+def naive_bayes_variances(X, y, intercept):
+    """Initial variances from dense rows with labels -1 and 1, with that of the intercept. Features
+    that do not occur, and the intercept, have the mean variance of the others, or 1."""
+    having = X != 0
+    p, q = (
+        (np.sum(having[y == side], axis=0) + np.longdouble(1)) / (np.sum(y == side) + 2)
+        for side in (1, -1)
+    )
+    variances, occurs = np.maximum(np.abs(np.log(p / q)), 1e-3), having.any(axis=0)
+    mean = variances[occurs].mean() if occurs.any() else 1
+    return np.append(np.where(occurs, variances, mean), [mean] if intercept else [])
+
+
 def run_arow(
-    X, y, r, *, max_loss=np.inf, n_epochs=1, rho=None, normalize=True, weights=None, run=None
-):
-    """Train on dense rows in order, with labels -1 and 1; rows of weight 0 are no trials."""
+    X, y, r, *, max_loss=np.inf, n_epochs=1, rho=None, normalize=True, weights=None, run=None,
+    variances=None,
+):  # fmt: skip
+    """Train on dense rows in order, with labels -1 and 1; rows of weight 0 are no trials. The
+    initial variances are 1 unless they are given."""
     X = np.asarray(X, dtype=np.longdouble)
     if rho is not None:
         X = np.hstack([X, np.full((len(X), 1), rho, np.longdouble)])
     weights = np.ones(len(X)) if weights is None else weights
     zero = np.zeros(X.shape[1], np.longdouble)
-    run = run or Run(zero, zero + 1, zero)
+    run = run or Run(zero, zero + 1 if variances is None else 1 / variances, zero)
     for _ in range(n_epochs):
         for x, label, weight in zip(X, y, weights, strict=True):
             norm = np.sqrt(x @ x)

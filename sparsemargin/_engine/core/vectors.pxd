@@ -28,6 +28,7 @@ cdef struct Vector:
     double largest  # largest norm among the corrected rows
     double mass  # L: theta is a sum of y x whose multipliers add up to L
     double bound  # least ||theta||_p / L so far
+    double initial  # variance of coordinates whose stored variance is 0
     int64_t corrections
     int64_t stopped  # trials when the vector reached its limit of corrections; -1: active
     int64_t idle  # trials that passed while the vector was stopped

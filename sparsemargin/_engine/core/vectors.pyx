@@ -136,6 +136,7 @@ cdef class FirstOrderSpace:
         """Initialize the state of new vectors."""
         vectors = np.zeros(self.c.n_vectors, VECTOR)
         vectors["stopped"], vectors["scale"], vectors["bound"] = -1, 1.0, np.inf
+        vectors["initial"] = 1.0
         self.take_vectors(p, vectors, np.zeros(self.c.n_vectors), np.zeros(self.c.n_vectors))
 
     def vectors_state(self):

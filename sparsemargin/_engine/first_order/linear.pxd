@@ -3,7 +3,7 @@
 from libc.stdint cimport int32_t, int64_t, uint16_t
 
 from sparsemargin._engine.first_order.instance cimport Instance
-from sparsemargin._engine.core.vectors cimport Space
+from sparsemargin._engine.core.vectors cimport Space, Vector
 from sparsemargin._engine.core.rules cimport Step
 from sparsemargin._engine.rows.csr cimport state_t
 
@@ -16,7 +16,7 @@ cdef extern from *:
         S *t, *g;  // g is t itself if p = 2
         S *acc;  // only with averaging
         uint16_t *synced;  // number of flushes that acc includes
-        S *variances;  // only with variances; 0 stands for 1
+        S *variances;  // only with variances; 0 stands for the initial one of the vector
         Py_ssize_t stride;
     };
     """
@@ -58,7 +58,7 @@ cdef inline void weigh(state_t* made, const Space* c, const Coordinates[state_t]
 
 cdef int take_step(Space* space, const Coordinates[state_t]& at, Py_ssize_t l, int64_t trials,
                    const Instance* x, const Step* step, double mass, Move* done) noexcept nogil
-cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
+cdef double find_variances(const Vector* vector, const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil
 cdef void sum_afresh(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil
 cdef void keep_in_window(Space* space, const Coordinates[state_t]& at, Py_ssize_t l) noexcept nogil

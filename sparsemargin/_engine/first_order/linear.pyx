@@ -311,7 +311,7 @@ cdef inline void prefetch_numbers(const Space* space, const Coordinates[state_t]
             prefetch(at.acc + i)
 
 
-cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
+cdef double find_variances(const Vector* vector, const Coordinates[state_t]& at, Py_ssize_t l,
                            const Instance* x) noexcept nogil:
     """Store the variances of the coordinates in `x.variances`; return the variance of the
     output."""
@@ -319,7 +319,7 @@ cdef double find_variances(const Coordinates[state_t]& at, Py_ssize_t l,
     cdef const state_t* variances = at.variances + l
     for j in range(x.n):
         x.variances[j] = variances[x.columns[j] * at.stride]
-    return spread(x.variances, x.values, x.n)
+    return spread(x.variances, x.values, vector.initial, x.n)
 
 
 cdef double sum_others(const Instance* x, Py_ssize_t but, const PrecisionGain* gain) noexcept nogil:
@@ -344,7 +344,7 @@ cdef inline void move_adaptive(Vector* vector, const Coordinates[state_t]& at, P
     ``V' / V = (noise + others) / (noise + output)``."""
     cdef Py_ssize_t i, j
     cdef double others, increment
-    cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN  # 0 stands for 1
+    cdef double least = FLT_MIN if sizeof(state_t) == 4 else DBL_MIN  # 0: initial
     cdef state_t* t = at.t + l
     cdef state_t* variances = at.variances + l
     cdef const double* values = x.values

@@ -11,6 +11,7 @@ import numpy as np
 
 from sparsemargin._engine.core.vectors import set_thresholds
 from sparsemargin._engine.first_order.linear_loop import JointLoop, LinearLoop
+from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.first_order.spaces import JointState, LinearState, counted_of
 from sparsemargin._engine.first_order.trials import Hypothesis
 from sparsemargin._engine.fitting.threads import run_together, threads_worth
@@ -18,6 +19,7 @@ from sparsemargin._engine.numerics.norms import norm
 from sparsemargin._engine.replay.replay import LinearReplay
 from sparsemargin._engine.replay.replayed import Replayed, points_of
 from sparsemargin._engine.rows.csr import row_norms
+from sparsemargin._engine.state import require, sparse
 
 # Outputs (rows times vectors) computed at once. They fit into the CPU cache.
 _OUTPUTS_PER_PART = 1 << 17
@@ -36,6 +38,46 @@ class LinearSpace(LinearState, Replayed):
     takes_many_labels = True
 
     loop_type = LinearLoop
+
+    # Counts that determine the initial variances; None: they are 1.
+    prior = None
+
+    def take_prior(self, prior):
+        """Set the variances of a new space to initial values. Coordinates without counts have the
+        mean initial variance of their vector."""
+        self.prior, self.vectors["initial"] = prior, prior.means()
+        self.prior_in_arrays.fill(self.of_vectors(self.variances))
+
+    @property
+    def prior_in_arrays(self):
+        """The prior of the coordinates that the arrays have."""
+        return self.prior
+
+    def resize(self, n_features, first=0):
+        super().resize(n_features, first)
+        if self.prior is not None:
+            self.prior = self.prior.moved(first)
+
+    def __getstate__(self):
+        state = super().__getstate__()
+        if self.prior is not None:
+            # Variances that have not changed are computed again from the counts.
+            variances = self.of_vectors(self.variances).copy()
+            self.prior_in_arrays.clear(variances)
+            state |= {"variances": sparse(variances), "prior": self.prior.saved()}
+        return state
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        if not self.in_blocks:
+            self.restore_prior(state)
+
+    def restore_prior(self, state):
+        """Restore the prior and the variances that have not changed."""
+        if "prior" in state:
+            require(self.adaptive, "its weights have no variances, but a prior")
+            self.prior = NaiveBayesPrior.restored(state["prior"], self.n_features, self.n_vectors)
+            self.prior_in_arrays.fill(self.of_vectors(self.variances))
 
     @contextmanager
     def loop(self, task, rule=None, *, skips=False):

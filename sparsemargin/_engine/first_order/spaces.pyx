@@ -4,6 +4,7 @@ A space owns the arrays. How a correction changes them is in `linear`; which row
 is in `trials`.
 """
 
+from libc.float cimport DBL_MAX, DBL_MIN
 from libc.math cimport INFINITY, fabs, ilogb, ldexp
 from libc.stdint cimport int64_t, uint16_t
 
@@ -85,7 +86,8 @@ cdef class LinearState(FirstOrderSpace):
     ----------
     t, g, acc, synced, variances : ndarray of shape (n_coordinates, width)
         See `linear`. The columns are the vectors, followed by padding. acc and synced are empty
-        without averaging, variances without variances. A variance of 0 stands for 1.
+        without averaging, variances without variances. A variance of 0 stands for the number
+        "initial" of its vector, which is 1 unless the space has a prior.
     pending : ndarray of shape (width, FLUSHES + 1)
     """
 
@@ -211,7 +213,8 @@ cdef class LinearState(FirstOrderSpace):
         pending[:self.c.n_vectors, :flushes.max()] = array_of(
             state, "pending", np.float64, (self.c.n_vectors, flushes.max()))
         self.take_coordinates(arrays, pending)
-        require_within("variances", self.of_vectors(self.variances), 0.0, 1.0)
+        require_within("variances", self.of_vectors(self.variances), 0.0, np.finfo(dtype).max)
+        require_within("initial", self.vectors["initial"], DBL_MIN, DBL_MAX)
         most = self.of_vectors(self.synced).max(axis=0, initial=0)
         require((most <= flushes).all(),
                 f"'synced' holds {most.max(initial=0)}, more flushes than there were")

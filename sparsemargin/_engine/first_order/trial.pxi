@@ -298,7 +298,7 @@ cdef int correct(Job job, Call call, const Coordinates[state_t]& at, Py_ssize_t 
     trial = trial_of(rule, c, l, output, norm, of_row[0] if decreases else 0.0)
     if c.adaptive:
         trial.variance = (share * scaled_step(rule, c.vectors + l, 1.0, &x.scale) ** 2
-                          * find_variances(at, l, x))
+                          * find_variances(c.vectors + l, at, l, x))
         if not isfinite(trial.variance):
             return TOO_WIDE
     if not answer(rule, c.vectors + l, &trial, share, &x.scale, &step, &mass):

@@ -154,7 +154,8 @@ class VectorBlocks(LinearSpace):
     def of(cls, space):
         """Take over the state of a dense space, which is emptied."""
         fresh = cls(space.n_features, space.n_vectors, space.p, space.t.dtype, **how_of(space))
-        fresh.take_from(space, np.arange(len(space.t)), 0)
+        fresh.prior = space.prior
+        fresh.take_from(space, np.arange(len(space.t)), 0, space.prior)
         fresh.count_trials(space.trials)
         return fresh
 
@@ -219,6 +220,10 @@ class VectorBlocks(LinearSpace):
             where = chosen.position(held["at"] // GROUP), held["at"] % GROUP
             for name, array in self.arrays(space, vectors).items():
                 array[where] = held[name]
+        prior = None
+        if self.prior is not None:
+            prior = self.prior.within(chosen.columns, first, last)
+            prior.fill(space.of_vectors(space.variances))
         of_rows = self.row_slack, self.multipliers
         row_state = tuple(None if each is None else each[:, first:last] for each in of_rows)
         space.open_rows(n_rows, row_state, self.multipliers is not None)
@@ -228,12 +233,14 @@ class VectorBlocks(LinearSpace):
             for mine, its in zip(row_state, space.close_rows(), strict=True):
                 if mine is not None:
                     mine[...] = its
-            self.take_from(space, chosen.columns, first)
+            self.take_from(space, chosen.columns, first, prior)
 
-    def take_from(self, space, columns, first):
+    def take_from(self, space, columns, first, prior):
         """Pack the vectors from `first` on, trained in a dense space over these columns, and empty
-        that space."""
+        that space. `prior` is that of the dense space."""
         last = first + space.n_vectors
+        if prior is not None:
+            prior.clear(space.of_vectors(space.variances))
         for mine, its in self.scalars(space, first, last):
             mine[...] = its
         for i, vectors in self.groups(first, last):
@@ -268,6 +275,12 @@ class VectorBlocks(LinearSpace):
             column, vector = np.divmod(held["at"].astype(np.int64), GROUP)
             column = np.where(column < before, column - first, n_features)
             self.held[i] = {**held, "at": (column * GROUP + vector).astype(self.at_type)}
+        if self.prior is not None:
+            self.prior = self.prior.moved(first)
+
+    @property
+    def prior_in_arrays(self):
+        return self.prior.within(np.zeros(0, np.int64), 0, self.n_vectors)
 
     def __getstate__(self):
         return {**super().__getstate__(), "n_features": self.n_features, "held": list(self.held)}
@@ -295,6 +308,7 @@ class VectorBlocks(LinearSpace):
             if self.averaged:
                 flushes = int(self.vectors["flushes"].max())
                 require_within("synced", np.ascontiguousarray(each["synced"]), 0, flushes)
+        self.restore_prior(state)
 
     # ------------------------------------------------------------------------------- the weights
 

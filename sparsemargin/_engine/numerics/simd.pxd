@@ -32,12 +32,14 @@ cdef extern from *:
             row[i] = turned;
         }
     }
-    // The sum of values[i]**2 variances[i]; a variance of 0 becomes 1.
+    // The sum of values[i]**2 variances[i]; a variance of 0 becomes `initial`.
     SM_ALL_WIDTHS
-    static double sm_spread(double *variances, const double *values, Py_ssize_t n) {
+    static double sm_spread(double *variances, const double *values, double initial,
+                            Py_ssize_t n) {
         double sums[16] = {0}, rest = 0;
         Py_ssize_t i = 0;
-        for (Py_ssize_t j = 0; j < n; ++j) variances[j] = variances[j] == 0 ? 1 : variances[j];
+        for (Py_ssize_t j = 0; j < n; ++j)
+            variances[j] = variances[j] == 0 ? initial : variances[j];
         for (; i + 16 <= n; i += 16)
             for (int j = 0; j < 16; ++j)
                 sums[j] += values[i + j] * values[i + j] * variances[i + j];
@@ -133,7 +135,8 @@ cdef extern from *:
     double dot "sm_dot"(const double* a, const double* b, Py_ssize_t n) noexcept nogil
     void rotate "sm_rotate"(double* row, double* x, double cosine, double sine,
                             Py_ssize_t n) noexcept nogil
-    double spread "sm_spread"(double* variances, const double* values, Py_ssize_t n) noexcept nogil
+    double spread "sm_spread"(double* variances, const double* values, double initial,
+                              Py_ssize_t n) noexcept nogil
     bint fall "sm_fall"(double* fallen, const double* variances, const double* values,
                         double factor, double output, double noise, double least,
                         Py_ssize_t n) noexcept nogil

@@ -5,10 +5,16 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Literal
 
+import numpy as np
+
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
+from sparsemargin.models.inputs.rows import Rows
+from sparsemargin.models.inputs.training_set import Targets, count_vectors
 from sparsemargin.models.parameters import NONE, declared, one_of, parameter, real
 from sparsemargin.models.shared_parameters import Hypothesis
 
@@ -39,6 +45,27 @@ class AROW(FirstOrderLearner):
     The mistake bound in [1]_ requires the full matrix. There is no bound for the diagonal, or with
     `max_loss`. There is no bound on the margin either: `margin_upper_bound_` is infinite.
 
+    With ``prior="naive_bayes"``, the initial variance of the weight of feature i in the vector of a
+    class is
+
+    .. math::
+
+        v_i = \left|\log \frac{p_i}{q_i}\right|, \qquad
+        p_i = \frac{n_i + 1}{n + 2}, \qquad q_i = \frac{m_i + 1}{m + 2},
+
+    where :math:`n_i` of the n rows of the class, and :math:`m_i` of the m other rows, have a value
+    other than 0. The smallest variance is 0.001. Rows of weight 0 are not counted, and other
+    weights have no effect on the counts. Features that do not occur in the counted rows, and the
+    intercept, have the mean variance of the features that do.
+
+    An initial variance of :math:`s_i^2` has the same effect as feature i multiplied by
+    :math:`s_i`. The output is :math:`w \cdot x` with a prior :math:`w_i \sim N(0, s_i^2)`. With
+    :math:`w_i = s_i u_i` it is :math:`u \cdot (s x)`, and the prior of :math:`u_i` is
+    :math:`N(0, 1)`, that of the paper. Substituted into the steps above, this gives the steps for
+    :math:`s_i x_i`. Wang and Manning [2]_ multiply the features of a linear classifier by the log
+    ratio. As a prior, each class has its own variances, and rows need not be changed. The square
+    root of the ratio as the factor is more accurate than the ratio itself.
+
     See Also
     --------
     SecondOrderPerceptron : Uses the full correlation matrix of its mistakes.
@@ -47,6 +74,8 @@ class AROW(FirstOrderLearner):
     ----------
     .. [1] K. Crammer, A. Kulesza and M. Dredze. Adaptive regularization of weight vectors. Advances
        in Neural Information Processing Systems 22, 2009.
+    .. [2] S. Wang and C. D. Manning. Baselines and bigrams: simple, good sentiment and topic
+       classification. Proceedings of ACL 2012.
 
     Examples
     --------
@@ -82,6 +111,15 @@ class AROW(FirstOrderLearner):
         "Upper limit of the loss ``1 - y w.x`` in a step. Values of 1 or less limit the effect of "
         "rows with wrong labels on the weights. None: no limit, as in the paper.",
     )
+    prior: Literal["naive_bayes"] | None = parameter(
+        None,
+        (one_of(["naive_bayes"]), NONE),
+        "Initial variances of the weights. None: 1, as in the paper. "
+        '``"naive_bayes"``: computed from the shares of the rows with a feature inside and outside '
+        "each class, see the notes. With `partial_fit`, the rows of the first call are counted. "
+        "It lowers the error on most texts with at least 1000 rows of each class.",
+        structural=True,
+    )
     hypothesis: Hypothesis = parameter(
         "last",
         one_of(["average", "last"]),
@@ -96,6 +134,14 @@ class AROW(FirstOrderLearner):
     # A row of weight c divides r by the square root of c. If c itself divided r, the recall of rare
     # topics would be higher, but dense rows of other classes would be predicted as rare ones.
     _weight_root = 2
+
+    def prior_of(
+        self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
+    ) -> NaiveBayesPrior | None:
+        if self.prior is None:
+            return None
+        n_vectors = count_vectors(classes, isinstance(targets, Positives))
+        return NaiveBayesPrior.of(rows, targets, n_vectors, counted)
 
     def _ends_by_itself(self) -> bool:
         return False

@@ -284,7 +284,10 @@ class FirstOrderLearner(Learner):
         kind = LinearSpace if at_once == n_vectors else VectorBlocks  # depending on the memory
         if logs and kind is VectorBlocks:
             self._refuse_log_of_blocks(n_vectors, n_features)
-        return kind(*vectors, bias=self._bias(first), **how)
+        space = kind(*vectors, bias=self._bias(first), **how)
+        if first.prior is not None:
+            space.take_prior(first.prior)
+        return space
 
     def _refuse_log_of_blocks(self, n_vectors: int, n_features: int) -> NoReturn:
         raise ValueError(

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 from sparsemargin.models.inputs.rows import Rows
@@ -46,6 +47,8 @@ class Beginning:
     blocks: Sequence[Rows] = ()  # `rows` and the rows that follow; empty: only `rows`
     grows: bool = False  # True if the number of features may increase
     sparse: bool = True  # True if X was sparse, so that a callable kernel gets sparse rows
+    # Counts of the known rows, see `Learner.prior_of`; None: the learner has no such prior.
+    prior: NaiveBayesPrior | None = None
 
     @property
     def n_vectors(self) -> int:

@@ -1,0 +1,188 @@
+"""Initial variances of the weights, computed from counts of rows as in Naive Bayes.
+
+The initial variance of the weight of a feature in the vector of a class is ``|log(p / q)|``, where
+p and q are the shares of the rows with the feature among the rows of the class and among the
+others.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.rows.parts import part_of
+from sparsemargin._engine.state import MAX_TRIALS, instance, integer, require, require_within
+from sparsemargin._heavy import scipy_sparse
+
+#: Smallest initial variance. The logarithm is 0 for a feature whose shares are equal, and a weight
+#: of variance 0 would never change.
+LEAST = 1e-3
+
+# Rows that are counted at once, and variances that are computed at once. Both limit the memory for
+# intermediate results.
+_ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1 << 16, 1 << 20
+
+_COUNTS = "with_class", "columns", "totals", "starts", "places", "counts"
+
+
+@dataclass(frozen=True)
+class NaiveBayesPrior:
+    """The counts that determine the initial variances.
+
+    Attributes
+    ----------
+    n_rows : int
+        Number of counted rows.
+    with_class : ndarray of shape (n_vectors,), int64
+        Number of rows of the class of each vector.
+    columns : ndarray of shape (n_columns,), int64
+        The features that occur in the rows, sorted.
+    totals : ndarray of shape (n_columns,), int64
+        Number of rows with each of these features.
+    starts : ndarray of shape (n_vectors + 1,), int64
+    places, counts : ndarray of shape (n_counts,), int64
+        Numbers of rows of a class with a feature, where they are not 0. Those of vector l are
+        ``counts[starts[l]:starts[l + 1]]``, for the features ``columns[places]``.
+    """
+
+    n_rows: int
+    with_class: np.ndarray
+    columns: np.ndarray
+    totals: np.ndarray
+    starts: np.ndarray
+    places: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, rows, targets, n_vectors, counted=None) -> Self:
+        """Count the features in checked rows without duplicate columns.
+
+        `targets` are the codes of the classes, or the labels of each row. `counted` selects the
+        rows; None: all rows.
+        """
+        sparse, n_rows, many = scipy_sparse(), rows.n_rows, isinstance(targets, Positives)
+        starts, labels = targets if many else (np.arange(n_rows + 1), targets)
+        used = np.ones(n_rows, np.int64) if counted is None else counted.astype(np.int64)
+        # A single vector for two classes has the second class.
+        n_classes = n_vectors if many else max(n_vectors, 2)
+        of_labels = np.repeat(used, np.diff(starts)), labels, starts
+        classes = sparse.csr_array(of_labels, shape=(n_rows, n_classes))[:, n_classes - n_vectors :]
+        classes = sparse.hstack([classes, used[:, np.newaxis]], format="csc")
+        found = sparse.csr_array((n_vectors + 1, rows.n_features), dtype=np.int64)
+        for start in range(0, n_rows, _ROWS_AT_ONCE):
+            some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
+            there = (some.data != 0).astype(np.int32), some.indices, some.indptr
+            there = sparse.csr_array(there, shape=(some.n_rows, rows.n_features))
+            found = found + classes[start : start + some.n_rows].T @ there
+        found.eliminate_zeros()
+        found.sort_indices()
+        starts, with_class = found.indptr.astype(np.int64), classes.sum(axis=0).astype(np.int64)
+        last = starts[n_vectors]
+        columns = found.indices[last:].astype(np.int64)
+        return cls(
+            int(with_class[-1]), with_class[:-1], columns, found.data[last:], starts[:-1],
+            np.searchsorted(columns, found.indices[:last]), found.data[:last],
+        )  # fmt: skip
+
+    @property
+    def n_vectors(self):
+        return len(self.with_class)
+
+    def within(self, columns, first, last) -> Self:
+        """The counts of the vectors from `first` to before `last` for these sorted columns, as
+        features 0, 1, ..."""
+        place = np.searchsorted(columns, self.columns)
+        kept = place < len(columns)
+        kept[kept] = columns[place[kept]] == self.columns[kept]
+        begin, end = self.starts[first], self.starts[last]
+        some = np.flatnonzero(kept[self.places[begin:end]]) + begin
+        return replace(
+            self, with_class=self.with_class[first:last], columns=place[kept],
+            totals=self.totals[kept], starts=np.searchsorted(some, self.starts[first : last + 1]),
+            places=(np.cumsum(kept) - 1)[self.places[some]], counts=self.counts[some],
+        )  # fmt: skip
+
+    def moved(self, first) -> Self:
+        """The counts after the features before `first` have been removed; -1: after a feature has
+        been inserted before the others."""
+        return replace(self, columns=self.columns - first)
+
+    # --------------------------------------------------------------------------- the variances
+
+    def variances(self, vectors):
+        """The initial variances of a slice of the vectors, float64 of shape (n_columns, n_vectors).
+
+        Each count has 1 added, and each number of rows 2, as in scikit-learn's `BernoulliNB`.
+        """
+        first, last, _ = vectors.indices(self.n_vectors)
+        within, ends = self.with_class[first:last], self.starts[first : last + 1]
+        share = np.log((self.n_rows - within + 2.0) / (within + 2.0))
+        ratio = share - np.log(self.totals + 1.0)[:, np.newaxis]
+        some = slice(ends[0], ends[-1])
+        at, vector = self.places[some], np.repeat(np.arange(last - first), np.diff(ends))
+        having = self.counts[some] + 1.0
+        ratio[at, vector] = share[vector] + np.log(having / (self.totals[at] + 2.0 - having))
+        return np.maximum(np.abs(ratio, out=ratio), LEAST, out=ratio)
+
+    def parts(self):
+        """Yield slices of the vectors, with their initial variances."""
+        step = max(1, _NUMBERS_AT_ONCE // max(1, len(self.columns)))
+        for first in range(0, self.n_vectors, step):
+            vectors = slice(first, first + step)
+            yield vectors, self.variances(vectors)
+
+    def means(self):
+        """The mean initial variance of each vector over the features that occur, shape
+        (n_vectors,); 1 if no feature occurs."""
+        if not len(self.columns):
+            return np.ones(self.n_vectors)
+        return np.concatenate([variances.mean(axis=0) for _, variances in self.parts()])
+
+    def fill(self, held):
+        """Replace 0 by the initial variance, in an array of shape (n_coordinates, n_vectors)."""
+        for vectors, initial in self.parts():
+            some = held[self.columns, vectors]
+            held[self.columns, vectors] = np.where(some == 0, initial, some)
+
+    def clear(self, held):
+        """Replace the initial variance by 0, in an array of shape (n_coordinates, n_vectors)."""
+        for vectors, initial in self.parts():
+            some = held[self.columns, vectors]
+            held[self.columns, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
+
+    # ------------------------------------------------------------------------------- the state
+
+    def saved(self):
+        """The counts as a dict, in the smallest unsigned types."""
+        arrays = {name: getattr(self, name) for name in _COUNTS}
+        return {"n_rows": self.n_rows} | {
+            name: each.astype(np.min_scalar_type(each.max(initial=0)))
+            for name, each in arrays.items()
+        }
+
+    @classmethod
+    def restored(cls, state, n_features, n_vectors) -> Self:
+        """The counts of the result of `saved`. A ValueError is raised if it is damaged."""
+        counts = {}
+        for name in _COUNTS:
+            array = instance(state, name, np.ndarray)
+            require(array.ndim == 1 and array.dtype.kind == "u", f"{name!r} are not counts")
+            require_within(name, array, 0, MAX_TRIALS)
+            counts[name] = array.astype(np.int64)
+        prior = cls(integer(state, "n_rows", 0, MAX_TRIALS), **counts)
+        columns, starts = prior.columns, prior.starts
+        require(
+            prior.n_vectors == n_vectors and len(starts) == n_vectors + 1 and starts[0] == 0
+            and starts[-1] == len(prior.counts) == len(prior.places)
+            and (np.diff(starts) >= 0).all()
+            and (np.diff(columns, prepend=-1, append=n_features) > 0).all()
+            and len(prior.totals) == len(columns),
+            "the counts of its prior do not belong together",
+        )  # fmt: skip
+        require_within("places", prior.places, 0, len(columns) - 1)
+        require_within("with_class", prior.with_class, 0, prior.n_rows)
+        require_within("totals", prior.totals, 0, prior.n_rows)
+        others = prior.totals[prior.places] - prior.counts
+        require_within("counts", others, 0, prior.n_rows)
+        return prior
