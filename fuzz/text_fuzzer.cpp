@@ -78,8 +78,9 @@ Settings random_settings() {
 
 // The terms sorted, as single words' are by their bytes; every third has no column.
 std::vector<int32_t> columns_of(const Lexicon &lexicon, bool single) {
+    const std::vector<uint8_t> wanted(lexicon.size(), 1);
     std::vector<int32_t> order(lexicon.size()), columns(lexicon.size() + 1, -1);
-    if (!order.empty()) sort_numbers(lexicon, order.data());
+    if (!order.empty()) sort_numbers(lexicon, wanted.data(), order.data());
     for (size_t i = 1; single && i < order.size(); ++i) {
         std::string before, after;
         lexicon.spell(order[i - 1], before), lexicon.spell(order[i], after);

@@ -14,7 +14,6 @@
 #include <vector>
 
 #include "memory.hpp"
-#include "rows.hpp"
 
 namespace sparsemargin::text {
 
@@ -87,8 +86,6 @@ template <class Value>
 struct Family {
     Counted rows;
     int64_t n_terms;
-    bool sorted;  // whether each row has each term once, and in the final order
-    const int32_t *numbers;  // if not null, terms get these numbers first
     const int32_t *columns;  // if null, the column of a term is its number
     int32_t offset;          // is added to columns
     const Value *idf;        // may be null
@@ -108,15 +105,24 @@ class Weighing {
     // Returns the number of entries, or -1 if there is no room for them.
     int64_t weigh(const std::vector<Family<Value>> &families, int64_t n_rows, int64_t room,
                   int32_t *columns, Value *values, int64_t *ends) {
-        std::vector<Sums> sums(families.size());
+        std::vector<std::vector<int32_t>> sums(families.size());
         for (size_t i = 0; i < families.size(); ++i) {
-            if (!families[i].sorted) sums[i].make_room(families[i].n_terms);
+            if (families[i].rows.items) sums[i].resize(families[i].n_terms);
         }
         int64_t n = 0;
         for (int64_t row = 0; row < n_rows; ++row) {
             for (size_t i = 0; i < families.size(); ++i) {
-                list_terms(families[i], sums[i], row);
-                const int64_t more = write(families[i], room - n, columns + n, values + n);
+                const Counted &rows = families[i].rows;
+                const int64_t start = rows.ends[row];
+                const int32_t *terms = rows.numbers + start, *counts = rows.counts + start;
+                int64_t n_terms = rows.ends[row + 1] - start;
+                if (rows.items) {
+                    n_terms = add_up(rows, row, sums[i].data());
+                    terms = terms_.data();
+                    counts = counts_.data();
+                }
+                const int64_t more = write(families[i], terms, counts, n_terms, room - n,
+                                           columns + n, values + n);
                 if (more < 0) return -1;
                 n += more;
             }
@@ -126,53 +132,36 @@ class Weighing {
     }
 
   private:
-    // Counts of a row by the numbers of terms.
-    struct Sums {
-        std::vector<int32_t> counts;
-        Counts terms{true};
-
-        void make_room(int64_t n) {
-            counts.resize(n);
-            terms.make_room(n);
+    // Lists the terms of the words of a row with their counts, in the order of the words. `sums` has
+    // a zero for each term.
+    int64_t add_up(const Counted &rows, int64_t row, int32_t *sums) {
+        int64_t n = 0, most = 1;
+        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
+            most += rows.item_ends[rows.numbers[i] + 1] - rows.item_ends[rows.numbers[i]];
         }
-    };
-
-    // Lists the terms of a row and their counts.
-    void list_terms(const Family<Value> &family, Sums &sums, int64_t row) {
-        const Counted &rows = family.rows;
         terms_.clear();
         counts_.clear();
-        if (family.sorted) {
-            const int64_t start = rows.ends[row], n = rows.ends[row + 1] - start;
-            std::copy_n(rows.numbers + start, n, terms_.extend(n));
-            std::copy_n(rows.counts + start, n, counts_.extend(n));
-            return;
-        }
-        const int32_t *numbers = family.numbers;
-        int32_t *counts = sums.counts.data();
+        int32_t *term_at = terms_.extend(most), *count_at = counts_.extend(most);
         rows.each_term(row, [&](int32_t term, int32_t count) {
-            if (numbers) term = numbers[term];
-            counts[term] += count;
-            sums.terms.add(term, 1);
+            const int32_t before = sums[term];
+            sums[term] = before + count;
+            term_at[n] = term;
+            n += before == 0;
         });
-        const size_t n = sums.terms.size();
-        int32_t *to = terms_.extend(n);
-        sums.terms.drain([&](int32_t term, int32_t) { *to++ = term; });
-        to = counts_.extend(n);
-        for (size_t i = 0; i < n; ++i) to[i] = std::exchange(counts[terms_[i]], 0);
+        for (int64_t i = 0; i < n; ++i) count_at[i] = std::exchange(sums[term_at[i]], 0);
+        return n;
     }
 
-    // Writes the columns and weights of the listed terms.
-    int64_t write(const Family<Value> &family, int64_t room, int32_t *columns, Value *values) {
+    int64_t write(const Family<Value> &family, const int32_t *terms, const int32_t *counts,
+                  int64_t n_terms, int64_t room, int32_t *columns, Value *values) {
         int64_t n = 0;
-        for (size_t i = 0; i < terms_.size(); ++i) {
-            const int32_t term = terms_[i];
-            const int32_t column = family.columns ? family.columns[term] : term;
+        for (int64_t i = 0; i < n_terms; ++i) {
+            const int32_t column = family.columns ? family.columns[terms[i]] : terms[i];
             if (column < 0) continue;
             if (n == room) return -1;
             columns[n] = column + family.offset;
-            const Value weight = weight_of(counts_[i]);
-            values[n++] = family.idf ? weight * family.idf[term] : weight;
+            const Value weight = weight_of(counts[i]);
+            values[n++] = family.idf ? weight * family.idf[terms[i]] : weight;
         }
         normalize(values, n);
         return n;
@@ -184,7 +173,7 @@ class Weighing {
         return logs_[std::min<int64_t>(count, n_logs_ - 1)];
     }
 
-    // Divides a row by its norm as scikit-learn does, so that the bits are the same.
+    // Divides a row by its norm as scikit-learn does.
     void normalize(Value *values, int64_t n) const {
         if (norm_ == Norm::none) return;
         double sum = 0;

@@ -1,7 +1,6 @@
 """Rows of counts that are renumbered, or weighted as scikit-learn's TF-IDF."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -42,8 +41,6 @@ cdef extern from "weighing.hpp" namespace "sparsemargin::text" nogil:
     cppclass Family[Value]:
         CppCounted rows
         int64_t n_terms
-        cpp_bool sorted
-        const int32_t* numbers
         const int32_t* columns
         int32_t offset
         const Value* idf
@@ -150,10 +147,9 @@ def weigh(families, real_t[::1] logs, norm, int32_t[::1] columns_out, real_t[::1
     Parameters
     ----------
     families : list of tuple
-        For each family: its `Counted` rows; whether these contain each term once and in order; the
-        new numbers of its terms (array of int32, or None); for each (new) number its column, or -1
-        if it has none (array of int32; None: columns are numbers); what is added to columns; and
-        the inverse document frequency of each number (array of `real_t`, or None).
+        For each family: its `Counted` rows; the column of each term, or -1 if it has none (array of
+        int32; None: columns are numbers); what is added to columns; and the inverse document
+        frequency of each term (array of `real_t`, or None).
     logs : array
         ``1 + log(i)`` for each count i. Its type is that of the values.
     norm : {"l1", "l2", None}
@@ -170,26 +166,19 @@ def weigh(families, real_t[::1] logs, norm, int32_t[::1] columns_out, real_t[::1
     """
     cdef vector[Family[real_t]] all_families
     cdef Family[real_t] family
-    cdef const int32_t[::1] numbers, columns
+    cdef const int32_t[::1] columns
     cdef const real_t[::1] idf
     cdef Counted counted
     cdef int64_t n, n_rows = ends.shape[0], room = min(columns_out.shape[0], values.shape[0])
     cdef Norm kind = <Norm> <int> NORMS[norm]
     cdef Weighing[real_t]* weighing
-    for counted, is_sorted, numbers, columns, offset, idf in families:
+    for counted, columns, offset, idf in families:
         n = counted.n_terms
-        if numbers is not None:
-            if numbers.shape[0] != n or columns is None:
-                raise ValueError(f"{numbers.shape[0]} numbers for {n} terms, or no columns")
-            n = columns.shape[0]
-            check_numbers(numbers, n)
         if counted.n_rows != n_rows or (columns is not None and columns.shape[0] != n) or (
                 idf is not None and idf.shape[0] != n):
             raise ValueError(f"{n} terms in {n_rows} rows: other numbers of columns or rows")
-        family.rows, family.n_terms, family.sorted = counted.rows, n, is_sorted
-        family.numbers = &numbers[0] if numbers is not None and numbers.shape[0] else NULL
+        family.rows, family.n_terms, family.offset = counted.rows, n, offset
         family.columns = &columns[0] if columns is not None and n else NULL
-        family.offset = offset
         family.idf = &idf[0] if idf is not None and n else NULL
         all_families.push_back(family)
     if not n_rows:
