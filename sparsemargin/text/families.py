@@ -102,6 +102,9 @@ def scanned(
         counts = np.dtype(np.int32)
         words, within = (Scanner(counts, in_order=True, **plan.settings) for plan in plans)
         part = texts if n_jobs == 1 else texts[bounds[i] : bounds[i + 1]]
+        if isinstance(part, list):
+            words.reserve(plans[0].n_entries(part))
+            within.reserve(plans[0].n_entries(part) // 2)
         try:
             for block in preparation.blocks(part, bounds[i]):
                 if stop.is_set():

@@ -78,8 +78,9 @@ class Scanner {
             each_whole_word([&](uint32_t word, const Key &key) {
                 if (word == words.ends_of_tokens_.size()) words.remember_tokens(key);
                 const uint32_t start = word ? words.ends_of_tokens_[word - 1] : 0;
-                const uint32_t size = words.ends_of_tokens_[word] - start;
-                std::copy_n(words.tokens_.data() + start, size, words.words_.extend(size));
+                for (uint32_t k = start; k < words.ends_of_tokens_[word]; ++k) {
+                    words.words_.push_back(words.tokens_[k]);
+                }
             });
             rows.add(word_counts_);
             words.count_tokens();

@@ -99,31 +99,24 @@ class Weighing {
     Weighing(const Value *logs, int64_t n_logs, Norm norm)
         : logs_(logs), n_logs_(n_logs), norm_(norm) {}
 
-    // Returns the largest count. If it is not below `n_logs`, the weights are not correct.
+    // Returns the largest count that is not below `n_logs`, with which the weights are not correct.
     int64_t largest() const { return largest_; }
 
     // Returns the number of entries, or -1 if there is no room for them.
     int64_t weigh(const std::vector<Family<Value>> &families, int64_t n_rows, int64_t room,
                   int32_t *columns, Value *values, int64_t *ends) {
-        std::vector<std::vector<int32_t>> sums(families.size());
-        for (size_t i = 0; i < families.size(); ++i) {
-            if (families[i].rows.items) sums[i].resize(families[i].n_terms);
-        }
+        std::vector<std::vector<Term>> terms;
+        for (const Family<Value> &family : families) terms.push_back(terms_of(family));
         int64_t n = 0;
         for (int64_t row = 0; row < n_rows; ++row) {
             for (size_t i = 0; i < families.size(); ++i) {
-                const Counted &rows = families[i].rows;
-                const int64_t start = rows.ends[row];
-                const int32_t *terms = rows.numbers + start, *counts = rows.counts + start;
-                int64_t n_terms = rows.ends[row + 1] - start;
-                if (rows.items) {
-                    n_terms = add_up(rows, row, sums[i].data());
-                    terms = terms_.data();
-                    counts = counts_.data();
-                }
-                const int64_t more = write(families[i], terms, counts, n_terms, room - n,
-                                           columns + n, values + n);
+                const Family<Value> &family = families[i];
+                const int64_t more =
+                    family.rows.items
+                        ? add_up(family, row, terms[i].data(), room - n, columns + n, values + n)
+                        : write(family, row, room - n, columns + n, values + n);
                 if (more < 0) return -1;
+                normalize(values + n, more);
                 n += more;
             }
             *ends++ = n;
@@ -132,64 +125,92 @@ class Weighing {
     }
 
   private:
-    // Lists the terms of the words of a row with their counts, in the order of the words. `sums` has
-    // a zero for each term.
-    int64_t add_up(const Counted &rows, int64_t row, int32_t *sums) {
+    // What is needed of a term, in one line of the cache.
+    struct alignas(16) Term {
+        int32_t sum, column;
+        Value idf;
+    };
+
+    // Returns a table of the terms in words.
+    static std::vector<Term> terms_of(const Family<Value> &family) {
+        std::vector<Term> terms(family.rows.items ? family.n_terms : 0);
+        for (size_t i = 0; i < terms.size(); ++i) {
+            terms[i] = {0, family.columns[i] + family.offset, family.idf ? family.idf[i] : 1};
+        }
+        return terms;
+    }
+
+    // Writes the terms of the words of a row, in the order of the words.
+    int64_t add_up(const Family<Value> &family, int64_t row, Term *terms, int64_t room,
+                   int32_t *columns, Value *values) {
+        const Counted &rows = family.rows;
         int64_t n = 0, most = 1;
         for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
             most += rows.item_ends[rows.numbers[i] + 1] - rows.item_ends[rows.numbers[i]];
         }
-        terms_.clear();
-        counts_.clear();
-        int32_t *term_at = terms_.extend(most), *count_at = counts_.extend(most);
-        rows.each_term(row, [&](int32_t term, int32_t count) {
-            const int32_t before = sums[term];
-            sums[term] = before + count;
-            term_at[n] = term;
-            n += before == 0;
+        listed_.clear();
+        int32_t *listed = listed_.extend(most);
+        rows.each_term(row, [&](int32_t number, int32_t count) {
+            Term &term = terms[number];
+            listed[n] = number;
+            n += term.sum == 0;
+            term.sum += count;
         });
-        for (int64_t i = 0; i < n; ++i) count_at[i] = std::exchange(sums[term_at[i]], 0);
+        if (n > room) return -1;
+        for (int64_t i = 0; i < n; ++i) {
+            Term &term = terms[listed[i]];
+            columns[i] = term.column;
+            values[i] = weight_of(std::exchange(term.sum, 0)) * term.idf;
+        }
         return n;
     }
 
-    int64_t write(const Family<Value> &family, const int32_t *terms, const int32_t *counts,
-                  int64_t n_terms, int64_t room, int32_t *columns, Value *values) {
+    int64_t write(const Family<Value> &family, int64_t row, int64_t room, int32_t *columns,
+                  Value *values) {
+        const Counted &rows = family.rows;
         int64_t n = 0;
-        for (int64_t i = 0; i < n_terms; ++i) {
-            const int32_t column = family.columns ? family.columns[terms[i]] : terms[i];
+        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
+            const int32_t term = rows.numbers[i];
+            const int32_t column = family.columns ? family.columns[term] : term;
             if (column < 0) continue;
             if (n == room) return -1;
             columns[n] = column + family.offset;
-            const Value weight = weight_of(counts[i]);
-            values[n++] = family.idf ? weight * family.idf[terms[i]] : weight;
+            const Value weight = weight_of(rows.counts[i]);
+            values[n++] = family.idf ? weight * family.idf[term] : weight;
         }
-        normalize(values, n);
         return n;
     }
 
     Value weight_of(int32_t count) {
         if (!logs_) return static_cast<Value>(count);
-        largest_ = std::max<int64_t>(largest_, count);
-        return logs_[std::min<int64_t>(count, n_logs_ - 1)];
+        if (count >= n_logs_) {
+            largest_ = std::max<int64_t>(largest_, count);
+            return 0;
+        }
+        return logs_[count];
     }
 
-    // Divides a row by its norm as scikit-learn does.
+    // Divides a row by its norm. Four sums take a quarter of the time of one.
     void normalize(Value *values, int64_t n) const {
         if (norm_ == Norm::none) return;
-        double sum = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            sum += norm_ == Norm::l1 ? std::fabs(values[i]) : values[i] * values[i];
-        }
+        double sums[4] = {};
+        const auto add = [&](int64_t i, int at) {
+            sums[at] += norm_ == Norm::l1 ? std::fabs(values[i]) : values[i] * values[i];
+        };
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4) add(i, 0), add(i + 1, 1), add(i + 2, 2), add(i + 3, 3);
+        for (; i < n; ++i) add(i, 0);
+        const double sum = sums[0] + sums[1] + (sums[2] + sums[3]);
         if (sum == 0) return;
-        if (norm_ == Norm::l2) sum = std::sqrt(sum);
-        for (int64_t i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] / sum);
+        const double factor = 1 / (norm_ == Norm::l2 ? std::sqrt(sum) : sum);
+        for (i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] * factor);
     }
 
     const Value *logs_;
     int64_t n_logs_;
     Norm norm_;
     int64_t largest_ = 0;
-    Array<int32_t> terms_, counts_;
+    Array<int32_t> listed_;
 };
 
 }  // namespace sparsemargin::text
