@@ -23,7 +23,7 @@ from sparsemargin.text.vocabulary import Vocabulary
 N_LOGS = 1 << 16
 
 #: Rows of a family and its final columns: the arguments of `weigh` for it.
-Family = tuple[Counted, Any, int, Any]
+Family = tuple[Counted, Any, Any, int]
 
 
 class Fitted(NamedTuple):
@@ -78,8 +78,8 @@ def weighed(
         n_logs = N_LOGS
         while (
             largest := weigh(
-                parts[i], logs_of(dtype, n_logs), norm, columns[entries], values[entries],
-                own_ends, by_logs,
+                parts[i], logs_of(dtype, n_logs) if by_logs else None, norm, columns[entries],
+                values[entries], own_ends,
             )
         ) >= n_logs:  # fmt: skip
             n_logs = largest + 1
@@ -159,7 +159,7 @@ def transform_families(
             own = ends[share.start : share.stop + 1]
             size += int(own[-1] - own[0])
             counted = Counted(counts, columns, own, n_columns[i])
-            families.append((counted, None, offsets[i], idf[i]))
+            families.append((counted, None, idf[i], offsets[i]))
         parts.append(families)
         sizes.append(size)
     return weighed(parts, sizes, dtype, norm, by_logs)
@@ -202,15 +202,8 @@ class _Terms:
 
     def families(self, offset: int) -> list[Family]:
         """Return the family of each part, with columns from `offset` on."""
-        columns, idf = self.vocabulary.columns[:-1], self.idf
-        if self.as_words:
-            return [
-                (part, columns[numbers], offset, idf[numbers])
-                for part, numbers in zip(self.parts, self.numbers, strict=True)
-            ]
-        # The kept terms get consecutive numbers, and the others are removed from all words.
-        places = np.where(self.is_kept, np.cumsum(self.is_kept, dtype=np.int32) - 1, -1)
-        columns, idf = columns[self.is_kept], idf[self.is_kept]
-        for part, numbers in zip(self.parts, self.numbers, strict=True):
-            part.renumber(places[numbers], len(columns))
-        return [(part, columns, offset, idf) for part in self.parts]
+        columns = self.vocabulary.columns[:-1]
+        return [
+            (part, columns[numbers], self.idf[numbers], offset)
+            for part, numbers in zip(self.parts, self.numbers, strict=True)
+        ]

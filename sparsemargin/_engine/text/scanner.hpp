@@ -86,6 +86,7 @@ class Scanner {
             words.count_tokens();
             word_rows.add(words.counts_);
         }
+        remember_all();
     }
 
     // The n-grams of all words of `scan_families`, and the end of those of each word.
@@ -315,6 +316,7 @@ class Scanner {
     void count_within_words() {
         if (ngrams_.size() > MOST_REMEMBERED) forget_words();
         each_whole_word([](uint32_t, const Key &) {});
+        remember_all();
         make_room();
         word_counts_.drain([this](int32_t word, int32_t times) {
             for (int64_t i = word ? ends_of_ngrams_[word - 1] : 0; i < ends_of_ngrams_[word]; ++i) {
@@ -337,10 +339,7 @@ class Scanner {
             }
             for (size_t i = 0; i < n; ++i) {
                 const uint32_t word = remembered_.insert(keys[i]);
-                if (word == ends_of_ngrams_.size()) {
-                    word_counts_.make_room(remembered_.size());
-                    remember(keys[i].start, keys[i].size);
-                }
+                word_counts_.make_room(remembered_.size());
                 word_counts_.add(word, 1);
                 take(word, keys[i]);
             }
@@ -372,33 +371,49 @@ class Scanner {
         ends_of_ngrams_.clear();
     }
 
-    void remember(const char *p, uint32_t size) {
+    // Looks up the n-grams of all words that are new. The keys of several words are batched.
+    void remember_all() {
+        constexpr size_t ENOUGH = 1 << 14;
+        auto take = [this](uint32_t *found, int n) {
+            for (int i = 0; i < n; ++i) {
+                ngrams_.push_back(settings_.n_hashed ? found[i] : feature_of(found[i]));
+            }
+        };
+        Lookup<decltype(take)> lookup(*this, take);
         joined_.clear();
+        for (auto word = static_cast<uint32_t>(ends_of_ngrams_.size()); word < remembered_.size();
+             ++word) {
+            uint32_t size;
+            const char *p = remembered_.string(word, size);
+            if (joined_.size() + size + 2 > ENOUGH) {
+                lookup.flush();
+                joined_.clear();
+            }
+            joined_.reserve(std::max<size_t>(ENOUGH, size + 2) + PADDING);
+            list_ngrams(p, size, lookup);
+            ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()) + lookup.n);
+        }
+        lookup.flush();
+    }
+
+    template <class Lookup>
+    void list_ngrams(const char *p, uint32_t size, Lookup &lookup) {
+        const auto start = static_cast<uint32_t>(joined_.size());
         starts_.clear();
         joined_.push_back(' ');
         std::memcpy(joined_.extend(size), p, size);
         joined_.push_back(' ');
-        joined_.reserve(joined_.size() + PADDING);
-        for (const char *at = joined_.data(), *stop = at + size + 2; at < stop;
-             at = next_character(at)) {
-            starts_.push_back(static_cast<uint32_t>(at - joined_.data()));
+        for (uint32_t at = start; at < joined_.size();
+             at = static_cast<uint32_t>(next_character(joined_.data() + at) - joined_.data())) {
+            starts_.push_back(at);
         }
-        starts_.push_back(size + 2);
-        auto take = [this](uint32_t *found, int n) {
-            for (int i = 0; i < n; ++i) {
-                const Feature feature = settings_.n_hashed ? found[i] : feature_of(found[i]);
-                if (feature != NONE) ngrams_.push_back(feature);
-            }
-        };
-        Lookup<decltype(take)> lookup(*this, take);
+        starts_.push_back(static_cast<uint32_t>(joined_.size()));
         // A word that is shorter than the shortest n-gram is a feature as a whole.
         if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
-            lookup.add(joined_.data(), size + 2);
+            lookup.add(joined_.data() + start, size + 2);
         } else {
             add_ngrams(lookup);
         }
-        lookup.flush();
-        ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()));
     }
 
     Settings settings_;

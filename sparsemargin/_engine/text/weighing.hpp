@@ -1,9 +1,8 @@
 // Rows of weights from the counts of several families of terms, each with its own norm.
 //
-// A family counts terms directly, or counts words of which each contains several terms, such as the
-// character n-grams of the word. The rows of counts of such a family are short. They are the
-// product of the rows of words and the matrix of the terms of each word. This product is computed
-// row by row, together with the weights, so it is written once in its final form.
+// A family counts terms, or words each of which contains several terms, such as its character
+// n-grams. Then the counts of terms are the product of the rows of words and the matrix of the terms
+// in each word. It is computed row by row and written once, with the weights.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +25,7 @@ struct Counted {
     const int64_t *item_ends;
     int64_t last;  // the last entry of the last row
 
-    // Calls `take` with each number of a term in the row and what is added to its count.
+    // Calls `take` with each term in the row and what is added to its count.
     template <class Take>
     void each_term(int64_t row, Take take) const {
         for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
@@ -63,32 +62,14 @@ inline void count_rows(const Counted &rows, int64_t n_rows, int64_t n_terms, int
     for (int64_t i = 0; i < n_terms; ++i) n_rows_with[i] += static_cast<int32_t>(seen[i].n);
 }
 
-// Removes items whose `numbers` are negative, and replaces the others by their numbers.
-inline void renumber_items(int32_t *items, int64_t *item_ends, int64_t n_words,
-                           const int32_t *numbers) {
-    int64_t n = 0, start = 0;
-    for (int64_t word = 0; word < n_words; ++word) {
-        const int64_t end = item_ends[word + 1];
-        for (int64_t i = start; i < end; ++i) {
-            const int32_t number = numbers[items[i]];
-            items[n] = number;
-            n += number >= 0;
-        }
-        start = end;
-        item_ends[word + 1] = n;
-    }
-}
-
-enum class Norm { none, l1, l2 };
-
 // The final columns and weights of a family's terms. Terms with a negative column are left out.
 template <class Value>
 struct Family {
     Counted rows;
     int64_t n_terms;
-    const int32_t *columns;  // if null, the column of a term is its number
+    const int32_t *columns;  // may be null without items: the column of a term is its number
+    const Value *idf;        // may be null without items
     int32_t offset;          // is added to columns
-    const Value *idf;        // may be null
 };
 
 // Writes rows of weights into arrays with room for `room` entries.
@@ -96,7 +77,8 @@ template <class Value>
 class Weighing {
   public:
     // `logs` has 1 + log(count) for counts below `n_logs`. Without it, counts are not changed.
-    Weighing(const Value *logs, int64_t n_logs, Norm norm)
+    // The norm is 1 or 2, or 0 for none.
+    Weighing(const Value *logs, int64_t n_logs, int norm)
         : logs_(logs), n_logs_(n_logs), norm_(norm) {}
 
     // Returns the largest count that is not below `n_logs`, with which the weights are not correct.
@@ -135,7 +117,7 @@ class Weighing {
     static std::vector<Term> terms_of(const Family<Value> &family) {
         std::vector<Term> terms(family.rows.items ? family.n_terms : 0);
         for (size_t i = 0; i < terms.size(); ++i) {
-            terms[i] = {0, family.columns[i] + family.offset, family.idf ? family.idf[i] : 1};
+            terms[i] = {0, family.columns[i], family.idf[i]};
         }
         return terms;
     }
@@ -156,13 +138,16 @@ class Weighing {
             n += term.sum == 0;
             term.sum += count;
         });
-        if (n > room) return -1;
+        int64_t n_kept = 0;
         for (int64_t i = 0; i < n; ++i) {
             Term &term = terms[listed[i]];
-            columns[i] = term.column;
-            values[i] = weight_of(std::exchange(term.sum, 0)) * term.idf;
+            const int32_t count = std::exchange(term.sum, 0);
+            if (term.column < 0) continue;
+            if (n_kept == room) return -1;
+            columns[n_kept] = term.column + family.offset;
+            values[n_kept++] = weight_of(count) * term.idf;
         }
-        return n;
+        return n_kept;
     }
 
     int64_t write(const Family<Value> &family, int64_t row, int64_t room, int32_t *columns,
@@ -192,23 +177,23 @@ class Weighing {
 
     // Divides a row by its norm. Four sums take a quarter of the time of one.
     void normalize(Value *values, int64_t n) const {
-        if (norm_ == Norm::none) return;
+        if (!norm_) return;
         double sums[4] = {};
         const auto add = [&](int64_t i, int at) {
-            sums[at] += norm_ == Norm::l1 ? std::fabs(values[i]) : values[i] * values[i];
+            sums[at] += norm_ == 1 ? std::fabs(values[i]) : values[i] * values[i];
         };
         int64_t i = 0;
         for (; i + 4 <= n; i += 4) add(i, 0), add(i + 1, 1), add(i + 2, 2), add(i + 3, 3);
         for (; i < n; ++i) add(i, 0);
         const double sum = sums[0] + sums[1] + (sums[2] + sums[3]);
         if (sum == 0) return;
-        const double factor = 1 / (norm_ == Norm::l2 ? std::sqrt(sum) : sum);
+        const double factor = 1 / (norm_ == 2 ? std::sqrt(sum) : sum);
         for (i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] * factor);
     }
 
     const Value *logs_;
     int64_t n_logs_;
-    Norm norm_;
+    int norm_;
     int64_t largest_ = 0;
     Array<int32_t> listed_;
 };
