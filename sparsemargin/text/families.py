@@ -135,6 +135,8 @@ def fit_families(
     words = _Terms([each[0] for each in scanners], min_df[0], as_words=True)
     ngrams = _Terms([each[1] for each in scanners], min_df[1], as_words=False)
     fitted = in_threads(lambda i: (words, ngrams)[i].fit(dtype), 2, n_jobs)
+    if not any(len(each.vocabulary) for each in fitted):
+        raise ValueError("The texts have no terms: lower word_min_df or char_min_df.")
     families = [words.families(0), ngrams.families(len(fitted[0].vocabulary))]
     sizes = [sum(pair) for pair in zip(words.sizes(), ngrams.sizes(), strict=True)]
     parts = [list(pair) for pair in zip(*families, strict=True)]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import joblib
@@ -10,7 +10,7 @@ import numpy as np
 from scipy.sparse import hstack
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_texts
@@ -32,7 +32,7 @@ CHAR, WORD = "char: ", "word: "
 
 _MIN_DF = [
     Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0.0, 1.0, closed="both"),
+    Interval(RealNotInt, 0.0, 1.0, closed="both"),
 ]
 
 
@@ -141,8 +141,9 @@ class WordCharVectorizer(_WordChar):
     the word), are weighted separately: each family has its own document frequencies, and each of
     the two parts of a row has norm 1. So the matrix equals that of a
     `sklearn.pipeline.FeatureUnion` of two `TfidfVectorizer`, one of them with
-    ``analyzer="char_wb"``, but the texts are read once, and character n-grams are counted once for
-    each distinct word.
+    ``analyzer="char_wb"``, up to the order of the entries in a row and rounding. The texts are read
+    once, and the n-grams of a word are looked up once. If no term of a family is left, it has no
+    columns.
 
     Parameters
     ----------
@@ -289,7 +290,11 @@ class WordCharVectorizer(_WordChar):
         """Set the fitted vectorizers of both families."""
         self.word_vectorizer_, self.char_vectorizer_ = vectorizers
         self.__dict__.pop("_scanning", None)
-        self.__dict__.pop("_vocabulary", None)
+
+    def fitted_vectorizers(self) -> tuple[TfidfVectorizer, TfidfVectorizer]:
+        """Return the fitted vectorizers of both families."""
+        check_is_fitted(self, "word_vectorizer_")
+        return self.word_vectorizer_, self.char_vectorizer_
 
     def transform(self, X: Iterable[Any]) -> Any:
         """Return the rows of texts.
@@ -303,10 +308,8 @@ class WordCharVectorizer(_WordChar):
         CSR matrix of shape (n_texts, n_columns)
         """
         check_texts("X", X)
-        check_is_fitted(self, "word_vectorizer_")
-        scanning = self.__dict__.get("_scanning")
+        vectorizers, scanning = self.fitted_vectorizers(), self.__dict__.get("_scanning")
         if scanning is None:
-            vectorizers = self.word_vectorizer_, self.char_vectorizer_
             plans = self._plans_for(vectorizers, *(
                 {"terms": partial(each._vocabulary_of_fit, each.analyzer == "word")}
                 for each in vectorizers
@@ -319,11 +322,10 @@ class WordCharVectorizer(_WordChar):
     @property
     def n_columns(self) -> int:
         """The number of columns of the matrix."""
-        return len(self.word_vectorizer_.idf_) + len(self.char_vectorizer_.idf_)
+        return sum(len(each.idf_) for each in self.fitted_vectorizers())
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        check_is_fitted(self, "word_vectorizer_")
         return {name: i for i, name in enumerate(self.get_feature_names_out().tolist())}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -331,10 +333,9 @@ class WordCharVectorizer(_WordChar):
 
         Words have their own names. An n-gram of characters is named "char: ing".
         """
-        check_is_fitted(self, "word_vectorizer_")
         terms = [
             each.get_feature_names_out() if len(each.idf_) else ()
-            for each in (self.word_vectorizer_, self.char_vectorizer_)
+            for each in self.fitted_vectorizers()
         ]
         return np.array(list(names_of(*terms)), dtype=object)
 
@@ -408,6 +409,8 @@ class WordCharHashingVectorizer(_WordChar, auto_wrap_output_keys=None):  # type:
             "n_features": self.n_features // 2, "binary": self.binary, "alternate_sign": False
         }  # fmt: skip
         return self._vectorizers(HashingVectorizer, how, how)
+
+    fitted_vectorizers = vectorizers
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check the parameters. `X` and `y` are not used."""

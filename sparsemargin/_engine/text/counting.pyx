@@ -347,9 +347,9 @@ cdef class Scanner:
         lower : buffer of bytes
             For each text, whether to convert it to lowercase.
         words : Scanner, default=None
-            A scanner of words that reads the same texts, if this one is of the analyzer "char_wb".
-            Both have `in_order` and collect terms. Rows of this scanner then count words separated
-            by whitespace instead of the n-grams within them, which `take_ngrams` returns.
+            A scanner of words for the same texts, if this one is of "char_wb". Both have `in_order`
+            and collect terms. Rows of this one then count words separated by whitespace instead of
+            the n-grams within them, which `take_ngrams` returns.
 
         Returns
         -------
@@ -440,11 +440,8 @@ cdef class Scanner:
         return values, columns, ends
 
     def take_ngrams(self):
-        """Return the n-grams of all words that are separated by whitespace, and remove them.
-
-        The result is a tuple of numbers of the lexicon (int32) and ends (int64). The n-grams of
-        word i are ``numbers[ends[i]:ends[i + 1]]``.
-        """
+        """Return the n-grams of all words as a tuple of numbers (int32) and ends (int64), and
+        remove them. The n-grams of word i are ``numbers[ends[i]:ends[i + 1]]``."""
         cdef int64_t n = self.scanner.ngrams().size(), n_words = self.scanner.ends_of_ngrams().size()
         ngrams = array_of(self.scanner.ngrams().release(), n, np.dtype(np.int32))
         ends = array_of(self.scanner.ends_of_ngrams().release(), n_words, np.dtype(np.int64))

@@ -195,16 +195,14 @@ class Scanner {
 
     void count_words() {
         if (settings_.n_hashed && settings_.most > 1) return hash_word_ngrams();
-        const bool singly = settings_.least == 1, chains = settings_.most > 1;
         words_.clear();
-        auto take = [&](uint32_t *found, int n) {
-            if (chains) std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
-            if (singly) count_all(found, n);
+        auto take = [this](uint32_t *found, int n) {
+            std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
         };
         Lookup<decltype(take)> lookup(*this, take);
         each_word([&](const char *p, uint32_t size, bool wanted) { lookup.add(p, size, wanted); });
         lookup.flush();
-        if (chains) count_chains();
+        count_tokens();
     }
 
     // Counts n-grams of words. Each n-gram is a pair of a shorter n-gram and a word.
