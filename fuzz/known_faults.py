@@ -327,7 +327,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("if number == NONE:\n                raise", "if False:\n                raise"),
         ('return c == u"_" or Py_UNICODE_ISALNUM(c)', "return Py_UNICODE_ISALNUM(c)"),
     ],
-    ("sequences", ENGINE + "text/kmers.pyx"): [
+    ("sequences", ENGINE + "genomes/kmers.pyx"): [
         ("            n_bases = 0\n", "            pass\n"),
         ("backward = (backward >> 2) | ((3 - base) << shift)",
          "backward = (backward >> 2) | (base << shift)"),

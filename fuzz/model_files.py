@@ -52,6 +52,8 @@ OTHERS = {
 PIPELINES: dict[str, Any] = {
     "Tfidf": lambda: text.TfidfVectorizer(ngram_range=(1, 2), stop_words=["the"]),
     "counts": lambda: text.CountVectorizer(vocabulary=["money", "now", "see"]),
+    "families": lambda: text.WordCharVectorizer(char_ngram_range=(3, 3)),
+    "hashed families": lambda: text.WordCharHashingVectorizer(64),
     "hashed": lambda: text.HashingVectorizer(n_features=64),
     "scikit-learn": lambda: make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }

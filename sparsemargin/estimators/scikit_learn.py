@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from sklearn.linear_model import SGDClassifier
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin import text
@@ -86,6 +86,9 @@ def _linear_classifier(model: Any) -> Any:
 
 def _vectorizer(step: Any) -> Any:
     """Convert a vectorizer of this library to scikit-learn's. Return any other step unchanged."""
+    if type(step) in (text.WordCharHashingVectorizer, text.WordCharVectorizer):
+        families = zip(("word", "char"), step.fitted_vectorizers(), strict=True)
+        return FeatureUnion([(name, _vectorizer(each)) for name, each in families])
     if type(step) not in (text.CountVectorizer, text.HashingVectorizer, text.TfidfVectorizer):
         return step
     theirs = step._base

@@ -12,8 +12,8 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval
 
 from sparsemargin._checks import check_texts
+from sparsemargin._engine.genomes.kmers import count_kmers
 from sparsemargin._engine.messages import warn_user
-from sparsemargin._engine.text.kmers import count_kmers
 
 # Fraction of k-mers with letters other than bases above which a warning is issued. Soft-masked and
 # draft genomes have a smaller fraction.

@@ -16,17 +16,19 @@ from sparsemargin._engine.text.counting import SPECIAL, Lexicon, Scanner
 from sparsemargin._engine.text.weighing import renumber
 
 #: Token patterns that the engine supports. For each: whether tokens are separated by whitespace,
-#: and whether they have at least two characters.
+#: whether they have at least two characters, and whether each punctuation character is a token.
 PATTERNS = {
-    r"(?u)\b\w\w+\b": (False, True),
-    r"\b\w\w+\b": (False, True),
-    r"\w\w+": (False, True),
-    r"(?u)\b\w+\b": (False, False),
-    r"\b\w+\b": (False, False),
-    r"(?u)\w+": (False, False),
-    r"\w+": (False, False),
-    r"(?u)\S+": (True, False),
-    r"\S+": (True, False),
+    r"(?u)\b\w\w+\b": (False, True, False),
+    r"\b\w\w+\b": (False, True, False),
+    r"\w\w+": (False, True, False),
+    r"(?u)\b\w+\b": (False, False, False),
+    r"\b\w+\b": (False, False, False),
+    r"(?u)\w+": (False, False, False),
+    r"\w+": (False, False, False),
+    r"(?u)\S+": (True, False, False),
+    r"\S+": (True, False, False),
+    r"(?u)\w+|[^\w\s]": (False, False, True),
+    r"\w+|[^\w\s]": (False, False, True),
 }
 
 #: Methods that a subclass may override. scikit-learn's code is used if it overrides one.
@@ -67,12 +69,12 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
     if v.analyzer == "word":
         if v.token_pattern not in PATTERNS:
             return None
-        by_spaces, from_two = PATTERNS[v.token_pattern]
+        by_spaces, from_two, singles = PATTERNS[v.token_pattern]
         if by_spaces and lengths[1] > 1:
             # scikit-learn sorts n-grams. Such words may have characters that sort before the space
             # between words, which the engine does not support.
             return None
-        settings |= {"by_spaces": by_spaces, "from_two": from_two}
+        settings |= {"by_spaces": by_spaces, "from_two": from_two, "singles": singles}
         stop_words = v.get_stop_words()
         if stop_words:
             settings["stop_words"] = Lexicon()

@@ -23,7 +23,7 @@ from sparsemargin.text.vocabulary import Vocabulary
 N_LOGS = 1 << 16
 
 #: Rows of a family and its final columns: the arguments of `weigh` for it.
-Family = tuple[Counted, bool, Any, Any, int, Any]
+Family = tuple[Counted, Any, Any, int]
 
 
 class Fitted(NamedTuple):
@@ -78,8 +78,8 @@ def weighed(
         n_logs = N_LOGS
         while (
             largest := weigh(
-                parts[i], logs_of(dtype, n_logs), norm, columns[entries], values[entries],
-                own_ends, by_logs,
+                parts[i], logs_of(dtype, n_logs) if by_logs else None, norm, columns[entries],
+                values[entries], own_ends,
             )
         ) >= n_logs:  # fmt: skip
             n_logs = largest + 1
@@ -100,15 +100,16 @@ def scanned(
 
     def scan_part(i: int) -> tuple[Scanner, Scanner]:
         counts = np.dtype(np.int32)
-        words = Scanner(counts, **plans[0].settings)
-        within = Scanner(counts, by_words=True, **plans[1].settings)
+        words, within = (Scanner(counts, in_order=True, **plan.settings) for plan in plans)
         part = texts if n_jobs == 1 else texts[bounds[i] : bounds[i + 1]]
+        if isinstance(part, list):
+            words.reserve(plans[0].n_entries(part))
+            within.reserve(plans[0].n_entries(part) // 2)
         try:
             for block in preparation.blocks(part, bounds[i]):
                 if stop.is_set():
                     break
-                preparation.scan(words, *block)
-                preparation.scan(within, *block)
+                within.scan(*block, words)
         except BaseException:
             stop.set()
             raise
@@ -133,8 +134,10 @@ def fit_families(
     scanners = scanned(plans, raw_documents, n_jobs)
     words = _Terms([each[0] for each in scanners], min_df[0], as_words=True)
     ngrams = _Terms([each[1] for each in scanners], min_df[1], as_words=False)
-    fitted = in_threads(lambda i: (words, ngrams)[i].fitted(dtype), 2, n_jobs)
-    families = [words.families(0), ngrams.families(len(words.kept))]
+    fitted = in_threads(lambda i: (words, ngrams)[i].fit(dtype), 2, n_jobs)
+    if not any(len(each.vocabulary) for each in fitted):
+        raise ValueError("The texts have no terms: lower word_min_df or char_min_df.")
+    families = [words.families(0), ngrams.families(len(fitted[0].vocabulary))]
     sizes = [sum(pair) for pair in zip(words.sizes(), ngrams.sizes(), strict=True)]
     parts = [list(pair) for pair in zip(*families, strict=True)]
     return weighed(parts, sizes, dtype, norm, by_logs), fitted
@@ -158,7 +161,7 @@ def transform_families(
             own = ends[share.start : share.stop + 1]
             size += int(own[-1] - own[0])
             counted = Counted(counts, columns, own, n_columns[i])
-            families.append((counted, True, None, None, offsets[i], idf[i]))
+            families.append((counted, None, idf[i], offsets[i]))
         parts.append(families)
         sizes.append(size)
     return weighed(parts, sizes, dtype, norm, by_logs)
@@ -175,7 +178,7 @@ class _Terms:
             items = () if as_words else each.take_ngrams()
             self.parts.append(Counted(*each.take_rows(), len(each.lexicon), *items))
         # The numbers in the first lexicon of the terms of each part.
-        self.numbers = [np.arange(self.parts[0].n_terms, dtype=np.int32)]
+        self.numbers: list[Any] = [slice(self.parts[0].n_terms)]
         self.numbers += [self.lexicon.absorb(each.lexicon).view(np.int32) for each in scanners[1:]]
         self.frequencies = [part.n_rows_with() for part in self.parts]
         self.frequency = np.zeros(len(self.lexicon), np.int64)
@@ -183,42 +186,26 @@ class _Terms:
             self.frequency[numbers] += frequency
         self.n_rows = sum(part.n_rows for part in self.parts)
         least = min_df if isinstance(min_df, Integral) else min_df * self.n_rows
-        is_kept = (self.frequency >= least) & (self.frequency > 0)
-        self.kept = np.flatnonzero(is_kept).astype(np.int32)
-        # The place of each number among those that are kept, or -1.
-        self.places = np.where(is_kept, np.cumsum(is_kept, dtype=np.int32) - 1, -1)
+        self.is_kept = (self.frequency >= least) & (self.frequency > 0)
 
-    def fitted(self, dtype: np.dtype) -> Fitted:
+    def fit(self, dtype: np.dtype) -> Fitted:
         """Return what is learned of the terms that are kept."""
-        vocabulary = Vocabulary(self.lexicon, self.kept, self.as_words)
-        self.columns = vocabulary.sort()
-        self.idf = idf_of(self.frequency[self.kept], self.n_rows, dtype)
-        idf = np.empty_like(self.idf)
-        idf[self.columns] = self.idf
-        return Fitted(vocabulary, idf)
+        order = self.lexicon.order_of(self.is_kept.view(np.uint8))
+        self.vocabulary = Vocabulary(self.lexicon, order, self.as_words)
+        self.idf = idf_of(self.frequency, self.n_rows, dtype)
+        return Fitted(self.vocabulary, self.idf[order])
 
     def sizes(self) -> list[int]:
         """Return the number of entries of each part of the matrix."""
         return [
-            int(frequency[self.places[numbers] >= 0].sum(dtype=np.int64))
+            int(frequency.sum(where=self.is_kept[numbers], dtype=np.int64))
             for numbers, frequency in zip(self.numbers, self.frequencies, strict=True)
         ]
 
     def families(self, offset: int) -> list[Family]:
         """Return the family of each part, with columns from `offset` on."""
-        if not self.as_words:
-            for part, numbers in zip(self.parts, self.numbers, strict=True):
-                part.renumber(self.places[numbers], len(self.kept))
-            return [(part, False, None, self.columns, offset, self.idf) for part in self.parts]
-        columns = np.full(len(self.lexicon), -1, np.int32)
-        columns[self.kept] = self.columns
-        idf = np.zeros(len(self.lexicon), self.idf.dtype)
-        idf[self.kept] = self.idf
-        first, n = self.parts[0], self.parts[0].n_terms
+        columns = self.vocabulary.columns[:-1]
         return [
-            (first, True, None, columns[:n], offset, idf[:n]),
-            *(
-                (part, False, numbers, columns, offset, idf)
-                for part, numbers in zip(self.parts[1:], self.numbers[1:], strict=True)
-            ),
+            (part, columns[numbers], self.idf[numbers], offset)
+            for part, numbers in zip(self.parts, self.numbers, strict=True)
         ]

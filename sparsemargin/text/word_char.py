@@ -1,8 +1,8 @@
-"""Vectorizers of words and character n-grams side by side."""
+"""TF-IDF of words and character n-grams side by side."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import joblib
@@ -10,20 +10,13 @@ import numpy as np
 from scipy.sparse import hstack
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.feature_extraction.text import TfidfTransformer
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, RealNotInt, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_texts
-from sparsemargin.text.analysis import Parts, ScanPlan, parameters_of, without_arrow
+from sparsemargin.text.analysis import Parts, ScanPlan, without_arrow
 from sparsemargin.text.families import fit_families, transform_families
-from sparsemargin.text.vectorizers import (
-    MOST_HASHED,
-    HashingVectorizer,
-    TfidfVectorizer,
-    _HashedNames,
-    as_configured,
-    matrix_of,
-)
+from sparsemargin.text.vectorizers import TfidfVectorizer, as_configured, matrix_of
 from sparsemargin.text.vocabulary import Vocabulary
 
 #: What the names of character n-grams begin with, and those of words that begin like a name of
@@ -32,7 +25,7 @@ CHAR, WORD = "char: ", "word: "
 
 _MIN_DF = [
     Interval(Integral, 1, None, closed="left"),
-    Interval(Real, 0.0, 1.0, closed="both"),
+    Interval(RealNotInt, 0.0, 1.0, closed="both"),
 ]
 
 
@@ -44,7 +37,7 @@ def names_of(words: Iterable[str], ngrams: Iterable[str]) -> Iterator[str]:
         yield CHAR + ngram
 
 
-class _WordChar(TransformerMixin, BaseEstimator):
+class WordChar(TransformerMixin, BaseEstimator):
     """The steps that both vectorizers have in common."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
@@ -134,15 +127,16 @@ def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarr
     vectorizer._tfidf.n_features_in_ = len(idf)
 
 
-class WordCharVectorizer(_WordChar):
+class WordCharVectorizer(WordChar):
     """TF-IDF of words and of character n-grams, side by side in one matrix.
 
     Words and their n-grams, and the character n-grams within words (with the space before and after
     the word), are weighted separately: each family has its own document frequencies, and each of
     the two parts of a row has norm 1. So the matrix equals that of a
     `sklearn.pipeline.FeatureUnion` of two `TfidfVectorizer`, one of them with
-    ``analyzer="char_wb"``, but the texts are read once, and character n-grams are counted once for
-    each distinct word.
+    ``analyzer="char_wb"``, up to the order of the entries in a row and rounding. The texts are read
+    once, and the n-grams of a word are looked up once. If no term of a family is left, it has no
+    columns.
 
     Parameters
     ----------
@@ -188,7 +182,7 @@ class WordCharVectorizer(_WordChar):
     """
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_WordChar._parameter_constraints,
+        **WordChar._parameter_constraints,
         "word_min_df": _MIN_DF, "char_min_df": _MIN_DF, "sublinear_tf": ["boolean"],
     }  # fmt: skip
 
@@ -289,7 +283,11 @@ class WordCharVectorizer(_WordChar):
         """Set the fitted vectorizers of both families."""
         self.word_vectorizer_, self.char_vectorizer_ = vectorizers
         self.__dict__.pop("_scanning", None)
-        self.__dict__.pop("_vocabulary", None)
+
+    def fitted_vectorizers(self) -> tuple[TfidfVectorizer, TfidfVectorizer]:
+        """Return the fitted vectorizers of both families."""
+        check_is_fitted(self, "word_vectorizer_")
+        return self.word_vectorizer_, self.char_vectorizer_
 
     def transform(self, X: Iterable[Any]) -> Any:
         """Return the rows of texts.
@@ -303,10 +301,8 @@ class WordCharVectorizer(_WordChar):
         CSR matrix of shape (n_texts, n_columns)
         """
         check_texts("X", X)
-        check_is_fitted(self, "word_vectorizer_")
-        scanning = self.__dict__.get("_scanning")
+        vectorizers, scanning = self.fitted_vectorizers(), self.__dict__.get("_scanning")
         if scanning is None:
-            vectorizers = self.word_vectorizer_, self.char_vectorizer_
             plans = self._plans_for(vectorizers, *(
                 {"terms": partial(each._vocabulary_of_fit, each.analyzer == "word")}
                 for each in vectorizers
@@ -319,11 +315,10 @@ class WordCharVectorizer(_WordChar):
     @property
     def n_columns(self) -> int:
         """The number of columns of the matrix."""
-        return len(self.word_vectorizer_.idf_) + len(self.char_vectorizer_.idf_)
+        return sum(len(each.idf_) for each in self.fitted_vectorizers())
 
     @property
     def vocabulary_(self) -> dict[str, int]:
-        check_is_fitted(self, "word_vectorizer_")
         return {name: i for i, name in enumerate(self.get_feature_names_out().tolist())}
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -331,146 +326,8 @@ class WordCharVectorizer(_WordChar):
 
         Words have their own names. An n-gram of characters is named "char: ing".
         """
-        check_is_fitted(self, "word_vectorizer_")
         terms = [
             each.get_feature_names_out() if len(each.idf_) else ()
-            for each in (self.word_vectorizer_, self.char_vectorizer_)
+            for each in self.fitted_vectorizers()
         ]
         return np.array(list(names_of(*terms)), dtype=object)
-
-
-class WordCharHashingVectorizer(_WordChar, auto_wrap_output_keys=None):  # type: ignore[call-arg]
-    """Hashed words and character n-grams, side by side in one matrix.
-
-    The matrix equals that of a `sklearn.pipeline.FeatureUnion` of two `HashingVectorizer` with
-    half the columns each and ``alternate_sign=False``, one of them with ``analyzer="char_wb"``.
-    The vectorizer is stateless: `transform` does not need `fit`.
-
-    Parameters
-    ----------
-    n_features : int, default=2**22
-        Number of columns, an even number. The first half is for words.
-    word_ngram_range : tuple of int, default=(1, 2)
-        Smallest and largest number of words of n-grams of words.
-    char_ngram_range : tuple of int, default=(3, 5)
-        Smallest and largest number of characters of n-grams within words.
-    token_pattern, lowercase, strip_accents, norm, dtype, n_jobs, verbose
-        As for `WordCharVectorizer`.
-    binary : bool, default=True
-        Whether each term counts 1 at most in a text.
-
-    Examples
-    --------
-    >>> from sparsemargin.text import WordCharHashingVectorizer
-    >>> vectorizer = WordCharHashingVectorizer(2**20, char_ngram_range=(3, 3))
-    >>> vectorizer.transform(["she sings"]).nnz
-    8
-    """
-
-    _parameter_constraints: ClassVar[dict[str, Any]] = {
-        **_WordChar._parameter_constraints,
-        "n_features": [Interval(Integral, 2, 2**31 - 2, closed="both")],
-        "binary": ["boolean"],
-    }  # fmt: skip
-
-    def __init__(
-        self,
-        n_features: int = 2**22,
-        *,
-        word_ngram_range: tuple[int, int] = (1, 2),
-        char_ngram_range: tuple[int, int] = (3, 5),
-        token_pattern: str = r"(?u)\b\w\w+\b",
-        lowercase: bool = True,
-        strip_accents: str | None = None,
-        binary: bool = True,
-        norm: str | None = "l2",
-        dtype: Any = np.float32,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ) -> None:
-        self.n_features = n_features
-        self.word_ngram_range = word_ngram_range
-        self.char_ngram_range = char_ngram_range
-        self.token_pattern = token_pattern
-        self.lowercase = lowercase
-        self.strip_accents = strip_accents
-        self.binary = binary
-        self.norm = norm
-        self.dtype = dtype
-        self.n_jobs = n_jobs
-        self.verbose = verbose
-
-    def vectorizers(self) -> tuple[HashingVectorizer, HashingVectorizer]:
-        """Return new vectorizers of words and of character n-grams with these parameters."""
-        if self.n_features % 2:
-            raise ValueError(f"n_features must be even, got {self.n_features}.")
-        how = {
-            "n_features": self.n_features // 2, "binary": self.binary, "alternate_sign": False
-        }  # fmt: skip
-        return self._vectorizers(HashingVectorizer, how, how)
-
-    def fit(self, X: Any = None, y: Any = None) -> Self:
-        """Check the parameters. `X` and `y` are not used."""
-        self.vectorizers()
-        return self
-
-    def transform(self, X: Iterable[Any]) -> Any:
-        """Return the rows of texts.
-
-        Parameters
-        ----------
-        X : iterable of str or bytes
-
-        Returns
-        -------
-        CSR matrix of shape (n_texts, n_features)
-        """
-        check_texts("X", X)
-        parameters, scanning = parameters_of(self), self.__dict__.get("_scanning")
-        if scanning is None or scanning[0] != parameters:
-            vectorizers, n = self.vectorizers(), self.n_features // 2
-            how = {"n_hashed": n, "signs": False}
-            plans = self._plans_for(vectorizers, how, how) if n <= MOST_HASHED else None
-            scanning = parameters, (vectorizers, plans, [n, n], [None, None])
-            self.__dict__["_scanning"] = scanning
-        return self._transformed(X, *scanning[1], by_logs=False)
-
-    def remember_terms(self, texts: Iterable[str], most: int = 1 << 17) -> Self:
-        """Name each column after its most frequent term in some texts.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            Texts whose terms are counted.
-        most : int, default=131072
-            Largest number of terms of each family to keep. The most frequent ones are kept.
-
-        Returns
-        -------
-        self : object
-        """
-        texts, (words, ngrams) = list(texts), self.vectorizers()
-        words.remember_terms(texts, most)
-        ngrams.remember_terms(texts, most)
-        columns = [*words.terms_, *(self.n_features // 2 + column for column in ngrams.terms_)]
-        names = names_of(words.terms_.values(), ngrams.terms_.values())
-        self.terms_ = dict(zip(columns, names, strict=True))
-        return self
-
-    def get_feature_names_out(self, input_features: Any = None) -> Sequence[str]:
-        """Return the name of each column from `remember_terms`, else the column's number.
-
-        Raises
-        ------
-        AttributeError
-            If `remember_terms` has not been called.
-        """
-        return _HashedNames(self.n_features, self.terms_)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.requires_fit = False
-        return tags

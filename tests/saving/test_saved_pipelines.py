@@ -52,6 +52,8 @@ def piped(*steps, X=TEXTS):
     (TEXTS, [ours.CountVectorizer(vocabulary=["see", "money"]), TfidfTransformer()]),
     (TEXTS, [ours.CountVectorizer(stop_words=["see"], min_df=2, max_features=3)]),
     (TEXTS, [ours.HashingVectorizer(n_features=64)]),
+    (TEXTS, [ours.WordCharVectorizer(token_pattern=r"\w+|[^\w\s]", dtype=np.float64)]),
+    (TEXTS, [ours.WordCharHashingVectorizer(64), Normalizer()]),
     (ROWS, [make_union(StandardScaler(), MaxAbsScaler())]),
     (ROWS, [StandardScaler()]),
     (ROWS.astype("f4"), [StandardScaler(with_std=False), MaxAbsScaler()]),

@@ -35,6 +35,7 @@ OPTIONS = {
     "stop_words": (None, "english", ["the", "foo", ""]),
     "token_pattern": (
         r"(?u)\b\w\w+\b", r"\S+", r"(?u)\b\w+\b", r"(?u)\b\w\w\w+\b", r"(?u)\b(\w)\w+\b",
+        r"(?u)\w+|[^\w\s]",
     ),
     "binary": (False, True),
     "dtype": (None, np.float32, np.float64, np.int64, np.int32, np.uint8),

@@ -116,7 +116,8 @@ inline const char *next_character(const char *p) {
 class Lowered {
   public:
     Lowered(const Unicode &unicode, bool by_spaces)
-        : by_spaces_(by_spaces),
+        : unicode_(unicode),
+          by_spaces_(by_spaces),
           as_written_(unicode, by_spaces, false),
           as_lower_(unicode, by_spaces, true) {}
 
@@ -162,6 +163,30 @@ class Lowered {
         }
         if (before) *edge++ = static_cast<uint32_t>(size_);
         edges.extend(edge - edges.data());
+    }
+
+    // Stores the tokens between `edges`, and each other character that is no space as a token.
+    void add_singles(const Array<uint32_t> &edges, Array<uint32_t> &all) const {
+        all.clear();
+        all.reserve(2 * size_ + 2);
+        uint32_t *edge = all.data(), at = 0;
+        const auto token = [&edge, &at](uint32_t end, bool wanted) {
+            edge[0] = at;
+            edge[1] = at = end;
+            edge += 2 * wanted;
+        };
+        for (size_t i = 0;; i += 2) {
+            const auto next = i < edges.size() ? edges[i] : static_cast<uint32_t>(size_);
+            while (at < next) {
+                const char *p = bytes() + at, *stop = next_character(p);
+                const char *decoding = p;
+                const uint32_t c = decoded(decoding, stop);
+                token(static_cast<uint32_t>(stop - bytes()), !unicode_.is_space(c));
+            }
+            if (i == edges.size()) break;
+            token(edges[i + 1], true);
+        }
+        all.extend(edge - all.data());
     }
 
     bool in_token(size_t i) const { return bits_[i / 64] >> (i % 64) & 1; }
@@ -238,6 +263,7 @@ class Lowered {
         return to;
     }
 
+    Unicode unicode_;
     bool by_spaces_;
     Characters as_written_, as_lower_;
     Array<char> bytes_;

@@ -77,7 +77,7 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
 
     cppclass Settings:
         Analyzer analyzer
-        cpp_bool by_spaces, from_two, signs, once, by_words
+        cpp_bool by_spaces, from_two, singles, signs, once, in_order
         int64_t least, most
         uint32_t n_hashed
 
@@ -86,12 +86,13 @@ cdef extern from "scanner.hpp" namespace "sparsemargin::text" nogil:
                    const int32_t*, int64_t) except +
         cpp_bool has_surrogate()
         void scan(const Document*, int64_t, Rows&) except +
+        void scan_families(const Document*, int64_t, Rows&, CppScanner&, Rows&) except +
         Array[uint32_t]& ngrams()
         Array[int64_t]& ends_of_ngrams()
 
 cdef extern from "order.hpp" namespace "sparsemargin::text" nogil:
     vector[unsigned char] lengths(const CppLexicon&) except +
-    void sort_numbers(const CppLexicon&, int32_t*) except +
+    int64_t sort_numbers(const CppLexicon&, const uint8_t*, int32_t*) except +
 
 
 cdef uint32_t lower_of(uint32_t c) noexcept nogil:
@@ -155,14 +156,20 @@ cdef class Lexicon:
 
         The result is cached, so that another thread can compute it before it is needed.
         """
-        cdef int32_t[::1] numbers
         if self.sorted is None or len(self.sorted) != len(self):
-            numbers = np.empty(self.known.size(), np.int32)
-            if numbers.shape[0]:
-                with nogil:
-                    sort_numbers(self.known, &numbers[0])
-            self.sorted = np.asarray(numbers)
+            self.sorted = self.order_of(np.ones(len(self), np.uint8))
         return self.sorted
+
+    def order_of(self, const uint8_t[::1] wanted):
+        """Return the numbers for which `wanted` is not 0, in the order of their terms."""
+        cdef int64_t n = len(self)
+        cdef int32_t[::1] numbers = np.empty(n, np.int32)
+        if wanted.shape[0] != n:
+            raise ValueError(f"{wanted.shape[0]} flags for {n} terms")
+        if n:
+            with nogil:
+                n = sort_numbers(self.known, &wanted[0], &numbers[0])
+        return np.asarray(numbers)[:n]
 
     cdef int spell(self, int32_t number, string& text) except -1:
         if not 0 <= number < <int64_t> self.known.size():
@@ -259,6 +266,8 @@ cdef class Scanner:
         Whether words are separated by whitespace (True), or consist of letters, digits and "_".
     from_two : bool
         Whether words of one character are ignored.
+    singles : bool
+        Whether each other character that is no whitespace is a word, too.
     ngram_range : tuple of int
         Smallest and largest length of n-grams, at least 1.
     stop_words : Lexicon, default=None
@@ -276,9 +285,8 @@ cdef class Scanner:
         Whether the highest bit of a hash makes the count negative.
     once : bool
         Whether each feature counts 1 at most in a text.
-    by_words : bool
-        Whether rows count words instead of the n-grams within them, see `take_ngrams`. Only for
-        the analyzer "char_wb".
+    in_order : bool
+        Whether the terms of a row are in the order of the text, see `scan`.
     """
 
     cdef CppScanner* scanner
@@ -289,9 +297,9 @@ cdef class Scanner:
     cdef bint busy
 
     def __cinit__(self, dtype, *, analyzer="word", bint by_spaces=False, bint from_two=True,
-                  ngram_range=(1, 1), Lexicon stop_words=None, Lexicon lexicon=None,
-                  const int32_t[::1] columns=None, int64_t n_columns=0, uint32_t n_hashed=0,
-                  bint signs=False, bint once=False, bint by_words=False):
+                  bint singles=False, ngram_range=(1, 1), Lexicon stop_words=None,
+                  Lexicon lexicon=None, const int32_t[::1] columns=None, int64_t n_columns=0,
+                  uint32_t n_hashed=0, bint signs=False, bint once=False, bint in_order=False):
         cdef Settings settings
         cdef Unicode unicode
         cdef const CppLexicon* stop = NULL
@@ -300,13 +308,14 @@ cdef class Scanner:
                              "char_wb": Analyzer.within_words}[analyzer]
         settings.by_spaces = by_spaces or analyzer != "word"
         settings.from_two = from_two
+        settings.singles = singles and analyzer == "word"
         settings.least, settings.most = ngram_range
         if settings.least < 1 or n_hashed > 0x7FFFFFFF:
             raise ValueError(f"ngram_range={ngram_range} or n_hashed={n_hashed} is out of range")
         settings.n_hashed = n_hashed
         settings.signs = signs
         settings.once = once
-        settings.by_words = by_words and analyzer == "char_wb"
+        settings.in_order = in_order
         self.hashes = n_hashed > 0
         unicode.lower, unicode.is_word, unicode.is_space = lower_of, is_word, is_space
         self.dtype = np.dtype(dtype)
@@ -329,7 +338,7 @@ cdef class Scanner:
         del self.scanner
         del self.rows
 
-    def scan(self, list texts, const unsigned char[::1] lower):
+    def scan(self, list texts, const unsigned char[::1] lower, Scanner words=None):
         """Add a row for each text.
 
         Parameters
@@ -337,6 +346,10 @@ cdef class Scanner:
         texts : list of str
         lower : buffer of bytes
             For each text, whether to convert it to lowercase.
+        words : Scanner, default=None
+            A scanner of words for the same texts, if this one is of "char_wb". Both have `in_order`
+            and collect terms. Rows of this one then count words separated by whitespace instead of
+            the n-grams within them, which `take_ngrams` returns.
 
         Returns
         -------
@@ -365,7 +378,7 @@ cdef class Scanner:
             if document.length > LONGEST:
                 raise ValueError(f"texts[{i}] has more than {LONGEST} characters")
             documents.push_back(document)
-        self.count(documents)
+        self.count(documents, words)
         return self.scanner.has_surrogate()
 
     def scan_parts(self, const uint8_t[::1] text, const int64_t[::1] starts,
@@ -388,15 +401,20 @@ cdef class Scanner:
                 raise ValueError(f"part {i} does not lie in the text, or is longer than {LONGEST}")
             document.data = begin + starts[i]
             documents.push_back(document)
-        self.count(documents)
+        self.count(documents, None)
 
-    cdef int count(self, const vector[Document]& documents) except -1:
+    cdef int count(self, const vector[Document]& documents, Scanner words) except -1:
         if self.busy:
             raise RuntimeError("another thread is using this scanner: give each its own")
         self.busy = True
         try:
-            with nogil:
-                self.scanner.scan(documents.data(), documents.size(), self.rows[0])
+            if words is None:
+                with nogil:
+                    self.scanner.scan(documents.data(), documents.size(), self.rows[0])
+            else:
+                with nogil:
+                    self.scanner.scan_families(documents.data(), documents.size(), self.rows[0],
+                                               words.scanner[0], words.rows[0])
         finally:
             self.busy = False
         return PyErr_CheckSignals()
@@ -422,11 +440,8 @@ cdef class Scanner:
         return values, columns, ends
 
     def take_ngrams(self):
-        """Return the n-grams of all words of a scanner with `by_words`, and remove them from it.
-
-        The result is a tuple of numbers of the lexicon (int32) and ends (int64). The n-grams of
-        word i are ``numbers[ends[i]:ends[i + 1]]``.
-        """
+        """Return the n-grams of all words as a tuple of numbers (int32) and ends (int64), and
+        remove them. The n-grams of word i are ``numbers[ends[i]:ends[i + 1]]``."""
         cdef int64_t n = self.scanner.ngrams().size(), n_words = self.scanner.ends_of_ngrams().size()
         ngrams = array_of(self.scanner.ngrams().release(), n, np.dtype(np.int32))
         ends = array_of(self.scanner.ends_of_ngrams().release(), n_words, np.dtype(np.int64))

@@ -239,7 +239,8 @@ class Lexicon {
     }
 
     uint64_t hash_of(const Slots::Slot &slot) const {
-        uint32_t size;
+        uint32_t size = slot.tag >> 24;
+        if (size <= 8) return key_of(reinterpret_cast<const char *>(&slot.key), size).hash;
         const char *p = string(slot.number - 1, size);
         return key_of(p, size).hash;
     }

@@ -27,17 +27,19 @@ inline void sort_by_radix(std::vector<Ranked> &items, int bits) {
             return item.key >> shift & ((1 << DIGIT) - 1);
         };
         for (const Ranked &item : items) ++starts[digit(item) + 1];
+        if (items.empty() || starts[digit(items[0]) + 1] == items.size()) continue;
         for (int i = 0; i < 1 << DIGIT; ++i) starts[i + 1] += starts[i];
         for (const Ranked &item : items) sorted[starts[digit(item)]++] = item;
         items.swap(sorted);
     }
 }
 
-// Sorts the strings by their first eight bytes, and equal ones by the remaining bytes.
-inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon) {
+// Sorts the strings by their first eight bytes, and equal ones by the remaining bytes. Without
+// pairs in the lexicon, only strings that are `wanted` are sorted.
+inline std::vector<Ranked> sorted_strings(const Lexicon &lexicon, const uint8_t *wanted) {
     std::vector<Ranked> items;
     for (uint32_t i = 0; i < lexicon.size(); ++i) {
-        if (!lexicon.is_string(i)) continue;
+        if (!lexicon.is_string(i) || !(wanted[i] || lexicon.has_pairs())) continue;
         uint32_t size;
         const char *p = lexicon.string(i, size);
         items.push_back({__builtin_bswap64(key_of(p, size).first), i});
@@ -68,16 +70,17 @@ inline std::vector<uint8_t> lengths(const Lexicon &lexicon) {
     return lengths;
 }
 
-// Sorts all numbers by their strings. An n-gram follows directly after its prefix without the last
-// word, because a space sorts before all characters of words.
-inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
-    std::vector<Ranked> items = sorted_strings(lexicon);
+// Sorts the numbers that are `wanted` by their strings, and returns how many they are. An n-gram
+// follows directly after its prefix without the last word, because a space sorts before all
+// characters of words.
+inline int64_t sort_numbers(const Lexicon &lexicon, const uint8_t *wanted, int32_t *order) {
+    std::vector<Ranked> items = sorted_strings(lexicon, wanted);
     std::vector<uint32_t> rank(lexicon.size()), word_rank;
     const auto rank_items = [&] {
         for (size_t i = 0; i < items.size(); ++i) rank[items[i].number] = static_cast<uint32_t>(i);
     };
-    rank_items();
     if (lexicon.has_pairs()) {
+        rank_items();
         word_rank = rank;
         const size_t n_words = items.size();
         const int word_bits = 64 - __builtin_clzll(n_words + 1);
@@ -96,7 +99,11 @@ inline void sort_numbers(const Lexicon &lexicon, int32_t *order) {
             rank_items();
         }
     }
-    for (const Ranked &item : items) *order++ = static_cast<int32_t>(item.number);
+    const int32_t *start = order;
+    for (const Ranked &item : items) {
+        if (wanted[item.number]) *order++ = static_cast<int32_t>(item.number);
+    }
+    return order - start;
 }
 
 // Replaces the columns of rows by their `numbers`, and sorts each row by these.

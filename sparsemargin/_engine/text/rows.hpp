@@ -3,7 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <vector>
+#include <utility>
 
 #include "memory.hpp"
 
@@ -14,8 +14,10 @@ namespace sparsemargin::text {
 // count are read in order without visiting others.
 class Counts {
   public:
-    // With `once` each number counts 1 at most. Only bits are stored, which fit into the cache.
-    explicit Counts(bool once = false) : once_(once) {}
+    // With `once` each number counts 1 at most. Only bits are stored, which fit into the cache. With
+    // `listed` numbers are read in the order of their first `add`, and there are no bits. Then
+    // counts must be positive.
+    explicit Counts(bool once = false, bool listed = false) : once_(once), listed_(listed) {}
 
     size_t size() const { return n_; }
 
@@ -24,17 +26,24 @@ class Counts {
         if (n <= room_) return;
         room_ = n = std::max(n, room_ + room_ / 2);
         if (!once_) counts_.grow_by_zeros(n);
+        if (listed_) return list_.reserve(n + 1);
         for (auto &level : levels_) level.grow_by_zeros(n = n / 64 + 1);
     }
 
     void prefetch(uint32_t number) const {
-        __builtin_prefetch(levels_[0].data() + number / 64);
+        if (!listed_) __builtin_prefetch(levels_[0].data() + number / 64);
         if (!once_) __builtin_prefetch(counts_.data() + number);
     }
 
     // Adds to a count. There is no branch on whether the number is new, because it would be
     // mispredicted often.
     void add(uint32_t number, int32_t by) {
+        if (listed_) {
+            list_[n_] = static_cast<int32_t>(number);
+            n_ += counts_[number] == 0;
+            counts_[number] += by;
+            return;
+        }
         uint64_t &bits = levels_[0][number / 64], &above = levels_[1][number / 4096];
         const uint64_t bit = uint64_t(1) << number % 64;
         if (!once_) counts_[number] += by;
@@ -44,9 +53,11 @@ class Counts {
         above |= uint64_t(1) << number / 64 % 64;
     }
 
-    // Calls `take` with each number and its count in increasing order, and clears them.
+    // Calls `take` with each number and its count, in increasing order unless `listed`, and clears
+    // them.
     template <class Take>
     void drain(Take take) {
+        for (size_t i = 0; listed_ && i < n_; ++i) take(list_[i], std::exchange(counts_[list_[i]], 0));
         for (size_t top = 0; top < levels_[N_LEVELS - 1].size(); ++top) {
             drain_level<N_LEVELS - 1>(top, take);
         }
@@ -78,8 +89,8 @@ class Counts {
         }
     }
 
-    bool once_;
-    Array<int32_t> counts_;
+    bool once_, listed_;
+    Array<int32_t> counts_, list_;
     Array<uint64_t> levels_[N_LEVELS];
     size_t room_ = 0, n_ = 0;
 };

@@ -24,11 +24,12 @@ struct Settings {
     Analyzer analyzer;
     bool by_spaces;  // words are separated by whitespace
     bool from_two;   // words have at least two characters
+    bool singles;    // other characters that are no spaces are words, too
     int64_t least, most;  // smallest and largest length of n-grams
     uint32_t n_hashed;    // if above 0, columns are hashes modulo this number
     bool signs;           // counts have the signs of their hashes
     bool once;            // each feature counts 1 at most in a text
-    bool by_words;        // rows count words instead of the n-grams within them
+    bool in_order;        // rows are in the order of the text; see `scan_families`
 };
 
 class Scanner {
@@ -42,7 +43,8 @@ class Scanner {
           lexicon_(lexicon),
           stop_words_(stop_words),
           columns_(columns),
-          counts_(settings.once) {
+          counts_(settings.once, settings.in_order),
+          word_counts_(false, settings.in_order) {
         if (settings.n_hashed && !(settings.n_hashed & (settings.n_hashed - 1))) {
             mask_ = settings.n_hashed - 1;
         }
@@ -61,11 +63,33 @@ class Scanner {
                 case Analyzer::characters: count_characters(); break;
                 case Analyzer::within_words: count_within_words();
             }
-            rows.add(settings_.by_words ? word_counts_ : counts_);
+            rows.add(counts_);
         }
     }
 
-    // With `by_words`: the n-grams of all words, and the end of those of each word.
+    // Adds rows of two scanners, this one for n-grams within words, the other for words. Both have
+    // `in_order`. Rows of this scanner count words separated by whitespace. The n-grams of each
+    // such word, and the words of the other scanner in it, are looked up when it is first met.
+    void scan_families(const Document *texts, int64_t n, Rows &rows, Scanner &words,
+                       Rows &word_rows) {
+        for (int64_t i = 0; i < n; ++i) {
+            lowered_.read(texts[i]);
+            words.words_.clear();
+            each_whole_word([&](uint32_t word, const Key &key) {
+                if (word == words.ends_of_tokens_.size()) words.remember_tokens(key);
+                const uint32_t start = word ? words.ends_of_tokens_[word - 1] : 0;
+                for (uint32_t k = start; k < words.ends_of_tokens_[word]; ++k) {
+                    words.words_.push_back(words.tokens_[k]);
+                }
+            });
+            rows.add(word_counts_);
+            words.count_tokens();
+            word_rows.add(words.counts_);
+        }
+        remember_all();
+    }
+
+    // The n-grams of all words of `scan_families`, and the end of those of each word.
     Array<uint32_t> &ngrams() { return ngrams_; }
     Array<int64_t> &ends_of_ngrams() { return ends_of_ngrams_; }
 
@@ -157,10 +181,12 @@ class Scanner {
     template <class Take>
     void each_word(Take take) {
         lowered_.find_edges(edges_);
+        if (settings_.singles) lowered_.add_singles(edges_, all_edges_);
+        const Array<uint32_t> &edges = settings_.singles ? all_edges_ : edges_;
         const char *text = lowered_.bytes();
-        for (size_t i = 0; i < edges_.size(); i += 2) {
-            const char *p = text + edges_[i];
-            const uint32_t size = edges_[i + 1] - edges_[i];
+        for (size_t i = 0; i < edges.size(); i += 2) {
+            const char *p = text + edges[i];
+            const uint32_t size = edges[i + 1] - edges[i];
             bool wanted = !settings_.from_two || next_character(p) < p + size;
             if (stop_words_) wanted = wanted && stop_words_->find(key_of(p, size)) == NONE;
             take(p, size, wanted);
@@ -169,16 +195,14 @@ class Scanner {
 
     void count_words() {
         if (settings_.n_hashed && settings_.most > 1) return hash_word_ngrams();
-        const bool singly = settings_.least == 1, chains = settings_.most > 1;
         words_.clear();
-        auto take = [&](uint32_t *found, int n) {
-            if (chains) std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
-            if (singly) count_all(found, n);
+        auto take = [this](uint32_t *found, int n) {
+            std::memcpy(words_.extend(n), found, n * sizeof(uint32_t));
         };
         Lookup<decltype(take)> lookup(*this, take);
         each_word([&](const char *p, uint32_t size, bool wanted) { lookup.add(p, size, wanted); });
         lookup.flush();
-        if (chains) count_chains();
+        count_tokens();
     }
 
     // Counts n-grams of words. Each n-gram is a pair of a shorter n-gram and a word.
@@ -288,19 +312,9 @@ class Scanner {
     // Counts character n-grams within words. The n-grams of a word are looked up once and stored.
     // For each text they are counted once, times the number of occurrences of the word.
     void count_within_words() {
-        if (ngrams_.size() > MOST_REMEMBERED && !settings_.by_words) forget_words();
-        lowered_.find_edges(edges_);
-        for (size_t i = 0; i < edges_.size(); i += 2) {
-            const char *p = lowered_.bytes() + edges_[i];
-            const uint32_t size = edges_[i + 1] - edges_[i];
-            const uint32_t word = remembered_.insert(key_of(p, size));
-            if (word == ends_of_ngrams_.size()) {
-                word_counts_.make_room(remembered_.size());
-                remember(p, size);
-            }
-            word_counts_.add(word, 1);
-        }
-        if (settings_.by_words) return;
+        if (ngrams_.size() > MOST_REMEMBERED) forget_words();
+        each_whole_word([](uint32_t, const Key &) {});
+        remember_all();
         make_room();
         word_counts_.drain([this](int32_t word, int32_t times) {
             for (int64_t i = word ? ends_of_ngrams_[word - 1] : 0; i < ends_of_ngrams_[word]; ++i) {
@@ -309,39 +323,95 @@ class Scanner {
         });
     }
 
+    // Counts the words that are separated by whitespace, and calls `take` with each of them.
+    template <class Take>
+    void each_whole_word(Take take) {
+        lowered_.find_edges(edges_);
+        Key keys[BATCH];
+        for (size_t first = 0; first < edges_.size(); first += 2 * BATCH) {
+            const size_t n = std::min<size_t>(BATCH, (edges_.size() - first) / 2);
+            for (size_t i = 0; i < n; ++i) {
+                const uint32_t *edge = edges_.data() + first + 2 * i;
+                keys[i] = key_of(lowered_.bytes() + edge[0], edge[1] - edge[0]);
+                remembered_.prefetch(keys[i]);
+            }
+            for (size_t i = 0; i < n; ++i) {
+                const uint32_t word = remembered_.insert(keys[i]);
+                word_counts_.make_room(remembered_.size());
+                word_counts_.add(word, 1);
+                take(word, keys[i]);
+            }
+        }
+    }
+
+    void remember_tokens(const Key &whole) {
+        lowered_.read({whole.start, whole.size, 0, false});
+        each_word([this](const char *p, uint32_t size, bool wanted) {
+            if (wanted) tokens_.push_back(lexicon_.insert(key_of(p, size)));
+        });
+        ends_of_tokens_.push_back(static_cast<uint32_t>(tokens_.size()));
+    }
+
+    // Counts the words that are in `words_`, and their n-grams.
+    void count_tokens() {
+        uint32_t found[BATCH];
+        for (size_t first = 0; settings_.least == 1 && first < words_.size(); first += BATCH) {
+            const auto n = static_cast<int>(std::min<size_t>(BATCH, words_.size() - first));
+            std::copy_n(words_.data() + first, n, found);
+            count_all(found, n);
+        }
+        if (settings_.most > 1) count_chains();
+    }
+
     void forget_words() {
         remembered_.clear();
         ngrams_.clear();
         ends_of_ngrams_.clear();
     }
 
-    void remember(const char *p, uint32_t size) {
+    // Looks up the n-grams of all words that are new. The keys of several words are batched.
+    void remember_all() {
+        constexpr size_t ENOUGH = 1 << 14;
+        auto take = [this](uint32_t *found, int n) {
+            for (int i = 0; i < n; ++i) {
+                ngrams_.push_back(settings_.n_hashed ? found[i] : feature_of(found[i]));
+            }
+        };
+        Lookup<decltype(take)> lookup(*this, take);
         joined_.clear();
+        for (auto word = static_cast<uint32_t>(ends_of_ngrams_.size()); word < remembered_.size();
+             ++word) {
+            uint32_t size;
+            const char *p = remembered_.string(word, size);
+            if (joined_.size() + size + 2 > ENOUGH) {
+                lookup.flush();
+                joined_.clear();
+            }
+            joined_.reserve(std::max<size_t>(ENOUGH, size + 2) + PADDING);
+            list_ngrams(p, size, lookup);
+            ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()) + lookup.n);
+        }
+        lookup.flush();
+    }
+
+    template <class Lookup>
+    void list_ngrams(const char *p, uint32_t size, Lookup &lookup) {
+        const auto start = static_cast<uint32_t>(joined_.size());
         starts_.clear();
         joined_.push_back(' ');
         std::memcpy(joined_.extend(size), p, size);
         joined_.push_back(' ');
-        joined_.reserve(joined_.size() + PADDING);
-        for (const char *at = joined_.data(), *stop = at + size + 2; at < stop;
-             at = next_character(at)) {
-            starts_.push_back(static_cast<uint32_t>(at - joined_.data()));
+        for (uint32_t at = start; at < joined_.size();
+             at = static_cast<uint32_t>(next_character(joined_.data() + at) - joined_.data())) {
+            starts_.push_back(at);
         }
-        starts_.push_back(size + 2);
-        auto take = [this](uint32_t *found, int n) {
-            for (int i = 0; i < n; ++i) {
-                const Feature feature = settings_.n_hashed ? found[i] : feature_of(found[i]);
-                if (feature != NONE) ngrams_.push_back(feature);
-            }
-        };
-        Lookup<decltype(take)> lookup(*this, take);
+        starts_.push_back(static_cast<uint32_t>(joined_.size()));
         // A word that is shorter than the shortest n-gram is a feature as a whole.
         if (static_cast<int64_t>(starts_.size()) - 1 < settings_.least) {
-            lookup.add(joined_.data(), size + 2);
+            lookup.add(joined_.data() + start, size + 2);
         } else {
             add_ngrams(lookup);
         }
-        lookup.flush();
-        ends_of_ngrams_.push_back(static_cast<int64_t>(ngrams_.size()));
     }
 
     Settings settings_;
@@ -352,11 +422,12 @@ class Scanner {
     uint32_t mask_ = 0;  // n_hashed - 1 if n_hashed is a power of two, else 0
     bool has_surrogate_ = false;
     Counts counts_, word_counts_;
-    Array<uint32_t> edges_, words_, chains_, edges_of_words_, starts_;
+    Array<uint32_t> edges_, all_edges_, words_, chains_, edges_of_words_, starts_;
     Array<char> joined_;
     Lexicon remembered_;
     Array<Feature> ngrams_;
     Array<int64_t> ends_of_ngrams_;
+    Array<uint32_t> tokens_, ends_of_tokens_;
 };
 
 }  // namespace sparsemargin::text

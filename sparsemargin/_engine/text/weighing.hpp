@@ -1,9 +1,8 @@
 // Rows of weights from the counts of several families of terms, each with its own norm.
 //
-// A family counts terms directly, or counts words of which each contains several terms, such as the
-// character n-grams of the word. The rows of counts of such a family are short. They are the
-// product of the rows of words and the matrix of the terms of each word. This product is computed
-// row by row, together with the weights, so it is written once in its final form.
+// A family counts terms, or words each of which contains several terms, such as its character
+// n-grams. Then the counts of terms are the product of the rows of words and the matrix of the terms
+// in each word. It is computed row by row and written once, with the weights.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +13,6 @@
 #include <vector>
 
 #include "memory.hpp"
-#include "rows.hpp"
 
 namespace sparsemargin::text {
 
@@ -27,7 +25,7 @@ struct Counted {
     const int64_t *item_ends;
     int64_t last;  // the last entry of the last row
 
-    // Calls `take` with each number of a term in the row and what is added to its count.
+    // Calls `take` with each term in the row and what is added to its count.
     template <class Take>
     void each_term(int64_t row, Take take) const {
         for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
@@ -64,34 +62,14 @@ inline void count_rows(const Counted &rows, int64_t n_rows, int64_t n_terms, int
     for (int64_t i = 0; i < n_terms; ++i) n_rows_with[i] += static_cast<int32_t>(seen[i].n);
 }
 
-// Removes items whose `numbers` are negative, and replaces the others by their numbers.
-inline void renumber_items(int32_t *items, int64_t *item_ends, int64_t n_words,
-                           const int32_t *numbers) {
-    int64_t n = 0, start = 0;
-    for (int64_t word = 0; word < n_words; ++word) {
-        const int64_t end = item_ends[word + 1];
-        for (int64_t i = start; i < end; ++i) {
-            const int32_t number = numbers[items[i]];
-            items[n] = number;
-            n += number >= 0;
-        }
-        start = end;
-        item_ends[word + 1] = n;
-    }
-}
-
-enum class Norm { none, l1, l2 };
-
 // The final columns and weights of a family's terms. Terms with a negative column are left out.
 template <class Value>
 struct Family {
     Counted rows;
     int64_t n_terms;
-    bool sorted;  // whether each row has each term once, and in the final order
-    const int32_t *numbers;  // if not null, terms get these numbers first
-    const int32_t *columns;  // if null, the column of a term is its number
+    const int32_t *columns;  // may be null without items: the column of a term is its number
+    const Value *idf;        // may be null without items
     int32_t offset;          // is added to columns
-    const Value *idf;        // may be null
 };
 
 // Writes rows of weights into arrays with room for `room` entries.
@@ -99,25 +77,28 @@ template <class Value>
 class Weighing {
   public:
     // `logs` has 1 + log(count) for counts below `n_logs`. Without it, counts are not changed.
-    Weighing(const Value *logs, int64_t n_logs, Norm norm)
+    // The norm is 1 or 2, or 0 for none.
+    Weighing(const Value *logs, int64_t n_logs, int norm)
         : logs_(logs), n_logs_(n_logs), norm_(norm) {}
 
-    // Returns the largest count. If it is not below `n_logs`, the weights are not correct.
+    // Returns the largest count that is not below `n_logs`, with which the weights are not correct.
     int64_t largest() const { return largest_; }
 
     // Returns the number of entries, or -1 if there is no room for them.
     int64_t weigh(const std::vector<Family<Value>> &families, int64_t n_rows, int64_t room,
                   int32_t *columns, Value *values, int64_t *ends) {
-        std::vector<Sums> sums(families.size());
-        for (size_t i = 0; i < families.size(); ++i) {
-            if (!families[i].sorted) sums[i].make_room(families[i].n_terms);
-        }
+        std::vector<std::vector<Term>> terms;
+        for (const Family<Value> &family : families) terms.push_back(terms_of(family));
         int64_t n = 0;
         for (int64_t row = 0; row < n_rows; ++row) {
             for (size_t i = 0; i < families.size(); ++i) {
-                list_terms(families[i], sums[i], row);
-                const int64_t more = write(families[i], room - n, columns + n, values + n);
+                const Family<Value> &family = families[i];
+                const int64_t more =
+                    family.rows.items
+                        ? add_up(family, row, terms[i].data(), room - n, columns + n, values + n)
+                        : write(family, row, room - n, columns + n, values + n);
                 if (more < 0) return -1;
+                normalize(values + n, more);
                 n += more;
             }
             *ends++ = n;
@@ -126,81 +107,95 @@ class Weighing {
     }
 
   private:
-    // Counts of a row by the numbers of terms.
-    struct Sums {
-        std::vector<int32_t> counts;
-        Counts terms{true};
-
-        void make_room(int64_t n) {
-            counts.resize(n);
-            terms.make_room(n);
-        }
+    // What is needed of a term, in one line of the cache.
+    struct alignas(16) Term {
+        int32_t sum, column;
+        Value idf;
     };
 
-    // Lists the terms of a row and their counts.
-    void list_terms(const Family<Value> &family, Sums &sums, int64_t row) {
-        const Counted &rows = family.rows;
-        terms_.clear();
-        counts_.clear();
-        if (family.sorted) {
-            const int64_t start = rows.ends[row], n = rows.ends[row + 1] - start;
-            std::copy_n(rows.numbers + start, n, terms_.extend(n));
-            std::copy_n(rows.counts + start, n, counts_.extend(n));
-            return;
+    // Returns a table of the terms in words.
+    static std::vector<Term> terms_of(const Family<Value> &family) {
+        std::vector<Term> terms(family.rows.items ? family.n_terms : 0);
+        for (size_t i = 0; i < terms.size(); ++i) {
+            terms[i] = {0, family.columns[i], family.idf[i]};
         }
-        const int32_t *numbers = family.numbers;
-        int32_t *counts = sums.counts.data();
-        rows.each_term(row, [&](int32_t term, int32_t count) {
-            if (numbers) term = numbers[term];
-            counts[term] += count;
-            sums.terms.add(term, 1);
-        });
-        const size_t n = sums.terms.size();
-        int32_t *to = terms_.extend(n);
-        sums.terms.drain([&](int32_t term, int32_t) { *to++ = term; });
-        to = counts_.extend(n);
-        for (size_t i = 0; i < n; ++i) to[i] = std::exchange(counts[terms_[i]], 0);
+        return terms;
     }
 
-    // Writes the columns and weights of the listed terms.
-    int64_t write(const Family<Value> &family, int64_t room, int32_t *columns, Value *values) {
+    // Writes the terms of the words of a row, in the order of the words.
+    int64_t add_up(const Family<Value> &family, int64_t row, Term *terms, int64_t room,
+                   int32_t *columns, Value *values) {
+        const Counted &rows = family.rows;
+        int64_t n = 0, most = 1;
+        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
+            most += rows.item_ends[rows.numbers[i] + 1] - rows.item_ends[rows.numbers[i]];
+        }
+        listed_.clear();
+        int32_t *listed = listed_.extend(most);
+        rows.each_term(row, [&](int32_t number, int32_t count) {
+            Term &term = terms[number];
+            listed[n] = number;
+            n += term.sum == 0;
+            term.sum += count;
+        });
+        int64_t n_kept = 0;
+        for (int64_t i = 0; i < n; ++i) {
+            Term &term = terms[listed[i]];
+            const int32_t count = std::exchange(term.sum, 0);
+            if (term.column < 0) continue;
+            if (n_kept == room) return -1;
+            columns[n_kept] = term.column + family.offset;
+            values[n_kept++] = weight_of(count) * term.idf;
+        }
+        return n_kept;
+    }
+
+    int64_t write(const Family<Value> &family, int64_t row, int64_t room, int32_t *columns,
+                  Value *values) {
+        const Counted &rows = family.rows;
         int64_t n = 0;
-        for (size_t i = 0; i < terms_.size(); ++i) {
-            const int32_t term = terms_[i];
+        for (int64_t i = rows.ends[row]; i < rows.ends[row + 1]; ++i) {
+            const int32_t term = rows.numbers[i];
             const int32_t column = family.columns ? family.columns[term] : term;
             if (column < 0) continue;
             if (n == room) return -1;
             columns[n] = column + family.offset;
-            const Value weight = weight_of(counts_[i]);
+            const Value weight = weight_of(rows.counts[i]);
             values[n++] = family.idf ? weight * family.idf[term] : weight;
         }
-        normalize(values, n);
         return n;
     }
 
     Value weight_of(int32_t count) {
         if (!logs_) return static_cast<Value>(count);
-        largest_ = std::max<int64_t>(largest_, count);
-        return logs_[std::min<int64_t>(count, n_logs_ - 1)];
+        if (count >= n_logs_) {
+            largest_ = std::max<int64_t>(largest_, count);
+            return 0;
+        }
+        return logs_[count];
     }
 
-    // Divides a row by its norm as scikit-learn does, so that the bits are the same.
+    // Divides a row by its norm. Four sums take a quarter of the time of one.
     void normalize(Value *values, int64_t n) const {
-        if (norm_ == Norm::none) return;
-        double sum = 0;
-        for (int64_t i = 0; i < n; ++i) {
-            sum += norm_ == Norm::l1 ? std::fabs(values[i]) : values[i] * values[i];
-        }
+        if (!norm_) return;
+        double sums[4] = {};
+        const auto add = [&](int64_t i, int at) {
+            sums[at] += norm_ == 1 ? std::fabs(values[i]) : values[i] * values[i];
+        };
+        int64_t i = 0;
+        for (; i + 4 <= n; i += 4) add(i, 0), add(i + 1, 1), add(i + 2, 2), add(i + 3, 3);
+        for (; i < n; ++i) add(i, 0);
+        const double sum = sums[0] + sums[1] + (sums[2] + sums[3]);
         if (sum == 0) return;
-        if (norm_ == Norm::l2) sum = std::sqrt(sum);
-        for (int64_t i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] / sum);
+        const double factor = 1 / (norm_ == 2 ? std::sqrt(sum) : sum);
+        for (i = 0; i < n; ++i) values[i] = static_cast<Value>(values[i] * factor);
     }
 
     const Value *logs_;
     int64_t n_logs_;
-    Norm norm_;
+    int norm_;
     int64_t largest_ = 0;
-    Array<int32_t> terms_, counts_;
+    Array<int32_t> listed_;
 };
 
 }  // namespace sparsemargin::text

@@ -1,7 +1,6 @@
 """Rows of counts that are renumbered, or weighted as scikit-learn's TF-IDF."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
-from libcpp cimport bool as cpp_bool
 from libcpp.vector cimport vector
 
 import numpy as np
@@ -32,24 +31,16 @@ cdef extern from "weighing.hpp" namespace "sparsemargin::text" nogil:
 
     void cpp_count_rows "sparsemargin::text::count_rows"(
         const CppCounted&, int64_t, int64_t, int32_t*) except +
-    void renumber_items(int32_t*, int64_t*, int64_t, const int32_t*)
-
-    enum class Norm:
-        none
-        l1
-        l2
 
     cppclass Family[Value]:
         CppCounted rows
         int64_t n_terms
-        cpp_bool sorted
-        const int32_t* numbers
         const int32_t* columns
-        int32_t offset
         const Value* idf
+        int32_t offset
 
     cppclass Weighing[Value]:
-        Weighing(const Value*, int64_t, Norm) except +
+        Weighing(const Value*, int64_t, int) except +
         int64_t largest()
         int64_t weigh(const vector[Family[Value]]&, int64_t, int64_t, int32_t*, Value*,
                       int64_t*) except +
@@ -57,7 +48,7 @@ cdef extern from "weighing.hpp" namespace "sparsemargin::text" nogil:
 # Where rows of words without any terms have them.
 cdef int32_t NOTHING = 0
 
-NORMS = {None: <int> Norm.none, "l1": <int> Norm.l1, "l2": <int> Norm.l2}
+NORMS = {None: 0, "l1": 1, "l2": 2}
 
 
 cdef class Counted:
@@ -77,18 +68,15 @@ cdef class Counted:
     """
 
     cdef CppCounted rows
-    cdef int32_t[::1] items
-    cdef int64_t[::1] item_ends
-    cdef object kept
+    cdef object kept  # the arrays, which have to live as long as this
     cdef readonly int64_t n_rows, n_terms
 
     def __init__(self, const int32_t[::1] counts, const int32_t[::1] numbers,
-                 const int64_t[::1] ends, int64_t n_terms, int32_t[::1] items=None,
-                 int64_t[::1] item_ends=None):
+                 const int64_t[::1] ends, int64_t n_terms, const int32_t[::1] items=None,
+                 const int64_t[::1] item_ends=None):
         cdef int64_t n = n_terms
         self.n_rows, self.n_terms = ends.shape[0] - 1, n_terms
-        self.kept = counts, numbers, ends
-        self.items, self.item_ends = items, item_ends
+        self.kept = counts, numbers, ends, items, item_ends
         self.rows.items = NULL
         if items is not None:
             n = item_ends.shape[0] - 1
@@ -111,17 +99,6 @@ cdef class Counted:
                 cpp_count_rows(self.rows, self.n_rows, self.n_terms, &n[0])
         return np.asarray(n)
 
-    def renumber(self, const int32_t[::1] numbers, int64_t n_terms):
-        """Change the items in place: terms get new numbers, and negative ones are removed."""
-        if numbers.shape[0] != self.n_terms:
-            raise ValueError(f"{numbers.shape[0]} numbers for {self.n_terms} terms")
-        check_numbers(numbers, n_terms, -1)
-        self.n_terms = n_terms
-        if self.items.shape[0]:
-            with nogil:
-                renumber_items(&self.items[0], &self.item_ends[0], self.item_ends.shape[0] - 1,
-                               &numbers[0])
-
 
 cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
     cdef int64_t i, n_rows = ends.shape[0] - 1
@@ -133,68 +110,61 @@ cdef int check_ends(const int64_t[::1] ends, int64_t n) except -1:
     return 0
 
 
-cdef int check_numbers(const int32_t[::1] numbers, int64_t n, int64_t least=0) except -1:
+cdef int check_numbers(const int32_t[::1] numbers, int64_t n) except -1:
     cdef int64_t i
     cdef uint32_t wrong = 0
     for i in range(numbers.shape[0]):
-        wrong |= not least <= numbers[i] < n
+        wrong |= not 0 <= numbers[i] < n
     if wrong:
         raise ValueError(f"a number is not below {n}")
     return 0
 
 
-def weigh(families, real_t[::1] logs, norm, int32_t[::1] columns_out, real_t[::1] values,
-          int64_t[::1] ends, bint by_logs=True):
+def weigh(families, logs, norm, int32_t[::1] columns_out, real_t[::1] values, int64_t[::1] ends):
     """Write rows of the weights of several families of terms, side by side.
 
     Parameters
     ----------
     families : list of tuple
-        For each family: its `Counted` rows; whether these contain each term once and in order; the
-        new numbers of its terms (array of int32, or None); for each (new) number its column, or -1
-        if it has none (array of int32; None: columns are numbers); what is added to columns; and
-        the inverse document frequency of each number (array of `real_t`, or None).
-    logs : array
-        ``1 + log(i)`` for each count i. Its type is that of the values.
+        For each family: its `Counted` rows; the column of each term, or -1 if it has none (array of
+        int32); the inverse document frequency of each term (array of the type of `values`); and
+        what is added to columns. Without items in the rows, the two arrays may be None: columns
+        are numbers of terms, and weights are not multiplied.
+    logs : array or None
+        ``1 + log(i)`` for each count i, which replaces the count.
     norm : {"l1", "l2", None}
         Each family's part of a row is divided by its norm.
     columns_out, values, ends : arrays
-        Room for the entries and for the end of each row.
-    by_logs : bool
-        Whether counts are replaced by `logs`.
+        Room for exactly the entries, and for the end of each row.
 
     Returns
     -------
     largest : int
-        The largest count. If `logs` is not longer, the values are wrong.
+        The largest count for which `logs` is too short, with which values are wrong, or 0.
     """
     cdef vector[Family[real_t]] all_families
     cdef Family[real_t] family
-    cdef const int32_t[::1] numbers, columns
-    cdef const real_t[::1] idf
+    cdef const int32_t[::1] columns
+    cdef const real_t[::1] idf, all_logs = logs
     cdef Counted counted
     cdef int64_t n, n_rows = ends.shape[0], room = min(columns_out.shape[0], values.shape[0])
-    cdef Norm kind = <Norm> <int> NORMS[norm]
     cdef Weighing[real_t]* weighing
-    for counted, is_sorted, numbers, columns, offset, idf in families:
+    for counted, columns, idf, family.offset in families:
         n = counted.n_terms
-        if numbers is not None:
-            if numbers.shape[0] != n or columns is None:
-                raise ValueError(f"{numbers.shape[0]} numbers for {n} terms, or no columns")
-            n = columns.shape[0]
-            check_numbers(numbers, n)
         if counted.n_rows != n_rows or (columns is not None and columns.shape[0] != n) or (
                 idf is not None and idf.shape[0] != n):
             raise ValueError(f"{n} terms in {n_rows} rows: other numbers of columns or rows")
-        family.rows, family.n_terms, family.sorted = counted.rows, n, is_sorted
-        family.numbers = &numbers[0] if numbers is not None and numbers.shape[0] else NULL
+        if counted.rows.items and (columns is None or idf is None):
+            raise ValueError("terms in words need columns and weights")
+        family.rows, family.n_terms = counted.rows, n
         family.columns = &columns[0] if columns is not None and n else NULL
-        family.offset = offset
         family.idf = &idf[0] if idf is not None and n else NULL
         all_families.push_back(family)
     if not n_rows:
         return 0
-    weighing = new Weighing[real_t](&logs[0] if by_logs else NULL, logs.shape[0], kind)
+    weighing = new Weighing[real_t](
+        &all_logs[0] if logs is not None else NULL, all_logs.shape[0] if logs is not None else 0,
+        <int> NORMS[norm])
     try:
         with nogil:
             n = weighing.weigh(
