@@ -70,7 +70,7 @@ _NOT_MIXED = {
 # Parameters that need all rows in one process, and the values that disable them.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
-    "solver": "auto", "normalize": "running",
+    "solver": "auto", "normalize": "running", "prior": None,
 }  # fmt: skip
 # Parameters of which a single value, given here, needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}

@@ -241,6 +241,9 @@ class Learner(StreamChecks):
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
+    #: True if `prior_of` needs the first rows of a stream.
+    counts_first_rows = False
+
     def prior_of(
         self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
     ) -> NaiveBayesPrior | None:
@@ -385,6 +388,13 @@ class Learner(StreamChecks):
         how.setdefault("distinct", not self.takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
+    def skip_outputs(self, task: Task) -> None:
+        """Store no outputs of the rows of a task. This is for rows that were counted for the prior,
+        because their outputs depend on their own labels."""
+        kept, task.progress = task.progress, None
+        if kept is not None:
+            kept.spoiled |= kept.fingerprints.add_rows(task.rows, task.order())
+
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Under `warm_start`, resume with the state of the rows if they are those of the last fit.
 
@@ -447,7 +457,8 @@ class Learner(StreamChecks):
     def train_once(self, data: TrainingSet) -> None:
         """Train on the rows once, in the given order, as `partial_fit` does."""
         rows = check_rows(data.rows, repeats_allowed=self.takes_repeats)
-        if self._learned is None:
+        is_new = self._learned is None
+        if is_new:
             seed = self.random_generator().randint(LARGEST_SEED)
             counted = counted_rows(self.class_weight, data.classes, data.targets, data.weights)
             measured = self.measured_rows(rows, counted)
@@ -455,6 +466,8 @@ class Learner(StreamChecks):
             first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
             self.open_stream(first, seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
+        if is_new and self.counts_first_rows:
+            self.skip_outputs(task)
         with naming_bad_rows(rows):
             self.learn_stream(task)
         self.fitted.n_iter = 1.0

@@ -135,6 +135,10 @@ class AROW(FirstOrderLearner):
     # topics would be higher, but dense rows of other classes would be predicted as rare ones.
     _weight_root = 2
 
+    @property
+    def counts_first_rows(self) -> bool:  # type: ignore[override]
+        return self.prior is not None
+
     def prior_of(
         self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
     ) -> NaiveBayesPrior | None:

@@ -16,6 +16,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin.models.fitted.in_use import asks, refuse_while_learning
 from sparsemargin.models.fitted.probabilities import (
+    COUNTED,
     LEARNED_AGAIN,
     LEAST_TRIALS,
     NO_OUTPUTS,
@@ -119,6 +120,8 @@ class Fitted:
         """Return why a classifier with this name has no probabilities, and a remedy."""
         if self.progress is None:
             return NO_OUTPUTS.format(name)
+        if not self.progress.spoiled and self.rows_by_class.any():
+            return COUNTED.format(name)
         if not self.progress.spoiled:
             return f"{name} has no probabilities, as it has learned no row yet. Learn rows first."
         return LEARNED_AGAIN.format(name)

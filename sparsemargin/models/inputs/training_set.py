@@ -15,6 +15,9 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 from sparsemargin.models.inputs.rows import Rows
 
+#: Number of first rows of a stream that are counted for a prior.
+ROWS_COUNTED = 10_000
+
 #: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
 Targets = np.ndarray | Positives
 
