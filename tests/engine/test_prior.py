@@ -8,7 +8,6 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.naive_bayes import BernoulliNB
 
 from problems.first_order import examples, index_types, problems, scattered
 from problems.models import make_problem
@@ -106,14 +105,6 @@ def test_several_labels_and_dense_rows(kind):
         for sign in signs
     ]
     assert_agrees(model, runs, "mean", X.shape[1])
-
-
-def test_the_ratio_is_that_of_naive_bayes():
-    X, y = make_problem(200, n_classes=2)
-    prior = AROWClassifier(**NAIVE_BAYES).fit(X, y).space.prior
-    logs = BernoulliNB().fit(X != 0, y).feature_log_prob_[:, prior.columns]
-    ratio = np.maximum(np.abs(logs[1] - logs[0]), priors.LEAST)
-    assert_allclose(prior.variances(slice(None))[:, 0], ratio, rtol=1e-12)
 
 
 def test_a_scale_of_the_features_is_a_prior():
