@@ -84,6 +84,7 @@ class Run:
         self.beginning: list[LabelledRows] = []
         self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
+        self.n_counted = 0  # number of first rows that are counted for the prior of a new model
         # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
@@ -129,6 +130,10 @@ class Run:
             self.learner = self.make_learner()
             if self.options.balanced:
                 self.counts = self.labels.count_rows()
+        # A checkpoint of a model that continues another one has trials before the stream.
+        is_new = self.learner.state is None
+        is_new |= start is not None and not self.learner.fitted.trials_before
+        self.n_counted = ROWS_COUNTED if is_new and self.learner.counts_first_rows else 0
         n_first = max(ROWS_MEASURED, self.n_counted)
         if self.epoch:
             self.passes.keep()
@@ -202,13 +207,6 @@ class Run:
             space.count_trials(space.trials + left)
         return False
 
-    @property
-    def n_counted(self) -> int:
-        """Number of first rows that are counted for the prior of a new model."""
-        learner = self.learner
-        is_new = learner.state is None or not learner.fitted.trials_before
-        return ROWS_COUNTED if is_new and learner.counts_first_rows else 0
-
     def _corrections(self) -> int:
         return int(self.learner.space.per_vector("corrections").sum())
 
@@ -246,7 +244,7 @@ class Run:
             rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True
         )
         if self.epoch == 1 and self.rows < self.n_counted:
-            learner.skip_outputs(task)
+            learner.fitted.skip_outputs(task)
         with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()

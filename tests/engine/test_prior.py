@@ -225,3 +225,29 @@ def test_sorted_files_count_shuffled_rows(few_counted, tmp_path):
         model = fit_svmlight(path, "arow", max_iter=1, **NAIVE_BAYES)
     assert model.space.prior.n_rows == 40
     assert 0 < model.space.prior.with_class[0] < 40
+
+
+@pytest.mark.parametrize("continues", [False, True])
+def test_resumed_streams_are_equal(continues, few_counted, tmp_path, monkeypatch):
+    X, y = make_problem(200, n_classes=3)
+    path = write(tmp_path / "a.svm", X, y)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 300)
+    how = {"algo": "arow", "intercept_scaling": 0.5, **NAIVE_BAYES}
+    if continues:
+        how = {"init_model": AROWClassifier(intercept_scaling=0.5, **NAIVE_BAYES).fit(X, y)}
+    whole, checkpoint = fit_svmlight(path, max_iter=1, **how), tmp_path / "a.checkpoint"
+    learn = run.Run._learn
+    for n_rows in 20, 40, 100:
+
+        def ending(self, block, order, n_rows=n_rows):
+            if self.rows >= n_rows:
+                raise KeyboardInterrupt
+            learn(self, block, order)
+
+        resumes = {"checkpoint": checkpoint, "resume": n_rows > 20}
+        monkeypatch.setattr(run.Run, "_learn", ending)
+        with pytest.warns(run.Interruption):
+            fit_svmlight(path, max_iter=1, **resumes, **how)
+    monkeypatch.setattr(run.Run, "_learn", learn)
+    resumed = fit_svmlight(path, max_iter=1, checkpoint=checkpoint, resume=True, **how)
+    assert_same(resumed, whole)
