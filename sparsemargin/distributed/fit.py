@@ -393,7 +393,7 @@ def _selected(schema: Schema, parts: Sequence[SampledRows], default: DefaultAlgo
     lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
     rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
     codes = np.concatenate([codes for _, codes in parts])
-    return default.candidate(rows, codes, schema.classes)
+    return default.candidate(rows, codes, schema.classes, prior=False)
 
 
 def check_mixable(learner: Learner) -> Learner:

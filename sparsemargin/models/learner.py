@@ -13,12 +13,11 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.progressive import (
@@ -43,6 +42,7 @@ from sparsemargin.models.inputs.rows import (
 from sparsemargin.models.inputs.training_set import (
     Beginning,
     Targets,
+    Training,
     TrainingSet,
     counted_rows,
     refuse_no_rows,
@@ -55,15 +55,6 @@ from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
 LARGEST_SEED = 2**31 - 1
-
-
-class Training(NamedTuple):
-    """The result of `Learner.train`, with which `Learner.finish` completes a fit."""
-
-    task: Task
-    result: FitResult
-    seed: int | None  # seed of the shuffling; None: the order of the rows
-    first: Beginning | None  # data that the model was initialized with; None: the fit resumed
 
 
 class Learner(StreamChecks):
@@ -241,16 +232,6 @@ class Learner(StreamChecks):
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
 
-    #: True if `prior_of` needs the first rows of a stream.
-    counts_first_rows = False
-
-    def prior_of(
-        self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
-    ) -> NaiveBayesPrior | None:
-        """Return the counts of checked rows that determine initial variances; None if the learner
-        does not need them. `counted` selects rows; None: all."""
-        return None
-
     def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
         """Return the rows with which a model is initialized. `counted` selects rows; None: all. A
         linear model only needs the first rows."""
@@ -388,13 +369,6 @@ class Learner(StreamChecks):
         how.setdefault("distinct", not self.takes_repeats)
         return Task(rows, targets, weights, fitted.class_weight, **how)
 
-    def skip_outputs(self, task: Task) -> None:
-        """Store no outputs of the rows of a task. This is for rows that were counted for the prior,
-        because their outputs depend on their own labels."""
-        kept, task.progress = task.progress, None
-        if kept is not None:
-            kept.spoiled |= kept.fingerprints.add_rows(task.rows, task.order())
-
     def _recall_rows(self, task: Task, *others: Any) -> bool:
         """Under `warm_start`, resume with the state of the rows if they are those of the last fit.
 
@@ -467,7 +441,7 @@ class Learner(StreamChecks):
             self.open_stream(first, seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         if is_new and self.counts_first_rows:
-            self.skip_outputs(task)
+            self.fitted.skip_outputs(task)
         with naming_bad_rows(rows):
             self.learn_stream(task)
         self.fitted.n_iter = 1.0

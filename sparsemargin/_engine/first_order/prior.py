@@ -6,6 +6,7 @@ others.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -126,8 +127,8 @@ class NaiveBayesPrior:
         # A share of 0 only divides counts that are 0.
         inverse = self.n_rows / np.maximum(within, 1)
         of_others = self.n_rows / np.maximum(self.n_rows - within, 1)
-        # Most features do not occur in most classes, and few totals differ.
-        totals, which = np.unique(self.totals, return_inverse=True)
+        # Most features do not occur in most classes.
+        totals, which = self.distinct_totals
         ratio = -np.log1p(totals[:, np.newaxis] * of_others)[which]
         some = slice(ends[0], ends[-1])
         at, vector = self.places[some], np.repeat(np.arange(last - first), np.diff(ends))
@@ -154,15 +155,27 @@ class NaiveBayesPrior:
             # Along the last axis, the sum of a vector does not depend on the other vectors.
             means.append(np.ascontiguousarray(initial.T).mean(axis=1))
             if held is not None:
-                some = held[self.columns, vectors]
-                held[self.columns, vectors] = np.where(some == 0, initial, some)
+                some = held[self.at, vectors]
+                held[self.at, vectors] = np.where(some == 0, initial, some)
         return np.concatenate(means)
+
+    @cached_property
+    def distinct_totals(self):
+        """The distinct totals, of which there are few, and the position of each total in them."""
+        return np.unique(self.totals, return_inverse=True)
+
+    @cached_property
+    def at(self):
+        """The columns as an index, a slice if all columns up to the last one occur."""
+        n_columns = len(self.columns)
+        whole = not n_columns or self.columns[-1] == n_columns - 1
+        return slice(0, n_columns) if whole else self.columns
 
     def clear(self, held):
         """Replace the initial variance by 0, in an array of shape (n_coordinates, n_vectors)."""
         for vectors, initial in self.parts():
-            some = held[self.columns, vectors]
-            held[self.columns, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
+            some = held[self.at, vectors]
+            held[self.at, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
 
     # ------------------------------------------------------------------------------- the state
 

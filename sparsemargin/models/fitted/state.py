@@ -95,6 +95,13 @@ class Fitted:
         counts = np.bincount(labels, minlength=len(self.classes))
         self.rows_by_class = self.rows_by_class + np.vstack([task.n_trials - counts, counts])
 
+    def skip_outputs(self, task: Task) -> None:
+        """Store no outputs of the rows of a task. This is for rows that were counted for the prior,
+        because their outputs depend on their own labels."""
+        kept, task.progress = task.progress, None
+        if kept is not None:
+            kept.spoiled |= kept.fingerprints.add_rows(task.rows, task.order())
+
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
         """Return the factors of the steps for sample weights; None: all are 1."""
         if self.typical_weight is None:
