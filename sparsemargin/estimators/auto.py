@@ -133,7 +133,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     >>> from sparsemargin.datasets import make_zipf_text
     >>> X, y = make_zipf_text(2000, random_state=0)
     >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
-    AROWClassifier(random_state=0)
+    AROWClassifier(prior='naive_bayes', random_state=0)
     """
 
     classes_ = _attribute("classes_")

@@ -64,31 +64,31 @@ class NaiveBayesPrior:
         """
         sparse, n_rows, many = scipy_sparse(), rows.n_rows, isinstance(targets, Positives)
         starts, labels = targets if many else (np.arange(n_rows + 1), targets)
-        used = np.ones(n_rows, bool) if counted is None else counted
+        used = np.ones(n_rows, np.int32) if counted is None else counted.astype(np.int32)
         # A single vector for two classes has the second class.
         n_classes = n_vectors if many else max(n_vectors, 2)
-        of_labels = np.repeat(used, np.diff(starts)).astype(np.int64), labels, starts
+        of_labels = np.repeat(used, np.diff(starts)), labels, starts
         classes = sparse.csr_array(of_labels, shape=(n_rows, n_classes))
-        classes = classes[:, n_classes - n_vectors :].tocsc()
-        totals, found = np.zeros(rows.n_features, np.int64), []
+        if many:  # a last column that all rows have
+            classes = sparse.hstack([classes, used[:, np.newaxis]], format="csr")
+        found = []
         for start in range(0, n_rows, _ROWS_AT_ONCE):
             some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
-            of_some = slice(start, start + some.n_rows)
-            occurs = some.data != 0
-            of_used = occurs & np.repeat(used[of_some], np.diff(some.indptr))
-            totals += np.bincount(some.indices[of_used], minlength=rows.n_features)
             there = sparse.csr_array(
-                (occurs.astype(np.int32), some.indices, some.indptr),
+                ((some.data != 0).astype(np.int32), some.indices, some.indptr),
                 shape=(some.n_rows, rows.n_features),
             )
-            found.append(classes[of_some].T @ there)
+            found.append(classes[start : start + some.n_rows].T.tocsr() @ there)
         found = sum(found[1:], found[0])
         found.eliminate_zeros()
-        columns = np.flatnonzero(totals)
-        place = np.cumsum(totals > 0) - 1
+        of_all = found[[n_classes]] if many else found
+        totals = np.bincount(of_all.indices, of_all.data, rows.n_features).astype(np.int64)
+        of_vectors = found[n_classes - n_vectors : n_classes]
+        columns, place = np.flatnonzero(totals), np.cumsum(totals > 0) - 1
         return cls(
-            int(np.count_nonzero(used)), classes.sum(axis=0), columns, totals[columns],
-            found.indptr.astype(np.int64), place[found.indices], found.data,
+            int(used.sum()), classes.sum(axis=0)[n_classes - n_vectors : n_classes], columns,
+            totals[columns], of_vectors.indptr.astype(np.int64), place[of_vectors.indices],
+            of_vectors.data.astype(np.int64),
         )  # fmt: skip
 
     @property
