@@ -70,7 +70,7 @@ _NOT_MIXED = {
 # Parameters that need all rows in one process, and the values that disable them.
 _NEED_ALL_ROWS = {
     "kernel": "linear", "soft_margin": 0, "tol": None, "max_corrections": None,
-    "solver": "auto", "normalize": "running",
+    "solver": "auto", "normalize": "running", "prior": None,
 }  # fmt: skip
 # Parameters of which a single value, given here, needs all rows.
 _ONE_VALUE = {"solver": "dual", "normalize": "max"}
@@ -393,7 +393,7 @@ def _selected(schema: Schema, parts: Sequence[SampledRows], default: DefaultAlgo
     lengths = np.concatenate([np.diff(rows.indptr) for rows, _ in parts])
     rows = Csr(data, indices, pointers_of(lengths, indices.dtype), schema.n_columns)
     codes = np.concatenate([codes for _, codes in parts])
-    return default.candidate(rows, codes, schema.classes)
+    return default.candidate(rows, codes, schema.classes, prior=False)
 
 
 def check_mixable(learner: Learner) -> Learner:

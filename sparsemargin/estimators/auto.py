@@ -87,6 +87,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     not tried. No alternative is tried there if AROW's error on the first 1,000 rows is at most 10 %
     and below that of always predicting the most frequent class.
 
+    If AROW is selected and there are 2,000 rows or more, of which less than 15 % of the entries are
+    nonzero, AROW is compared with ``prior="naive_bayes"``. Both are trained on the first of at most
+    10,000 rows and predict the following ones. The prior is used if its error is lower by 0.75
+    standard errors.
+
     Fewer than 500 rows are too few for a comparison. The Second-order Perceptron is then used if
     more than 15 % of the entries are nonzero and there are fewer than 1,000 features or the rows
     are almost parallel, otherwise AROW. Multilabel problems always use AROW.
@@ -128,7 +133,7 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     >>> from sparsemargin.datasets import make_zipf_text
     >>> X, y = make_zipf_text(2000, random_state=0)
     >>> AutoClassifier(random_state=0).fit(X, y).best_estimator_
-    AROWClassifier(random_state=0)
+    AROWClassifier(prior='naive_bayes', random_state=0)
     """
 
     classes_ = _attribute("classes_")

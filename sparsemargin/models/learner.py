@@ -13,12 +13,11 @@ from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.first_order.spaces import JointState
 from sparsemargin._engine.fitting.epochs import FitResult, Patience, StoppingRule, learn, learn_once
 from sparsemargin._engine.fitting.progressive import (
@@ -43,6 +42,7 @@ from sparsemargin.models.inputs.rows import (
 from sparsemargin.models.inputs.training_set import (
     Beginning,
     Targets,
+    Training,
     TrainingSet,
     counted_rows,
     refuse_no_rows,
@@ -55,15 +55,6 @@ from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
 LARGEST_SEED = 2**31 - 1
-
-
-class Training(NamedTuple):
-    """The result of `Learner.train`, with which `Learner.finish` completes a fit."""
-
-    task: Task
-    result: FitResult
-    seed: int | None  # seed of the shuffling; None: the order of the rows
-    first: Beginning | None  # data that the model was initialized with; None: the fit resumed
 
 
 class Learner(StreamChecks):
@@ -240,13 +231,6 @@ class Learner(StreamChecks):
             first.classes, first.form, space, self._structure, steps, slice_seed,
             np.zeros((2, len(first.classes)), dtype=np.int64), progress,
         )  # fmt: skip
-
-    def prior_of(
-        self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
-    ) -> NaiveBayesPrior | None:
-        """Return the counts of checked rows that determine initial variances; None if the learner
-        does not need them. `counted` selects rows; None: all."""
-        return None
 
     def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
         """Return the rows with which a model is initialized. `counted` selects rows; None: all. A
@@ -447,7 +431,8 @@ class Learner(StreamChecks):
     def train_once(self, data: TrainingSet) -> None:
         """Train on the rows once, in the given order, as `partial_fit` does."""
         rows = check_rows(data.rows, repeats_allowed=self.takes_repeats)
-        if self._learned is None:
+        is_new = self._learned is None
+        if is_new:
             seed = self.random_generator().randint(LARGEST_SEED)
             counted = counted_rows(self.class_weight, data.classes, data.targets, data.weights)
             measured = self.measured_rows(rows, counted)
@@ -455,6 +440,8 @@ class Learner(StreamChecks):
             first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
             self.open_stream(first, seed)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
+        if is_new and self.counts_first_rows:
+            self.fitted.skip_outputs(task)
         with naming_bad_rows(rows):
             self.learn_stream(task)
         self.fitted.n_iter = 1.0

@@ -23,6 +23,7 @@ from sparsemargin.models.inputs.training_set import (
     named_weights,
     rows_by_class,
 )
+from sparsemargin.models.prior_choice import prior_pays
 
 #: Numbers of rows. With fewer than LEAST_ROWS, errors are too noisy for a selection. Of more than
 #: MOST_ROWS, a random sample is used.
@@ -60,6 +61,9 @@ _DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
 #: times epochs) that it then makes.
 UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
 
+# Largest number of epochs in the comparison of AROW with and without a prior.
+_MOST_EPOCHS = 3
+
 # AROW runs one more epoch for each of these numbers that exceeds the rows of the rarer class.
 _RARE = 500, 100
 
@@ -96,6 +100,7 @@ class Candidate(NamedTuple):
 
 
 AROW = Candidate("arow", {}, 1, 1000)
+_PRIOR = Candidate("arow", {"prior": "naive_bayes"}, 1, 1000)
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
 
@@ -134,8 +139,9 @@ class DefaultAlgorithm:
         self.settled = None if OPEN_PARAMETERS.issuperset(self.params) else AROW
 
     def candidate(
-        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None
-    ) -> Candidate:
+        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None,
+        *, prior: bool = True,
+    ) -> Candidate:  # fmt: skip
         """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
 
         Another candidate needs a lower error by progressive validation, with a lead of two standard
@@ -144,6 +150,9 @@ class DefaultAlgorithm:
         is selected if its error on the first 1,000 rows is at most 10 % and lower than that of the
         most frequent class. With fewer than 500 rows, the Second-order Perceptron is selected if
         rows are dense and have few features or are nearly parallel.
+
+        If AROW is selected, it is compared with AROW with a prior on held-out rows, see
+        `prior_pays`, unless `prior` is False or the share of non-zero entries is large.
 
         Rows need not be checked, and those of weight 0 are ignored. The weight of an error is the
         weight of the row, times that of its class, times the number of rows before it, because
@@ -165,7 +174,10 @@ class DefaultAlgorithm:
             weights = None if weights is None else weights[numbers]
         if rows.n_rows < LEAST_ROWS:
             return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
-        return _best(rows, targets, classes, params, weights, numbers)
+        best = _best(rows, targets, classes, params, weights, numbers)
+        if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * rows.n_features:
+            return _with_prior(rows, targets, classes, params, weights, numbers)
+        return best
 
     def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
         """Return the learner for a number of rows and the rows of each class (None: multilabel)."""
@@ -208,6 +220,26 @@ def _best(
         if len(running) == 1:
             break
     return best.candidate
+
+
+def _with_prior(
+    rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
+    weights: np.ndarray | None, numbers: np.ndarray,
+) -> Candidate:  # fmt: skip
+    """Return AROW, with a prior if this has a lower error on held-out rows; see `_best`."""
+    order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
+    counts = np.maximum(1, rows_by_class(targets, len(classes)))
+    codes, weights = targets[order], None if weights is None else weights[order]
+    share = np.arange(len(order)) * (1.0 if weights is None else weights)
+    share = share * _class_weights(params, codes, classes, counts)
+    some = check_rows(rows_at(rows, order), numbers=numbers[order])
+    n_epochs = ceil(params.get("max_iter") or AROW.epochs_of(rows.n_rows, counts[1]))
+    quiet = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
+    pays = prior_pays(
+        lambda prior: (_PRIOR if prior else AROW).learner(quiet), some, codes, weights, share,
+        Beginning(some, classes, counts=counts), min(n_epochs, _MOST_EPOCHS),
+    )  # fmt: skip
+    return _PRIOR if pays else AROW
 
 
 class _Entrant:

@@ -1,4 +1,5 @@
-"""Messages about parameters that do not support streams or several labels per row."""
+"""Messages about parameters that do not support streams or several labels per row, and what a
+learner needs to know of the first rows."""
 
 from __future__ import annotations
 
@@ -6,7 +7,12 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, NoReturn
 
+import numpy as np
+
+from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin.models.fitted.state import Attributes
+from sparsemargin.models.inputs.rows import Rows
+from sparsemargin.models.inputs.training_set import Targets
 from sparsemargin.models.kernels import Kernel, Precomputed
 from sparsemargin.models.shared_parameters import SharedParameters
 
@@ -36,6 +42,16 @@ class StreamChecks(SharedParameters, Attributes):
     @abstractmethod
     def kernel_object(self) -> Kernel:
         """The kernel; for ``"linear"``, the polynomial of degree 1."""
+
+    #: True if `prior_of` needs the first rows of a stream.
+    counts_first_rows = False
+
+    def prior_of(
+        self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None
+    ) -> NaiveBayesPrior | None:
+        """Return the counts of checked rows that determine initial variances; None if the learner
+        does not need them. `counted` selects rows; None: all."""
+        return None
 
     def refuse_multilabel(self) -> NoReturn:
         """Raise a ValueError that describes how to train on several labels per row."""

@@ -27,6 +27,20 @@ class Origin(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Later:
+    """The location of the rows of a part of a block, which starts at row `first`."""
+
+    origin: Origin
+    first: int
+
+    def location_of(self, row: int) -> str:
+        return self.origin.location_of(self.first + row)
+
+    def copy(self) -> Later:
+        return Later(self.origin.copy(), self.first)
+
+
+@dataclass(frozen=True, slots=True)
 class LabelledRows:
     """A block of rows of a CSR matrix with their labels.
 
@@ -69,6 +83,8 @@ class LabelledRows:
         return replace(
             self, data=self.data[entries], indices=self.indices[entries],
             indptr=indptr - indptr[0], labels=self.labels[labels], label_start=start,
+            origin=None if self.origin is None else Later(self.origin, first),
+            first_row=None if self.first_row is None else self.first_row + first,
         )  # fmt: skip
 
     def take(self, rows: np.ndarray) -> LabelledRows:

@@ -153,6 +153,16 @@ class Passes:
         for first, rows, order in blocks:
             yield replace(rows, lowest=self.lowest, highest=self.highest, first_row=first), order
 
+    def first_mixed(self, n_rows: int) -> list[LabelledRows]:
+        """Return copies of the first blocks of a shuffled pass, with at least `n_rows` rows."""
+        found = list[LabelledRows]()
+        for block, _ in self.again(self.shuffle_seed, 1):
+            found.append(block.copy())
+            n_rows -= block.n_rows
+            if n_rows <= 0:
+                break
+        return found
+
     def consumed(self, block: LabelledRows, n_rows: int) -> int:
         """Return how many bytes of the source the first `n_rows` rows of a pass take, of which
         `block` is the last block."""

@@ -159,7 +159,7 @@ class Predictor:
         row = first_infinite(outputs)
         if row is not None:
             raise ValueError(
-                f"{block.location_of(first + row)}the output for this row exceeds a float64. "
+                f"{block.location_of(row)}the output for this row exceeds a float64. "
                 "Rescale the values."
             )
         return PredictedBlock(self._codes_of(outputs), outputs, rows, block)

@@ -24,9 +24,15 @@ from sparsemargin.models.fitted.outputs import (
 )
 from sparsemargin.models.inputs.labels import warn_of_many_classes
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, naming_bad_rows
-from sparsemargin.models.inputs.training_set import Beginning, Targets, count_vectors, counted_rows
+from sparsemargin.models.inputs.training_set import (
+    ROWS_COUNTED,
+    Beginning,
+    Targets,
+    count_vectors,
+    counted_rows,
+)
 from sparsemargin.models.learner import LARGEST_SEED
-from sparsemargin.readers.rows import LabelledRows
+from sparsemargin.readers.rows import LabelledRows, join_blocks
 from sparsemargin.readers.svmlight import located_index
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.label_order import LabelOrder
@@ -74,10 +80,11 @@ class Run:
         self.options, self.memory_limit = options, options.memory_limit
         self.label_order = LabelOrder()
         self.opened = False
-        # The first blocks determine the scale of the intercept.
+        # The first blocks determine the scale of the intercept, and the prior if there is one.
         self.beginning: list[LabelledRows] = []
         self.started = self.passes.started
         self.epoch = self.rows = self.mistakes = 0
+        self.n_counted = 0  # number of first rows that are counted for the prior of a new model
         # `rows_by_class` of all rows for balanced class weights; otherwise None.
         self.counts: np.ndarray | None = None
         self.patience: Patience | None = None
@@ -119,14 +126,21 @@ class Run:
     def _make_epochs(self, start: tuple[Learner, dict[str, Any]] | None) -> None:
         if start is not None:
             self._resume(*start)
-        elif self.options.balanced:
-            self.counts = self.labels.count_rows()
+        else:
+            self.learner = self.make_learner()
+            if self.options.balanced:
+                self.counts = self.labels.count_rows()
+        # A checkpoint of a model that continues another one has trials before the stream.
+        is_new = self.learner.state is None
+        is_new |= start is not None and not self.learner.fitted.trials_before
+        self.n_counted = ROWS_COUNTED if is_new and self.learner.counts_first_rows else 0
+        n_first = max(ROWS_MEASURED, self.n_counted)
         if self.epoch:
             self.passes.keep()
             continues = True
         elif self.passes.shuffle_seed is None:
             if not self.opened:
-                self.beginning = self.passes.peek(ROWS_MEASURED)
+                self.beginning = self.passes.peek(n_first)
             with closing(self.passes.first()) as blocks:
                 continues = self._make_epoch((block, None) for block in blocks)
             self.labels.check_positive()
@@ -134,6 +148,8 @@ class Run:
             self._check_classes()
         else:
             self.passes.keep()
+            if not self.opened and self.n_counted:
+                self.beginning = self.passes.first_mixed(n_first)
             continues = self._make_epoch(self.passes.again(self.passes.shuffle_seed, 1))
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
@@ -167,6 +183,10 @@ class Run:
         if self.resumed is None:
             self.before = self._corrections() if self.opened else 0
         for block, order in blocks:
+            left = self.n_counted - self.rows
+            if order is None and 0 < left < block.n_rows:
+                self._learn(block.part(0, left), None)
+                block = block.part(left, block.n_rows)
             if block.n_rows:
                 self._learn(block, order)
         if not self.opened:
@@ -223,6 +243,8 @@ class Run:
         task = learner.make_task(
             rows, targets, None, first_row=self.first_row + first_row, progress=kept, distinct=True
         )
+        if self.epoch == 1 and self.rows < self.n_counted:
+            learner.fitted.skip_outputs(task)
         with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()
@@ -231,8 +253,7 @@ class Run:
 
     def _open(self, block: LabelledRows) -> None:
         """Create the learner, and its weights unless it continues a model, with the first block."""
-        learner, labels = self.make_learner(), self.labels
-        self.learner = learner
+        learner, labels = self.learner, self.labels
         goes_on = learner.state is not None
         if goes_on:
             labels.keep(learner)
@@ -242,7 +263,11 @@ class Run:
         random = learner.random_generator()
         self.seed = random.randint(LARGEST_SEED) if learner.shuffle else None
         if not goes_on:
-            n_columns = self.reading.n_columns
+            n_columns, prior = self.reading.n_columns, None
+            blocks = self.beginning or [block]
+            if self.n_counted:
+                block = join_blocks(blocks).part(0, self.n_counted)
+                n_columns = n_columns or self.reading.columns_up_to(self.passes.highest)
             rows = block.with_columns(n_columns or 1)
             needed = rows.n_features * self.bytes_per_feature(block, rows.n_features)
             if needed > self.memory_limit:
@@ -250,10 +275,14 @@ class Run:
                     f"{rows.n_features:,} features take {needed:,} bytes of weights, more than "
                     f"memory_limit={self.memory_limit:,}. Raise it, or pass a smaller hash_bits."
                 )
+            if self.n_counted:
+                targets, weight = labels.targets_of(block), learner.class_weight
+                counted = counted_rows(weight, labels.classes, targets, None)
+                prior = learner.prior_of(rows, targets, labels.classes, counted)
             first = Beginning(
                 rows, labels.classes, "lists" if labels.many else None, self.counts,
-                [self.measured_rows(each, rows.n_features) for each in self.beginning or [block]],
-                grows=n_columns is None,
+                [self.measured_rows(each, rows.n_features) for each in blocks],
+                grows=self.reading.n_columns is None, prior=prior,
             )  # fmt: skip
             learner.open_stream(first, random.randint(LARGEST_SEED))
             self.beginning = []

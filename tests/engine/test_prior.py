@@ -8,15 +8,18 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.naive_bayes import BernoulliNB
 
 from problems.first_order import examples, index_types, problems, scattered
 from problems.models import make_problem
+from problems.shards import write
 from references.arow import naive_bayes_variances, run_arow
 from references.weights import step_factors
-from sparsemargin import AROWClassifier, load_model, save_model
+from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import prior as priors
 from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin.files import sources
+from sparsemargin.models.inputs import training_set
+from sparsemargin.streaming import run
 
 problem_of_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
@@ -104,14 +107,6 @@ def test_several_labels_and_dense_rows(kind):
     assert_agrees(model, runs, "mean", X.shape[1])
 
 
-def test_the_ratio_is_that_of_naive_bayes():
-    X, y = make_problem(200, n_classes=2)
-    prior = AROWClassifier(**NAIVE_BAYES).fit(X, y).space.prior
-    logs = BernoulliNB().fit(X != 0, y).feature_log_prob_[:, prior.columns]
-    ratio = np.maximum(np.abs(logs[1] - logs[0]), priors.LEAST)
-    assert_allclose(prior.variances(slice(None))[:, 0], ratio, rtol=1e-12)
-
-
 def test_a_scale_of_the_features_is_a_prior():
     """Training with prior variances s ** 2 is training on features multiplied by s."""
     X, y = make_problem(200, n_classes=2)
@@ -192,3 +187,67 @@ def test_damaged_counts_are_refused():
         state["prior"] = {**state["prior"], name: value}
         with pytest.raises(ValueError, match="damaged"):
             type(space).__new__(type(space)).__setstate__(state)
+
+
+@pytest.fixture
+def few_counted(monkeypatch):
+    """Streams count 40 rows instead of 10,000."""
+    for module in training_set, run:
+        monkeypatch.setattr(module, "ROWS_COUNTED", 40)
+
+
+@pytest.mark.parametrize("n_classes", [2, 4])
+@pytest.mark.parametrize("bytes_at_once", [300, 1 << 20])
+def test_streams_count_the_first_rows(n_classes, bytes_at_once, few_counted, tmp_path, monkeypatch):
+    X, y = make_problem(200, n_classes=n_classes)
+    X = sp.hstack([X, sp.eye_array(200)], format="csr")  # every row has a new feature
+    how = {"intercept_scaling": 0.5, **NAIVE_BAYES}
+    parts = AROWClassifier(**how).partial_fit(X[:40], y[:40], classes=range(n_classes))
+    assert not hasattr(parts, "predict_proba")
+    parts.partial_fit(X[40:], y[40:])
+    path = write(tmp_path / "a.svm", X, y)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", bytes_at_once)
+    streamed = fit_svmlight(path, "arow", max_iter=1, **how)
+    assert_same(streamed, parts)
+    assert_array_equal(streamed.predict_proba(X), parts.predict_proba(X))
+    assert streamed.fitted.progress.n_trials == 160
+    twice = fit_svmlight(path, "arow", max_iter=2, **how)
+    assert twice.space.prior.n_rows == 40
+    longer = fit_svmlight(path, init_model=streamed)
+    assert longer.space.prior.n_rows == 40
+
+
+def test_sorted_files_count_shuffled_rows(few_counted, tmp_path):
+    X, y = make_problem(3000, n_classes=2)
+    order = np.argsort(y, kind="stable")
+    path = write(tmp_path / "a.svm", X[order], y[order])
+    with pytest.warns(UserWarning, match="sorted"):
+        model = fit_svmlight(path, "arow", max_iter=1, **NAIVE_BAYES)
+    assert model.space.prior.n_rows == 40
+    assert 0 < model.space.prior.with_class[0] < 40
+
+
+@pytest.mark.parametrize("continues", [False, True])
+def test_resumed_streams_are_equal(continues, few_counted, tmp_path, monkeypatch):
+    X, y = make_problem(200, n_classes=3)
+    path = write(tmp_path / "a.svm", X, y)
+    monkeypatch.setattr(sources, "BLOCK_BYTES", 300)
+    how = {"algo": "arow", "intercept_scaling": 0.5, **NAIVE_BAYES}
+    if continues:
+        how = {"init_model": AROWClassifier(intercept_scaling=0.5, **NAIVE_BAYES).fit(X, y)}
+    whole, checkpoint = fit_svmlight(path, max_iter=1, **how), tmp_path / "a.checkpoint"
+    learn = run.Run._learn
+    for n_rows in 20, 40, 100:
+
+        def ending(self, block, order, n_rows=n_rows):
+            if self.rows >= n_rows:
+                raise KeyboardInterrupt
+            learn(self, block, order)
+
+        resumes = {"checkpoint": checkpoint, "resume": n_rows > 20}
+        monkeypatch.setattr(run.Run, "_learn", ending)
+        with pytest.warns(run.Interruption):
+            fit_svmlight(path, max_iter=1, **resumes, **how)
+    monkeypatch.setattr(run.Run, "_learn", learn)
+    resumed = fit_svmlight(path, max_iter=1, checkpoint=checkpoint, resume=True, **how)
+    assert_same(resumed, whole)

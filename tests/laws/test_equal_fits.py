@@ -8,7 +8,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from depth import pairwise
-from problems.lives import LIMITS, assert_alike, classifier, lowered, rows
+from problems.lives import LIMITS, VARIANTS, assert_alike, classifier, lowered, rows
 from problems.shards import write
 from sparsemargin import fit_csr, fit_svmlight, load_model, save_model
 from sparsemargin._engine.first_order import vector_blocks
@@ -39,7 +39,7 @@ def in_parts(model, X, y, n):
 
 @pytest.mark.parametrize(
     ("algo", "limit", "many", "n_classes"),
-    pairwise([*ALGORITHMS], [*LIMITS], [False, True], [2, 3, 5]),
+    pairwise([*VARIANTS], [*LIMITS], [False, True], [2, 3, 5]),
 )
 def test_limits_change_no_bit(algo, limit, many, n_classes, monkeypatch, tmp_path):
     monkeypatch.setattr(vector_blocks, "GROUP", 2)
@@ -70,7 +70,7 @@ def test_training_in_parts_equals_one_epoch(algo, n_classes):
     assert_alike(in_parts(classifier(algo, **how), X, y, 7), whole, X)
 
 
-WEIGHED = [algo for algo, (each, _) in ALGORITHMS.items() if each.weighs_steps()]
+WEIGHED = [algo for algo, (each, _) in VARIANTS.items() if each.weighs_steps()]
 KERNELS = [algo for algo, (each, _) in ALGORITHMS.items() if "kernel" in declarations(each)]
 
 
@@ -80,7 +80,7 @@ def kernels_of(algo):
 
 
 @pytest.mark.parametrize(
-    ("algo", "n_classes", "limit"), pairwise([*ALGORITHMS, *KERNELS], [2, 5], [None, *LIMITS])
+    ("algo", "n_classes", "limit"), pairwise([*VARIANTS, *KERNELS], [2, 5], [None, *LIMITS])
 )
 def test_fit_ends_with_the_trial_of_the_last_correction(algo, n_classes, limit):
     X, y = rows(60, 20, n_classes, 8)

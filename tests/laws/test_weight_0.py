@@ -1,10 +1,12 @@
 """Rows of weight 0, their own or their class's, are as if they were not there, to the bit."""
 
+from functools import partial
+
 import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
-from sparsemargin import AutoClassifier, fit_svmlight
+from sparsemargin import AROWClassifier, AutoClassifier, fit_svmlight
 from sparsemargin.estimators.classifiers import CLASSIFIERS
 from sparsemargin.models.parameters import declarations
 
@@ -14,6 +16,7 @@ WEIGHING = {
     name: kind for name, kind in {**CLASSIFIERS, "AutoClassifier": AutoClassifier}.items()
     if kind is AutoClassifier or kind.weighs_steps()
 }  # fmt: skip
+WEIGHING["AROWClassifier, prior"] = partial(AROWClassifier, prior="naive_bayes")
 KERNELS = [name for name, kind in CLASSIFIERS.items()
            if name in WEIGHING and "kernel" in declarations(kind)]  # fmt: skip
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from problems.first_order import scattered
 from sparsemargin._engine import state
-from sparsemargin._engine.first_order import linear_loop, linear_space, vector_blocks
+from sparsemargin._engine.first_order import linear_loop, linear_space, prior, vector_blocks
 from sparsemargin._engine.fitting import protocol, threads
 from sparsemargin._engine.kernel import loop, outputs, support
 from sparsemargin._engine.replay import replayed
@@ -20,6 +20,9 @@ from sparsemargin._engine.rows import columns
 from sparsemargin.estimators.classifiers import as_classifier
 from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
+
+#: The algorithms, and AROW with a prior, whose state has counts in addition.
+VARIANTS = {**ALGORITHMS, "arow, prior": (ALGORITHMS["arow"][0], {"prior": "naive_bayes"})}
 
 #: Names of the limits for threads, and for weights that are held in blocks.
 THREADS, BLOCKS = "vectors on threads", {"vectors in blocks", "some vectors in blocks"}
@@ -41,6 +44,7 @@ LIMITS = {
     "coordinates in parts": ((linear_space, "_COORDINATES_PER_PART", 3),),
     "sparse states": ((state, "_SPARSE_BYTES", 0),),
     "columns sorted": ((columns, "_COLUMNS_AN_ENTRY", 0),),
+    "counts in parts": ((prior, "_ROWS_AT_ONCE", 7), (prior, "_NUMBERS_AT_ONCE", 5)),
     "columns looked up": ((columns, "_COLUMNS_AN_ENTRY", 1 << 20),),
 }  # fmt: skip
 
@@ -61,7 +65,7 @@ def lowered(names):
 
 def classifier(algo, **params):
     """The classifier with that name, with settings whose fits are short."""
-    learner, fixed = ALGORITHMS[algo]
+    learner, fixed = VARIANTS[algo]
     soon = {"max_iter": 2, "random_state": 0}
     if "early_stopping" in declarations(learner):
         soon["early_stopping"] = False

@@ -28,11 +28,12 @@ class Run:
 def naive_bayes_variances(X, y, intercept):
     """Initial variances from dense rows with labels -1 and 1, with that of the intercept. Features
     that do not occur, and the intercept, have the mean variance of the others, or 1."""
-    having = X != 0
-    p, q = (
-        (np.sum(having[y == side], axis=0) + np.longdouble(1)) / (np.sum(y == side) + 2)
-        for side in (1, -1)
-    )
+    having, share = X != 0, np.mean(y == 1, dtype=np.longdouble)
+    n, m = having[y == 1].sum(axis=0), having[y == -1].sum(axis=0)
+    if 0 < share < 1:
+        p, q = (n + share) / np.sum(y == 1), (m + 1 - share) / np.sum(y == -1)
+    else:  # the limit of p / q for a share that vanishes
+        p, q = (np.longdouble(1), m + 1) if share == 0 else (n + 1, np.longdouble(1))
     variances, occurs = np.maximum(np.abs(np.log(p / q)), 1e-3), having.any(axis=0)
     mean = variances[occurs].mean() if occurs.any() else 1
     return np.append(np.where(occurs, variances, mean), [mean] if intercept else [])

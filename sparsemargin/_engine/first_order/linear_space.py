@@ -45,8 +45,9 @@ class LinearSpace(LinearState, Replayed):
     def take_prior(self, prior):
         """Set the variances of a new space to initial values. Coordinates without counts have the
         mean initial variance of their vector."""
-        self.prior, self.vectors["initial"] = prior, prior.means()
-        self.prior_in_arrays.fill(self.of_vectors(self.variances))
+        self.prior = prior
+        held = None if self.in_blocks else self.of_vectors(self.variances)
+        self.vectors["initial"] = prior.fill(held)
 
     @property
     def prior_in_arrays(self):
@@ -73,7 +74,7 @@ class LinearSpace(LinearState, Replayed):
             self.restore_prior(state)
 
     def restore_prior(self, state):
-        """Restore the prior and the variances that have not changed."""
+        """Restore the prior, and the variances that have not changed."""
         if "prior" in state:
             require(self.adaptive, "its weights have no variances, but a prior")
             self.prior = NaiveBayesPrior.restored(state["prior"], self.n_features, self.n_vectors)

@@ -6,6 +6,7 @@ others.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -63,26 +64,31 @@ class NaiveBayesPrior:
         """
         sparse, n_rows, many = scipy_sparse(), rows.n_rows, isinstance(targets, Positives)
         starts, labels = targets if many else (np.arange(n_rows + 1), targets)
-        used = np.ones(n_rows, np.int64) if counted is None else counted.astype(np.int64)
+        used = np.ones(n_rows, np.int32) if counted is None else counted.astype(np.int32)
         # A single vector for two classes has the second class.
         n_classes = n_vectors if many else max(n_vectors, 2)
         of_labels = np.repeat(used, np.diff(starts)), labels, starts
-        classes = sparse.csr_array(of_labels, shape=(n_rows, n_classes))[:, n_classes - n_vectors :]
-        classes = sparse.hstack([classes, used[:, np.newaxis]], format="csc")
-        found = sparse.csr_array((n_vectors + 1, rows.n_features), dtype=np.int64)
+        classes = sparse.csr_array(of_labels, shape=(n_rows, n_classes))
+        if many:  # a last column that all rows have
+            classes = sparse.hstack([classes, used[:, np.newaxis]], format="csr")
+        found = []
         for start in range(0, n_rows, _ROWS_AT_ONCE):
             some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
-            there = (some.data != 0).astype(np.int32), some.indices, some.indptr
-            there = sparse.csr_array(there, shape=(some.n_rows, rows.n_features))
-            found = found + classes[start : start + some.n_rows].T @ there
+            there = sparse.csr_array(
+                ((some.data != 0).astype(np.int32), some.indices, some.indptr),
+                shape=(some.n_rows, rows.n_features),
+            )
+            found.append(classes[start : start + some.n_rows].T.tocsr() @ there)
+        found = sum(found[1:], found[0])
         found.eliminate_zeros()
-        found.sort_indices()
-        starts, with_class = found.indptr.astype(np.int64), classes.sum(axis=0).astype(np.int64)
-        last = starts[n_vectors]
-        columns = found.indices[last:].astype(np.int64)
+        of_all = found[[n_classes]] if many else found
+        totals = np.bincount(of_all.indices, of_all.data, rows.n_features).astype(np.int64)
+        of_vectors = found[n_classes - n_vectors : n_classes]
+        columns, place = np.flatnonzero(totals), np.cumsum(totals > 0) - 1
         return cls(
-            int(with_class[-1]), with_class[:-1], columns, found.data[last:], starts[:-1],
-            np.searchsorted(columns, found.indices[:last]), found.data[:last],
+            int(used.sum()), classes.sum(axis=0)[n_classes - n_vectors : n_classes], columns,
+            totals[columns], of_vectors.indptr.astype(np.int64), place[of_vectors.indices],
+            of_vectors.data.astype(np.int64),
         )  # fmt: skip
 
     @property
@@ -113,16 +119,22 @@ class NaiveBayesPrior:
     def variances(self, vectors):
         """The initial variances of a slice of the vectors, float64 of shape (n_columns, n_vectors).
 
-        Each count has 1 added, and each number of rows 2, as in scikit-learn's `BernoulliNB`.
+        One row with each feature is added, and divided between the class and the others in
+        proportion to their numbers of rows.
         """
         first, last, _ = vectors.indices(self.n_vectors)
         within, ends = self.with_class[first:last], self.starts[first : last + 1]
-        share = np.log((self.n_rows - within + 2.0) / (within + 2.0))
-        ratio = share - np.log(self.totals + 1.0)[:, np.newaxis]
+        # A share of 0 only divides counts that are 0.
+        inverse = self.n_rows / np.maximum(within, 1)
+        of_others = self.n_rows / np.maximum(self.n_rows - within, 1)
+        # Most features do not occur in most classes.
+        totals, which = self.distinct_totals
+        ratio = -np.log1p(totals[:, np.newaxis] * of_others)[which]
         some = slice(ends[0], ends[-1])
         at, vector = self.places[some], np.repeat(np.arange(last - first), np.diff(ends))
-        having = self.counts[some] + 1.0
-        ratio[at, vector] = share[vector] + np.log(having / (self.totals[at] + 2.0 - having))
+        having, lacking = self.counts[some], self.totals[at] - self.counts[some]
+        ratio[at, vector] = np.log1p(having * inverse[vector])
+        ratio[at, vector] -= np.log1p(lacking * of_others[vector])
         return np.maximum(np.abs(ratio, out=ratio), LEAST, out=ratio)
 
     def parts(self):
@@ -132,24 +144,38 @@ class NaiveBayesPrior:
             vectors = slice(first, first + step)
             yield vectors, self.variances(vectors)
 
-    def means(self):
-        """The mean initial variance of each vector over the features that occur, shape
+    def fill(self, held=None):
+        """Replace 0 by the initial variance, in an array of shape (n_coordinates, n_vectors).
+        Return the mean initial variance of each vector over the features that occur, shape
         (n_vectors,); 1 if no feature occurs."""
         if not len(self.columns):
             return np.ones(self.n_vectors)
-        return np.concatenate([variances.mean(axis=0) for _, variances in self.parts()])
-
-    def fill(self, held):
-        """Replace 0 by the initial variance, in an array of shape (n_coordinates, n_vectors)."""
+        means = []
         for vectors, initial in self.parts():
-            some = held[self.columns, vectors]
-            held[self.columns, vectors] = np.where(some == 0, initial, some)
+            # Along the last axis, the sum of a vector does not depend on the other vectors.
+            means.append(np.ascontiguousarray(initial.T).mean(axis=1))
+            if held is not None:
+                some = held[self.at, vectors]
+                held[self.at, vectors] = np.where(some == 0, initial, some)
+        return np.concatenate(means)
+
+    @cached_property
+    def distinct_totals(self):
+        """The distinct totals, of which there are few, and the position of each total in them."""
+        return np.unique(self.totals, return_inverse=True)
+
+    @cached_property
+    def at(self):
+        """The columns as an index, a slice if all columns up to the last one occur."""
+        n_columns = len(self.columns)
+        whole = not n_columns or self.columns[-1] == n_columns - 1
+        return slice(0, n_columns) if whole else self.columns
 
     def clear(self, held):
         """Replace the initial variance by 0, in an array of shape (n_coordinates, n_vectors)."""
         for vectors, initial in self.parts():
-            some = held[self.columns, vectors]
-            held[self.columns, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
+            some = held[self.at, vectors]
+            held[self.at, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
 
     # ------------------------------------------------------------------------------- the state
 

@@ -51,12 +51,15 @@ class AROW(FirstOrderLearner):
     .. math::
 
         v_i = \left|\log \frac{p_i}{q_i}\right|, \qquad
-        p_i = \frac{n_i + 1}{n + 2}, \qquad q_i = \frac{m_i + 1}{m + 2},
+        p_i = \frac{n_i + \pi}{n}, \qquad q_i = \frac{m_i + 1 - \pi}{m},
+        \qquad \pi = \frac{n}{n + m},
 
     where :math:`n_i` of the n rows of the class, and :math:`m_i` of the m other rows, have a value
-    other than 0. The smallest variance is 0.001. Rows of weight 0 are not counted, and other
-    weights have no effect on the counts. Features that do not occur in the counted rows, and the
-    intercept, have the mean variance of the features that do.
+    other than 0. The shares are smoothed by one more row with the feature, which is divided between
+    the class and the others in proportion to their sizes. With 1 added to each count instead, the
+    error on rare classes would be higher. The smallest variance is 0.001. Rows of weight 0 are not
+    counted, and other weights have no effect on the counts. Features that do not occur in the
+    counted rows, and the intercept, have the mean variance of the features that do.
 
     An initial variance of :math:`s_i^2` has the same effect as feature i multiplied by
     :math:`s_i`. The output is :math:`w \cdot x` with a prior :math:`w_i \sim N(0, s_i^2)`. With
@@ -134,6 +137,10 @@ class AROW(FirstOrderLearner):
     # A row of weight c divides r by the square root of c. If c itself divided r, the recall of rare
     # topics would be higher, but dense rows of other classes would be predicted as rare ones.
     _weight_root = 2
+
+    @property
+    def counts_first_rows(self) -> bool:  # type: ignore[override]
+        return self.prior is not None
 
     def prior_of(
         self, rows: Rows, targets: Targets, classes: np.ndarray, counted: np.ndarray | None

@@ -15,6 +15,10 @@ NO_OUTPUTS = (
     "with these settings only. sklearn.calibration.CalibratedClassifierCV(model, cv=3) fits them "
     "with any settings."
 )
+COUNTED = (
+    "{} has no probabilities: all of its rows were counted for its prior, and its outputs for them "
+    "depended on their labels. Train on more rows, pass prior=None, or call fit on rows in memory."
+)
 LEARNED_AGAIN = (
     "{} has no probabilities: it has learned rows more than once, in several epochs over a file, "
     "under warm_start, or as partial_fit was given rows again. Probabilities are fitted to outputs "

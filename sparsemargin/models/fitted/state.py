@@ -16,6 +16,7 @@ from sparsemargin._engine.fitting.task import Task
 from sparsemargin._heavy import sklearn_exceptions
 from sparsemargin.models.fitted.in_use import asks, refuse_while_learning
 from sparsemargin.models.fitted.probabilities import (
+    COUNTED,
     LEARNED_AGAIN,
     LEAST_TRIALS,
     NO_OUTPUTS,
@@ -94,6 +95,13 @@ class Fitted:
         counts = np.bincount(labels, minlength=len(self.classes))
         self.rows_by_class = self.rows_by_class + np.vstack([task.n_trials - counts, counts])
 
+    def skip_outputs(self, task: Task) -> None:
+        """Store no outputs of the rows of a task. This is for rows that were counted for the prior,
+        because their outputs depend on their own labels."""
+        kept, task.progress = task.progress, None
+        if kept is not None:
+            kept.spoiled |= kept.fingerprints.add_rows(task.rows, task.order())
+
     def influence_of(self, weights: np.ndarray | None, influence: Any) -> np.ndarray | None:
         """Return the factors of the steps for sample weights; None: all are 1."""
         if self.typical_weight is None:
@@ -119,6 +127,8 @@ class Fitted:
         """Return why a classifier with this name has no probabilities, and a remedy."""
         if self.progress is None:
             return NO_OUTPUTS.format(name)
+        if not self.progress.spoiled and self.rows_by_class.any():
+            return COUNTED.format(name)
         if not self.progress.spoiled:
             return f"{name} has no probabilities, as it has learned no row yet. Learn rows first."
         return LEARNED_AGAIN.format(name)

@@ -11,9 +11,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sparsemargin._engine.first_order.prior import NaiveBayesPrior
-from sparsemargin._engine.fitting.task import Positives
+from sparsemargin._engine.fitting.epochs import FitResult
+from sparsemargin._engine.fitting.task import Positives, Task
 from sparsemargin.models.inputs.multilabel_targets import TargetFormat
 from sparsemargin.models.inputs.rows import Rows
+
+#: Number of first rows of a stream that are counted for a prior.
+ROWS_COUNTED = 10_000
 
 #: The code of each row's class, shape (n_rows,), or the labels of each row (multilabel).
 Targets = np.ndarray | Positives
@@ -53,6 +57,15 @@ class Beginning:
     @property
     def n_vectors(self) -> int:
         return count_vectors(self.classes, self.form is not None)
+
+
+class Training(NamedTuple):
+    """The result of `Learner.train`, with which `Learner.finish` completes a fit."""
+
+    task: Task
+    result: FitResult
+    seed: int | None  # seed of the shuffling; None: the order of the rows
+    first: Beginning | None  # data that the model was initialized with; None: the fit resumed
 
 
 def rows_by_class(
