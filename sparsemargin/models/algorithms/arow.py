@@ -10,7 +10,7 @@ from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import NONE, declared, one_of, parameter, real
-from sparsemargin.models.shared_parameters import Hypothesis
+from sparsemargin.models.shared_parameters import Hypothesis, standardize_parameter
 
 
 @declared
@@ -88,6 +88,7 @@ class AROW(FirstOrderLearner):
         "The hypothesis used for prediction: the last weights, or the average of all weights, each "
         "weighted by the number of trials it survived.",
     )
+    standardize: bool = standardize_parameter()  # type: ignore[misc]
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 
