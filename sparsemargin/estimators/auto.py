@@ -13,10 +13,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
+from sparsemargin.models.candidates import UNLEARNED
 from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import TrainingSet, counted_rows
-from sparsemargin.models.selection import UNLEARNED, DefaultAlgorithm
+from sparsemargin.models.selection import DefaultAlgorithm
 
 
 def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
@@ -25,7 +26,8 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     reader = AROWClassifier(**default.params)
     reader.check_parameters()
     data = reader.training_set(X, y, sample_weight, None)
-    candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
+    rows, targets, classes, weights = data.rows, data.targets, data.classes, data.weights
+    candidate = default.candidate(rows, targets, classes, weights, whole=True)
     # Rows of weight 0 are ignored.
     weight = params.get("class_weight")
     counted = counted_rows(weight, data.classes, data.targets, data.weights)

@@ -329,9 +329,8 @@ class Learner(StreamChecks):
         of equal `groups`, shape (n_rows,), are held out together.
         """
         kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
-        found = held_out_outputs(
-            self.fitted.for_training_rows(), task, fit_part, self._most_rows_held_out, self.n_threads(), groups
-        )
+        fitted, most_rows = self.fitted.for_training_rows(), self._most_rows_held_out
+        found = held_out_outputs(fitted, task, fit_part, most_rows, self.n_threads(), groups)
         if found is not None and kept is not None:
             self.fitted.progress = kept.held_out(*found)
 
