@@ -67,35 +67,39 @@ class Candidate(NamedTuple):
 AROW = Candidate("arow", {}, 1, 1000)
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
-FEW = [_SECOND_ORDER, AROW]
-FEW_STANDARDIZED = [
-    Candidate("so", {"a": 4.0, "standardize": True}, 5, 3000),
-    Candidate("arow", {"r": 4.0, "standardize": True}, 1, 1000),
-]
 
-
-# Candidates on standardized features. AROW has a larger r if there are few rows, which are repeated
-# in many epochs.
-_STANDARDIZED_AROW = Candidate("arow", {"standardize": True}, 1, 1000)
-_STANDARDIZED_SO = Candidate("so", {"standardize": True}, 5, 3000)
+def _p_norm(n_features: int) -> Candidate:
+    return Candidate("pnorm", {"p": float(max(2.0, 2 * log(max(2, n_features))))}, 5, 3000)
 
 
 def others(n_features: int, *, sparse: bool, dense: bool) -> list[Candidate]:
     """Return the candidates that may replace the default. Only `dense` rows are standardized."""
-    log_p = float(max(2.0, 2 * log(max(2, n_features))))
+    standardized = [
+        Candidate("arow", {"standardize": True}, 1, 1000),
+        Candidate("so", {"standardize": True}, 5, 3000),
+    ]
     return [
         # This candidate suits data with label noise or overlapping classes.
         Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
         # This candidate suits data with few informative features among very many.
-        Candidate("pnorm", {"p": log_p}, 5, 3000),
+        _p_norm(n_features),
         # This candidate suits data with correlated features. It is the slowest one.
         *([] if sparse else [_SECOND_ORDER]),
         # These candidates suit features of unequal scale.
-        *([_STANDARDIZED_AROW, _STANDARDIZED_SO] if dense else []),
+        *(standardized if dense else []),
     ]
 
 
-def for_few_rows(*, whole: bool) -> list[Candidate]:
+def for_few_rows(n_features: int, *, whole: bool) -> list[Candidate]:
     """Return the candidates for fewer than 500 dense rows, the default first. In a stream (not
-    `whole`), features can't be standardized."""
-    return FEW_STANDARDIZED + FEW if whole else FEW
+    `whole`), features can't be standardized.
+
+    `a` and `r` are larger than the defaults, which makes smaller steps, because few rows are
+    repeated in many epochs.
+    """
+    standardized = [
+        Candidate("so", {"a": 4.0, "standardize": True}, 5, 3000),
+        Candidate("arow", {"r": 4.0, "standardize": True}, 1, 1000),
+    ]
+    unchanged = [Candidate("so", {"a": 4.0}, 5, 3000), AROW, _p_norm(n_features)]
+    return [*(standardized if whole else []), *unchanged]

@@ -41,6 +41,11 @@ _AHEAD, _BEHIND = 2.0, -2.0
 # then not needed.
 _MANY_WRONG = 0.1
 
+# Error rate of AROW above which the candidate for label noise only needs a lower error, without a
+# lead of _AHEAD. Its steps are smaller, so that it falls behind at first, and with this much noise
+# differences are small beside their standard error.
+_MOST_WRONG = 0.3
+
 # Number of rows before the first comparison if rows are sparse, and the factor by which the number
 # of rows grows from one comparison to the next.
 _FIRST, _GROWTH = 1000, 1.5
@@ -112,7 +117,7 @@ class DefaultAlgorithm:
             if not _are_dense(rows):
                 return AROW
             rows = check_rows(rows, numbers=numbers)
-            few = for_few_rows(whole=whole)
+            few = for_few_rows(rows.n_features, whole=whole)
             return best_of_few(few, rows, targets, classes, params, weights)
         return _best(rows, targets, classes, params, weights, numbers, whole)
 
@@ -164,6 +169,10 @@ def _best(
         running = _left_in(running, best, share[: where.stop], where.stop / len(order))
         if len(running) == 1:
             break
+    first, *rivals = running
+    if best is first and first.error(len(share)) > _MOST_WRONG:
+        best = next((each for each in rivals if each.candidate.suits_noise), first)
+        best = best if best.lead(first, share) > 0 else first
     return best.candidate
 
 
@@ -195,16 +204,16 @@ class _Entrant:
         self.wrong[where] = codes_of(fitted, kept.outputs[: rows.n_rows]) != codes[where]
         return True
 
-    def errs_much(self, n_rows: int) -> bool:
-        """Return whether the error on the first rows exceeds `_MANY_WRONG`."""
-        return bool(self.wrong[:n_rows].mean() > _MANY_WRONG)
+    def error(self, n_rows: int) -> float:
+        """Return the share of the first rows that were predicted wrongly."""
+        return float(self.wrong[:n_rows].mean())
 
     def has_learned(self, codes: np.ndarray) -> bool:
         """Return whether the error on the first rows is low, and lower than that of predicting the
         most frequent class."""
         n_rows = len(codes)
         of_others = n_rows - np.bincount(codes).max()
-        return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)
+        return self.error(n_rows) <= _MANY_WRONG and bool(self.wrong[:n_rows].sum() < of_others)
 
     def lead(self, first: _Entrant, share: np.ndarray) -> float:
         """Return the lead over `first`, AROW, in standard errors of the difference of the errors.
@@ -222,7 +231,7 @@ def _left_in(
     first, *rivals = running
     # With label noise, the candidate for it can catch up late, so it always remains. Without label
     # noise, it only remains if it is the best candidate.
-    of_noise = -inf if first.errs_much(len(share)) else inf
+    of_noise = -inf if first.error(len(share)) > _MANY_WRONG else inf
     of_others = _BEHIND + part**2 * (_AHEAD - _BEHIND)
     return [first] + [
         each for each in rivals

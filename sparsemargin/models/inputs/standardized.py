@@ -64,7 +64,7 @@ def standardized(rows: Rows, scaling: np.ndarray | None) -> Rows:
         data = values.ravel().astype(rows.data.dtype, copy=False)
     index = np.int32 if data.size <= np.iinfo(np.int32).max else np.int64
     columns = np.tile(np.arange(n_features, dtype=index), n_rows)
-    starts = np.arange(n_rows + 1, dtype=index) * index(n_features)
+    starts = np.arange(0, data.size + 1, n_features, dtype=index)
     return check_rows(Rows(data, columns, starts, n_features))
 
 
