@@ -169,10 +169,9 @@ def _best(
         running = _left_in(running, best, share[: where.stop], where.stop / len(order))
         if len(running) == 1:
             break
-    first, *rivals = running
-    if best is first and first.error(len(share)) > _MOST_WRONG:
-        best = next((each for each in rivals if each.candidate.suits_noise), first)
-        best = best if best.lead(first, share) > 0 else first
+    if best is running[0] and best.error(len(share)) > _MOST_WRONG:
+        ahead = (each for each in running if each.lead(running[0], share) > 0)
+        best = next((each for each in ahead if each.candidate.suits_noise), best)
     return best.candidate
 
 
