@@ -65,7 +65,7 @@ class Candidate(NamedTuple):
 
 
 AROW = Candidate("arow", {}, 1, 1000)
-_SECOND_ORDER = Candidate("so", {}, 5, 3000)
+SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
 
 def _p_norm(n_features: int) -> Candidate:
@@ -84,15 +84,15 @@ def others(n_features: int, *, sparse: bool, dense: bool) -> list[Candidate]:
         # This candidate suits data with few informative features among very many.
         _p_norm(n_features),
         # This candidate suits data with correlated features. It is the slowest one.
-        *([] if sparse else [_SECOND_ORDER]),
+        *([] if sparse else [SECOND_ORDER]),
         # These candidates suit features of unequal scale.
         *(standardized if dense else []),
     ]
 
 
 def for_few_rows(n_features: int, *, whole: bool) -> list[Candidate]:
-    """Return the candidates for fewer than 500 dense rows, the default first. In a stream (not
-    `whole`), features can't be standardized.
+    """Return the candidates that may replace the default on fewer than 500 dense rows. In a stream
+    (not `whole`), features can't be standardized.
 
     `a` and `r` are larger than the defaults, which makes smaller steps, because few rows are
     repeated in many epochs.
@@ -101,5 +101,4 @@ def for_few_rows(n_features: int, *, whole: bool) -> list[Candidate]:
         Candidate("so", {"a": 4.0, "standardize": True}, 5, 3000),
         Candidate("arow", {"r": 4.0, "standardize": True}, 1, 1000),
     ]
-    unchanged = [Candidate("so", {"a": 4.0}, 5, 3000), AROW, _p_norm(n_features)]
-    return [*(standardized if whole else []), *unchanged]
+    return [*(standardized if whole else []), _p_norm(n_features)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from math import sqrt
 from typing import Any
@@ -12,7 +12,7 @@ import numpy as np
 
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.models.candidates import Candidate
+from sparsemargin.models.candidates import AROW, SECOND_ORDER, Candidate, for_few_rows
 from sparsemargin.models.fitted.held_out import stratified_folds
 from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.rows import Rows
@@ -20,13 +20,22 @@ from sparsemargin.models.inputs.training_set import TrainingSet, named_weights, 
 
 _FOLDS = 5
 
+# Lead over the default, in standard errors of the difference, that a candidate needs. It is smaller
+# than for many rows, because few rows rarely show a lead of 2: on tables with 30 to 450 rows, the
+# errors were 0.79 times those of the default with 1, and 0.85 times with 2.
+_AHEAD = 1.0
+
+# Rows are parallel if the mean of the normalized rows has a squared norm above _PARALLEL (raw
+# microarrays: 0.02 to 0.88; log-transformed: 0.97 to 1).
+_FEW_FEATURES, _PARALLEL = 1000, 0.95
+
 
 def best_of_few(
-    candidates: Sequence[Candidate], rows: Rows, codes: np.ndarray, classes: np.ndarray,
-    params: Mapping[str, Any], weights: np.ndarray | None,
+    rows: Rows, codes: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
+    weights: np.ndarray | None, *, whole: bool,
 ) -> Candidate:  # fmt: skip
-    """Return the candidate with the lowest error in stratified cross-validation, the first one of
-    several. All rows have a weight above 0 and are checked."""
+    """Return the default for dense rows, or the candidate with the lowest error in stratified
+    cross-validation, if its lead suffices. All rows have a weight above 0 and are checked."""
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(codes, len(classes))[1])
     share = weights_of_rows(params, codes, classes, counts)
@@ -38,8 +47,26 @@ def best_of_few(
     data = TrainingSet(rows, codes, classes, None, weights, sparse=True)
     # The seed is fixed, so that the selection depends only on the data.
     folds = stratified_folds(codes, _FOLDS, np.random.RandomState(0))
-    errors = [float((share * _wrong(each, data, folds, params)).sum()) for each in candidates]
-    return candidates[int(np.argmin(errors))]
+    default, candidates = _default(rows), for_few_rows(rows.n_features, whole=whole)
+    before = _wrong(default, data, folds, params)
+    wrong = [_wrong(each, data, folds, params) for each in candidates]
+    best = int(np.argmin([(share * each).sum() for each in wrong]))
+    return candidates[best] if lead(before, wrong[best], share) > _AHEAD else default
+
+
+def _default(rows: Rows) -> Candidate:
+    """Return the Second-order Perceptron if dense rows have few features or a common direction, as
+    logarithms have; otherwise AROW. At most 100 evenly spaced rows are used."""
+    if rows.n_features < _FEW_FEATURES:
+        return SECOND_ORDER
+    some = rows_at(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 100))[:100])
+    entries = np.zeros((some.n_rows, some.n_features))
+    entries[np.repeat(np.arange(some.n_rows), np.diff(some.indptr)), some.indices] = some.data
+    entries = entries[entries.any(axis=1)]
+    entries /= np.abs(entries).max(axis=1, keepdims=True)
+    entries /= np.linalg.norm(entries, axis=1, keepdims=True)
+    mean = entries.sum(axis=0) / max(1, len(entries))
+    return SECOND_ORDER if mean @ mean > _PARALLEL else AROW
 
 
 def _wrong(

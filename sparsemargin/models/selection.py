@@ -15,7 +15,7 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import Learner, find_algorithm, without_defaults
-from sparsemargin.models.candidates import AROW, Candidate, for_few_rows, others
+from sparsemargin.models.candidates import AROW, Candidate, others
 from sparsemargin.models.few_rows import best_of_few, lead, weights_of_rows
 from sparsemargin.models.fitted.outputs import codes_of
 from sparsemargin.models.inputs.rows import Rows, check_rows
@@ -117,8 +117,7 @@ class DefaultAlgorithm:
             if not _are_dense(rows):
                 return AROW
             rows = check_rows(rows, numbers=numbers)
-            few = for_few_rows(rows.n_features, whole=whole)
-            return best_of_few(few, rows, targets, classes, params, weights)
+            return best_of_few(rows, targets, classes, params, weights, whole=whole)
         return _best(rows, targets, classes, params, weights, numbers, whole)
 
     def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
