@@ -315,7 +315,8 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("choice", "sparsemargin/models/selection.py"): [
         ("self.error(n_rows) <= _MANY_WRONG and bool(self.wrong[:n_rows].sum() < of_others)",
          "self.error(n_rows) <= _MANY_WRONG"),
-        ("best = running[int(np.argmax(leads))]", "best = running[0]"),
+        ("return unchanged[int(np.argmax(leads))]", "return running[0]"),
+        ("each.lead(best, share) for each in standardized", "each.lead(running[0], share) for each in standardized"),
         ("numbers = np.flatnonzero(counted)", "numbers = np.flatnonzero(counted >= 0)"),
     ],
     ("choice", "sparsemargin/models/few_rows.py"): [
