@@ -313,10 +313,20 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("known[allowed[-1]]", "known[allowed[0]]"),
     ],
     ("choice", "sparsemargin/models/selection.py"): [
-        ("return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)",
-         "return not self.errs_much(n_rows)"),
-        ("best = running[int(np.argmax(leads))]", "best = running[0]"),
+        ("self.error(n_rows) <= _MANY_WRONG and bool(self.wrong[:n_rows].sum() < of_others)",
+         "self.error(n_rows) <= _MANY_WRONG"),
+        ("return unchanged[int(np.argmax(leads))]", "return running[0]"),
+        ("each.lead(best, share) for each in standardized", "each.lead(running[0], share) for each in standardized"),
         ("numbers = np.flatnonzero(counted)", "numbers = np.flatnonzero(counted >= 0)"),
+    ],
+    ("choice", "sparsemargin/models/few_rows.py"): [
+        ("if lead(before, wrong[best], share) > _AHEAD else default", ""),
+        ("np.flatnonzero(folds != fold), ", "np.arange(len(folds)), "),
+    ],
+    ("standardization", "sparsemargin/models/inputs/standardized.py"): [
+        ("- coef @ mean", ""),
+        ("deviation[deviation <= ", "deviation[deviation < 0 * "),
+        ("(rows.data != 0)\n", "1.0\n"),
     ],
     ("texts", ENGINE + "text/lexicon.hpp"): [
         ("if (end == p) return NONE;", ""),

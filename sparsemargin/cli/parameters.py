@@ -17,7 +17,7 @@ from sparsemargin.models.kernels import NAMED, Kernel
 from sparsemargin.models.parameters import FLAG, NONE, Limit, Parameter, declarations
 
 _NO_OPTIONS = {
-    "warm_start", "verbose", "n_jobs", "max_corrections", "soft_margin", "tol",
+    "warm_start", "verbose", "n_jobs", "max_corrections", "soft_margin", "tol", "standardize",
 }  # fmt: skip
 
 _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}

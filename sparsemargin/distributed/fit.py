@@ -35,8 +35,9 @@ from sparsemargin.files.atomic import check_replaceable
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.kinds import FORMS, TextForm, kind_of
 from sparsemargin.models import Algorithm, Learner, find_algorithm
+from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
-from sparsemargin.models.selection import AROW, MOST_ROWS, Candidate, DefaultAlgorithm
+from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
 from sparsemargin.streaming.options import WEIGHT_MEMORY

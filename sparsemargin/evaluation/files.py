@@ -240,7 +240,7 @@ class ClassEvaluation(Evaluation):
         outputs = predicted.outputs
         if self._norms is not None:
             with naming_bad_rows(predicted.rows):
-                lengths = self.predictor.learner.space.row_lengths(predicted.rows)
+                lengths = self.predictor.learner.fitted.row_lengths(predicted.rows)
             outputs = divided(divided(outputs, self._norms), lengths[:, np.newaxis])
         return margins_of(outputs, codes)
 

@@ -230,7 +230,7 @@ def _row_lengths(learner: Learner, rows: Rows) -> np.ndarray:
     For a kernel these are norms in feature space. A precomputed kernel raises a ValueError.
     """
     with naming_bad_rows(rows):
-        lengths: np.ndarray = learner.space.row_lengths(rows)
+        lengths: np.ndarray = learner.fitted.row_lengths(rows)
     return lengths
 
 

@@ -39,6 +39,7 @@ from sparsemargin.models.inputs.rows import (
     intercept_scale,
     naming_bad_rows,
 )
+from sparsemargin.models.inputs.standardized import scaling_of, standardized
 from sparsemargin.models.inputs.training_set import (
     Beginning,
     Targets,
@@ -124,8 +125,7 @@ class Learner(StreamChecks):
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
     def random_generator(self) -> np.random.RandomState:
-        """Return the generator for `random_state`, like scikit-learn's `check_random_state`. None
-        is NumPy's global generator."""
+        """Return the generator for `random_state`; None: NumPy's global generator."""
         if self.random_state is None:
             return np.random.mtrand._rand
         if isinstance(self.random_state, np.random.RandomState):
@@ -233,8 +233,7 @@ class Learner(StreamChecks):
         )  # fmt: skip
 
     def measured_rows(self, rows: Rows, counted: np.ndarray | None) -> Rows:
-        """Return the rows with which a model is initialized. `counted` selects rows; None: all. A
-        linear model only needs the first rows."""
+        """Return the rows that a model is initialized with. `counted` selects rows; None: all."""
         if counted is None:
             return rows
         which = np.flatnonzero(counted)
@@ -257,6 +256,10 @@ class Learner(StreamChecks):
         if not check:
             rows = check_rows(rows, repeats_allowed=self.takes_repeats)
         counted = counted_rows(self.class_weight, data.classes, targets, weights)
+        scaling = self.fitted.scaling if resume else None
+        if self.standardize and not resume:
+            scaling = scaling_of(rows, counted, weights)
+        rows = standardized(rows, scaling)
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
         measured = self.measured_rows(rows, counted)
@@ -272,6 +275,7 @@ class Learner(StreamChecks):
                 )  # fmt: skip
             else:
                 self._open(first, random.randint(LARGEST_SEED))
+                self.fitted.scaling = scaling
             refuse_no_rows(targets, self.fitted.class_weight, weights)
             task = self.make_task(
                 rows, targets, weights, check=check,
@@ -308,9 +312,9 @@ class Learner(StreamChecks):
         # Rows are sampled after a complete epoch only, because it has checked all of them.
         if result.n_iter >= 1:
             targets = task.codes if task.positives is None else task.positives
-            sample = sample_of(fitted, task.rows, targets, task.weights)
-            samples = [] if sample is None else [sample]
-            warn_of_one_class(fitted, samples, self.parameters, self.n_threads())
+            known = fitted.for_training_rows()
+            sample = sample_of(known, task.rows, targets, task.weights)
+            warn_of_one_class(known, [sample] if sample else [], self.parameters, self.n_threads())
         return self
 
     def hold_out(
@@ -322,9 +326,8 @@ class Learner(StreamChecks):
         of equal `groups`, shape (n_rows,), are held out together.
         """
         kept, fit_part = self.fitted.progress, partial(self._fit_part, task, first, seed)
-        found = held_out_outputs(
-            self.fitted, task, fit_part, self._most_rows_held_out, self.n_threads(), groups
-        )
+        fitted, most_rows = self.fitted.for_training_rows(), self._most_rows_held_out
+        found = held_out_outputs(fitted, task, fit_part, most_rows, self.n_threads(), groups)
         if found is not None and kept is not None:
             self.fitted.progress = kept.held_out(*found)
 
@@ -416,7 +419,7 @@ class Learner(StreamChecks):
         fitted, space = self.fitted, self.space
         if not space.has_row_lengths:
             raise ValueError(PRECOMPUTED)
-        fitted.last_rows = fitted.result = fitted.coef = None
+        fitted.last_rows = fitted.result = fitted.coef = fitted.unscaled = None
         was_full, opened = space.full, self.loop(task)
         try:
             with storing_outputs(task, space):
@@ -439,6 +442,7 @@ class Learner(StreamChecks):
             prior = self.prior_of(rows, data.targets, data.classes, counted)
             first = Beginning(measured, data.classes, data.form, sparse=data.sparse, prior=prior)
             self.open_stream(first, seed)
+        rows = standardized(rows, self.fitted.scaling)
         task = self.make_task(rows, data.targets, data.weights, n_threads=self.n_threads())
         if is_new and self.counts_first_rows:
             self.fitted.skip_outputs(task)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import partial
-from math import ceil, inf, log, sqrt
-from typing import Any, NamedTuple
+from math import ceil, inf
+from typing import Any
 
 import numpy as np
 
@@ -13,16 +14,13 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
-from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm, without_defaults
+from sparsemargin.models import Learner, find_algorithm, without_defaults
+from sparsemargin.models.candidates import AROW, PRIOR, Candidate, others
+from sparsemargin.models.few_rows import best_of_few, lead, weights_of_rows
 from sparsemargin.models.fitted.outputs import codes_of
 from sparsemargin.models.inputs.rows import Rows, check_rows
-from sparsemargin.models.inputs.training_set import (
-    Beginning,
-    Targets,
-    counted_rows,
-    named_weights,
-    rows_by_class,
-)
+from sparsemargin.models.inputs.standardized import scaling_of, standardized
+from sparsemargin.models.inputs.training_set import Beginning, Targets, counted_rows, rows_by_class
 from sparsemargin.models.prior_choice import prior_pays
 
 #: Numbers of rows. With fewer than LEAST_ROWS, errors are too noisy for a selection. Of more than
@@ -44,6 +42,11 @@ _AHEAD, _BEHIND = 2.0, -2.0
 # then not needed.
 _MANY_WRONG = 0.1
 
+# Error rate of AROW above which the candidate for label noise only needs a lower error, without a
+# lead of _AHEAD. Its steps are smaller, so that it falls behind at first, and with this much noise
+# differences are small beside their standard error.
+_MOST_WRONG = 0.3
+
 # Number of rows before the first comparison if rows are sparse, and the factor by which the number
 # of rows grows from one comparison to the next.
 _FIRST, _GROWTH = 1000, 1.5
@@ -52,69 +55,11 @@ _FIRST, _GROWTH = 1000, 1.5
 # and 0.1 for log-transformed cells, on which the Second-order Perceptron is more accurate.
 _SPARSE = 0.02
 
-# Rows are dense if the share of non-zero entries is at least _DENSE. They are parallel if the mean
-# of the normalized rows has a squared norm above _PARALLEL (raw microarrays: 0.02 to 0.88;
-# log-transformed: 0.97 to 1).
-_DENSE, _FEW_FEATURES, _PARALLEL = 0.15, 1000, 0.95
-
-#: Training error above which AROW is trained for more epochs, and the least number of trials (rows
-#: times epochs) that it then makes.
-UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
+# Rows are dense if the share of non-zero entries is at least this value.
+_DENSE = 0.15
 
 # Largest number of epochs in the comparison of AROW with and without a prior.
 _MOST_EPOCHS = 3
-
-# AROW runs one more epoch for each of these numbers that exceeds the rows of the rarer class.
-_RARE = 500, 100
-
-
-class Candidate(NamedTuple):
-    """An algorithm, its non-default parameters, and the minimum numbers of epochs and trials if
-    `max_iter` is not given."""
-
-    algorithm: Algorithm
-    settings: dict[str, Any]
-    epochs: int
-    trials: int
-
-    def learner(self, params: Mapping[str, Any]) -> Learner:
-        """Return the candidate's learner with additional parameters."""
-        kind, fixed = ALGORITHMS[self.algorithm]
-        return kind(**{**fixed, **self.settings, **params})
-
-    def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
-        """Return a suitable number of epochs for the number of rows and the rows of each class
-        (None: multilabel). AROW gets more epochs for more than two classes or a rare class."""
-        least = self.epochs
-        many = counts is None or len(counts) > 2
-        if self.algorithm == "arow" and many:
-            least += 1
-        elif self.algorithm == "arow" and counts is not None:
-            least += sum(int(counts.min()) < rare for rare in _RARE)
-        return max(least, ceil(self.trials / max(1, n_rows)))
-
-    def epochs_if_unlearned(self, n_rows: int) -> int:
-        """Return the number of epochs after which AROW has at least `_ENOUGH_TRIALS`, for rows of
-        which more than `UNLEARNED` are predicted wrongly after fewer epochs; 0 for others."""
-        return ceil(_ENOUGH_TRIALS / max(1, n_rows)) if self.algorithm == "arow" else 0
-
-
-AROW = Candidate("arow", {}, 1, 1000)
-_PRIOR = Candidate("arow", {"prior": "naive_bayes"}, 1, 1000)
-_SECOND_ORDER = Candidate("so", {}, 5, 3000)
-
-
-def others(n_features: int, sparse: bool) -> list[Candidate]:
-    """Return the candidates that may replace the default."""
-    log_p = float(max(2.0, 2 * log(max(2, n_features))))
-    return [
-        # This candidate suits data with label noise or overlapping classes.
-        Candidate("arow", {"r": 1.0, "max_loss": 0.5}, 1, 1000),
-        # This candidate suits data with few informative features among very many.
-        Candidate("pnorm", {"p": log_p}, 5, 3000),
-        # This candidate suits data with correlated features. It is the slowest one.
-        *([] if sparse else [_SECOND_ORDER]),
-    ]
 
 
 class DefaultAlgorithm:
@@ -139,8 +84,8 @@ class DefaultAlgorithm:
         self.settled = None if OPEN_PARAMETERS.issuperset(self.params) else AROW
 
     def candidate(
-        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None,
-        *, prior: bool = True,
+        self, rows: Rows, targets: Targets, classes: np.ndarray,
+        weights: np.ndarray | None = None, *, whole: bool = False, prior: bool = True,
     ) -> Candidate:  # fmt: skip
         """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
 
@@ -148,8 +93,11 @@ class DefaultAlgorithm:
         errors (Blum, Kalai and Langford, COLT 1999). Each candidate predicts a row before it is
         trained on the row. On sparse rows, the Second-order Perceptron is not a candidate, and AROW
         is selected if its error on the first 1,000 rows is at most 10 % and lower than that of the
-        most frequent class. With fewer than 500 rows, the Second-order Perceptron is selected if
-        rows are dense and have few features or are nearly parallel.
+        most frequent class. Fewer than 500 rows are compared by cross-validation if they are dense,
+        otherwise AROW is selected.
+
+        `whole` is True if these are all rows, as in a fit. Candidates on standardized features then
+        take part, if rows are dense.
 
         If AROW is selected, it is compared with AROW with a prior on held-out rows, see
         `prior_pays`, unless `prior` is False or the share of non-zero entries is large.
@@ -173,8 +121,11 @@ class DefaultAlgorithm:
             rows, targets = rows_at(rows, numbers), targets[numbers]
             weights = None if weights is None else weights[numbers]
         if rows.n_rows < LEAST_ROWS:
-            return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
-        best = _best(rows, targets, classes, params, weights, numbers)
+            if not _are_dense(rows):
+                return AROW
+            rows = check_rows(rows, numbers=numbers)
+            return best_of_few(rows, targets, classes, params, weights, whole=whole)
+        best = _best(rows, targets, classes, params, weights, numbers, whole)
         if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * rows.n_features:
             return _with_prior(rows, targets, classes, params, weights, numbers)
         return best
@@ -188,7 +139,7 @@ class DefaultAlgorithm:
 
 def _best(
     rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None, numbers: np.ndarray,
+    weights: np.ndarray | None, numbers: np.ndarray, whole: bool,
 ) -> Candidate:  # fmt: skip
     """Return the best candidate for rows with weights above 0; `numbers` are their positions."""
     # The seed is fixed, so that the selection depends only on the data.
@@ -197,29 +148,36 @@ def _best(
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
     sparse = len(rows.data) < _SPARSE * rows.n_rows * rows.n_features
+    scaling = None
+    if whole and _are_dense(rows):
+        # No labels are used, so the mean may include rows that have not been predicted yet.
+        some = check_rows(rows_at(rows, order), numbers=numbers[order])
+        scaling = scaling_of(some, None, weights)
     of_race = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
     share = np.arange(len(order)) * (1.0 if weights is None else weights)
     running: list[_Entrant] = []
     for where in _stretches(_FIRST if sparse else LEAST_ROWS, len(order)):
         some = check_rows(rows_at(rows, order[where]), numbers=numbers[order[where]])
         if not where.start:
-            share = share * _class_weights(params, codes, classes, counts)
+            share = share * weights_of_rows(params, codes, classes, counts[1])
             first = Beginning(some, classes, counts=counts)
-            enter = partial(_Entrant, params=of_race, first=first, n_rows=len(order))
+            enter = partial(
+                _Entrant, params=of_race, first=first, n_rows=len(order), scaling=scaling
+            )
             running = [enter(AROW)]
         if not running[0].read(some, codes, weights, where):
             return AROW  # its fit raises an error that describes the invalid row
         if not where.start:
             if sparse and running[0].has_learned(codes[where]):
                 return AROW
-            running += map(enter, others(rows.n_features, sparse))
+            dense = scaling is not None
+            running += map(enter, others(rows.n_features, sparse=sparse, dense=dense))
         running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
-        leads = [each.lead(running[0], share[: where.stop]) for each in running]
-        best = running[int(np.argmax(leads))]
+        best = _best_of(running, share[: where.stop])
         running = _left_in(running, best, share[: where.stop], where.stop / len(order))
         if len(running) == 1:
             break
-    return best.candidate
+    return _selected(running, best, share).candidate
 
 
 def _with_prior(
@@ -231,26 +189,29 @@ def _with_prior(
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
     share = np.arange(len(order)) * (1.0 if weights is None else weights)
-    share = share * _class_weights(params, codes, classes, counts)
+    share = share * weights_of_rows(params, codes, classes, counts[1])
     some = check_rows(rows_at(rows, order), numbers=numbers[order])
     n_epochs = ceil(params.get("max_iter") or AROW.epochs_of(rows.n_rows, counts[1]))
     quiet = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
     pays = prior_pays(
-        lambda prior: (_PRIOR if prior else AROW).learner(quiet), some, codes, weights, share,
+        lambda prior: (PRIOR if prior else AROW).learner(quiet), some, codes, weights, share,
         Beginning(some, classes, counts=counts), min(n_epochs, _MOST_EPOCHS),
     )  # fmt: skip
-    return _PRIOR if pays else AROW
+    return PRIOR if pays else AROW
 
 
 class _Entrant:
     """A candidate in training, and whether it has predicted each row wrongly."""
 
     def __init__(
-        self, candidate: Candidate, params: dict[str, Any], first: Beginning, n_rows: int
-    ) -> None:
-        self.candidate, self.learner = candidate, candidate.learner(params)
+        self, candidate: Candidate, params: dict[str, Any], first: Beginning, n_rows: int,
+        scaling: np.ndarray | None,
+    ) -> None:  # fmt: skip
+        # The rows are standardized here, because a stream can't do so.
+        self.candidate, self.scaling = candidate, scaling if candidate.standardizes else None
+        self.learner = candidate.learner({**params, **candidate.without_standardization})
         self.wrong = np.zeros(n_rows, dtype=bool)
-        self.learner.open_stream(first, 0)
+        self.learner.open_stream(replace(first, rows=standardized(first.rows, self.scaling)), 0)
 
     def read(self, rows: Rows, codes: np.ndarray, weights: np.ndarray | None, where: slice) -> bool:
         """Predict the rows of a block, then train on them. Return False if a row is too large or
@@ -259,6 +220,7 @@ class _Entrant:
         n_places = 1 << (rows.n_rows - 1).bit_length()
         kept = ProgressiveOutputs(fitted.space.n_vectors, n_places, learner._weight_root)
         some = None if weights is None else weights[where]
+        rows = standardized(rows, self.scaling)
         try:
             learner.learn_stream(learner.make_task(rows, codes[where], some, progress=kept))
         except BadRow:
@@ -266,16 +228,16 @@ class _Entrant:
         self.wrong[where] = codes_of(fitted, kept.outputs[: rows.n_rows]) != codes[where]
         return True
 
-    def errs_much(self, n_rows: int) -> bool:
-        """Return whether the error on the first rows exceeds `_MANY_WRONG`."""
-        return bool(self.wrong[:n_rows].mean() > _MANY_WRONG)
+    def error(self, n_rows: int) -> float:
+        """Return the share of the first rows that were predicted wrongly."""
+        return float(self.wrong[:n_rows].mean())
 
     def has_learned(self, codes: np.ndarray) -> bool:
         """Return whether the error on the first rows is low, and lower than that of predicting the
         most frequent class."""
         n_rows = len(codes)
         of_others = n_rows - np.bincount(codes).max()
-        return not self.errs_much(n_rows) and bool(self.wrong[:n_rows].sum() < of_others)
+        return self.error(n_rows) <= _MANY_WRONG and bool(self.wrong[:n_rows].sum() < of_others)
 
     def lead(self, first: _Entrant, share: np.ndarray) -> float:
         """Return the lead over `first`, AROW, in standard errors of the difference of the errors.
@@ -283,9 +245,28 @@ class _Entrant:
         if self is first:
             return _AHEAD
         n_rows = len(share)
-        fewer = share * (first.wrong[:n_rows].astype(float) - self.wrong[:n_rows])
-        spread = sqrt(float(fewer @ fewer))
-        return float(fewer.sum()) / spread if spread else 0.0
+        return lead(first.wrong[:n_rows], self.wrong[:n_rows], share)
+
+
+def _best_of(running: list[_Entrant], share: np.ndarray) -> _Entrant:
+    """Return AROW, or the candidate without standardization that has the largest lead over it."""
+    unchanged = [each for each in running if not each.candidate.standardizes]
+    leads = [each.lead(running[0], share) for each in unchanged]
+    return unchanged[int(np.argmax(leads))]
+
+
+def _selected(running: list[_Entrant], best: _Entrant, share: np.ndarray) -> _Entrant:
+    """Return the selected candidate after all rows; `best` is the result of `_best_of`."""
+    # Comparing a standardized candidate with AROW is not enough. On images, where all features have
+    # one scale, it is better than AROW, but worse than the Second-order Perceptron.
+    standardized = [each for each in running if each.candidate.standardizes]
+    leads = [each.lead(best, share) for each in standardized]
+    if leads and max(leads) > _AHEAD:
+        return standardized[int(np.argmax(leads))]
+    if best is running[0] and best.error(len(share)) > _MOST_WRONG:
+        ahead = (each for each in running if each.lead(best, share) > 0)
+        return next((each for each in ahead if each.candidate.suits_noise), best)
+    return best
 
 
 def _left_in(
@@ -293,13 +274,14 @@ def _left_in(
 ) -> list[_Entrant]:
     """Return AROW and the candidates that may still be better, after the share `part` of rows."""
     first, *rivals = running
-    # With label noise, AROW's other setting can catch up late, so it always remains. Without label
+    # With label noise, the candidate for it can catch up late, so it always remains. Without label
     # noise, it only remains if it is the best candidate.
-    least = {"arow": -inf if first.errs_much(len(share)) else inf}
+    of_noise = -inf if first.error(len(share)) > _MANY_WRONG else inf
     of_others = _BEHIND + part**2 * (_AHEAD - _BEHIND)
     return [first] + [
         each for each in rivals
-        if each is best or each.lead(best, share) > least.get(each.candidate.algorithm, of_others)
+        if each is best
+        or each.lead(best, share) > (of_noise if each.candidate.suits_noise else of_others)
     ]  # fmt: skip
 
 
@@ -311,35 +293,6 @@ def _stretches(first: int, n_rows: int) -> Iterator[slice]:
         where = slice(where.stop, min(n_rows, int(_GROWTH * where.stop)))
 
 
-def _class_weights(
-    params: Mapping[str, Any], codes: np.ndarray, classes: np.ndarray, counts: np.ndarray
-) -> Any:
-    """Return the weight of each row's class, shape (n_rows,), or 1.0 without class weights."""
-    weight = params.get("class_weight")
-    if isinstance(weight, Mapping):
-        return named_weights(weight, classes)[codes]
-    return 1.0 if weight is None else 1.0 / counts[1][codes]
-
-
-def _are_dense(rows: Rows, numbers: np.ndarray) -> bool:
-    """Return whether rows have few zeros, and few features or a common direction, as logarithms
-    have. At most 100 evenly spaced rows are checked."""
-    n_rows, n_features = rows.n_rows, rows.n_features
-    if len(rows.data) < _DENSE * n_rows * n_features:
-        return False
-    chosen = np.arange(0, n_rows, max(1, n_rows // 100))[:100]
-    some = check_rows(rows_at(rows, chosen), numbers=numbers[chosen])
-    entries = np.zeros((some.n_rows, n_features))
-    entries[np.repeat(np.arange(some.n_rows), np.diff(some.indptr)), some.indices] = some.data
-    if np.count_nonzero(entries) < _DENSE * entries.size:
-        return False
-    return n_features < _FEW_FEATURES or _are_parallel(entries)
-
-
-def _are_parallel(rows: np.ndarray) -> bool:
-    """Return whether the rows that are not zero have nearly the same direction."""
-    rows = rows[rows.any(axis=1)]
-    rows = rows / np.abs(rows).max(axis=1, keepdims=True)
-    unit = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    mean = unit.sum(axis=0) / max(1, len(rows))
-    return bool(mean @ mean > _PARALLEL)
+def _are_dense(rows: Rows) -> bool:
+    """Return whether rows have few zeros. Stored zeros do not count as entries."""
+    return bool(np.count_nonzero(rows.data) >= _DENSE * rows.n_rows * rows.n_features)

@@ -24,6 +24,21 @@ from sparsemargin.models.parameters import (
 Hypothesis = Literal["last", "average", "vote", "random"]
 
 
+def standardize_parameter() -> Any:
+    """Declare the parameter `standardize`, which some of the linear algorithms have."""
+    return parameter(
+        False,
+        FLAG,
+        "Whether features are standardized in training: the mean is subtracted, and the result is "
+        "divided by the standard deviation, both of the training rows with their sample weights. "
+        "Features that do not vary are left out. The rows of X, outputs, `coef_` and `intercept_` "
+        "stay on the scale of X. Margins, norms and `theta_` are those of standardized rows. It "
+        "suits dense features of unequal scale. Training on a sparse X takes the memory of a dense "
+        "one. `fit` determines the means and deviations; `partial_fit` and `warm_start` keep them.",
+        structural=True,
+    )
+
+
 @declared
 class SharedParameters:
     """Parameters of all algorithms; some algorithms turn them into constants."""

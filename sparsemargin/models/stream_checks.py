@@ -29,6 +29,9 @@ class StreamChecks(SharedParameters, Attributes):
     #: Name of the scikit-learn class of this learner, for messages and model files.
     classifier: ClassVar[str]
 
+    # This is a parameter of some of the linear algorithms only.
+    standardize: ClassVar[bool] = False
+
     @abstractmethod
     def check_parameters(self) -> None:
         """Raise a ValueError if a parameter is invalid."""
@@ -63,6 +66,14 @@ class StreamChecks(SharedParameters, Attributes):
             "files with positive=LABEL."
         )
 
+    def refuse_standardize(self, name: str, instead: str) -> NoReturn:
+        """Raise a ValueError about a parameter that does not allow `standardize`."""
+        raise ValueError(
+            "standardize=True needs one weight vector per class, and a model with "
+            f"{name}={getattr(self, name)!r} has none. Pass {name}={instead}, or "
+            "standardize=False and scikit-learn's StandardScaler in front of the classifier."
+        )
+
     def check_streams(self, *, grows: bool) -> None:
         """Raise a ValueError if these parameters do not support training on a stream of rows, with
         memory that does not grow with its length. `grows` is True if the number of features is not
@@ -91,7 +102,13 @@ class StreamChecks(SharedParameters, Attributes):
             yield "gamma='auto' needs the number of features: pass n_features, or hash_bits."
 
     def _needs_of_all_rows(self) -> Iterator[str]:
-        """Yield such messages for a kernel that depends on all rows."""
+        """Yield such messages for parameters that depend on all rows."""
+        if self.standardize:
+            yield (
+                "standardize=True needs the means and deviations of all rows, which no stream can "
+                "know. Call fit, or pass standardize=False and scale the rows with "
+                "StandardScaler.partial_fit of scikit-learn."
+            )
         kernel = self.kernel_object
         if isinstance(kernel, Precomputed):
             yield PRECOMPUTED

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from numpy.testing import assert_array_equal
 from sklearn.base import clone
-from sklearn.datasets import dump_svmlight_file, load_digits
+from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -30,10 +30,12 @@ from sparsemargin import (
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
 from sparsemargin.estimators import auto
-from sparsemargin.models import ALGORITHMS, selection
+from sparsemargin.models import ALGORITHMS, candidates, selection
 
 DIGITS = load_digits(return_X_y=True)
 TEXT = make_zipf_text(1500, 4000, random_state=0)
+# Features of unequal scale: 178 rows, and 569.
+WINE, CANCER = (load(return_X_y=True) for load in (load_wine, load_breast_cancer))
 
 
 def few_of_many(n_rows=1500, n_features=4000, random_state=0, share=0.3):
@@ -54,6 +56,8 @@ def wrong_labels():
     (few_of_many(), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
     (few_of_many(share=0.009), PNormPerceptron(p=2 * np.log(4000), max_iter=5)),
     (wrong_labels(), AROWClassifier(r=1.0, max_loss=0.5)),
+    (CANCER, AROWClassifier(standardize=True)),
+    (WINE, SecondOrderPerceptron(a=4.0, standardize=True)),
 ])  # fmt: skip
 def test_fit_csr_selects_the_lowest_progressive_error(problem, taken):
     for random_state in 0, 1:
@@ -76,7 +80,56 @@ def test_explicit_default_parameters_have_no_effect(of_default, problem):
     assert_array_equal(spelt.coef_, plain.coef_)
 
 
-@pytest.mark.parametrize("problem", [TEXT, DIGITS, (DIGITS[0][:80], DIGITS[1][:80])])
+def test_more_label_noise_needs_a_smaller_lead(monkeypatch):
+    X, y = make_zipf_text(2500, 20_000, n_classes=4, random_state=0)
+    random = np.random.RandomState(0)
+    y = np.where(random.rand(len(y)) < 0.3, np.unique(y)[random.randint(4, size=len(y))], y)
+    assert fit_csr(X, y, random_state=0).max_loss == 0.5
+    monkeypatch.setattr(selection, "_MOST_WRONG", 0.5)
+    assert fit_csr(X, y, random_state=0).max_loss == 1.0
+
+
+@pytest.mark.parametrize("params", [
+    {}, {"class_weight": "balanced"}, {"class_weight": {0: 3.0}}, {"max_iter": 2},
+    {"fit_intercept": False},
+])  # fmt: skip
+@pytest.mark.parametrize("counts", [(60, 40, 1), (3, 2, 1), (1, 1, 0), (30, 0, 4)])
+def test_cross_validation_of_few_rows_with_rare_classes(params, counts):
+    X, y = WINE
+    chosen = np.concatenate([np.flatnonzero(y == k)[:n] for k, n in enumerate(counts)])
+    if params.get("class_weight") != "balanced" and len(np.unique(y[chosen])) < 2:
+        return
+    first = fit_csr(X[chosen], y[chosen], random_state=0, **params)
+    for random_state in 0, 1:
+        model = fit_csr(X[chosen], y[chosen], random_state=random_state, **params)
+        assert repr(model.set_params(random_state=0)) == repr(first)
+    assert_array_equal(first.classes_, np.unique(y[chosen]))
+    assert first.max_iter == params.get("max_iter", first.max_iter)
+
+
+def test_few_rows_of_which_a_candidate_cannot_be_fitted():
+    X, y = WINE
+    huge = fit_csr(X * 2.0**900, y, random_state=0)
+    assert huge.get_params()["standardize"]
+    assert huge.score(X * 2.0**900, y) > 0.98
+
+
+@pytest.mark.parametrize("problem", [WINE, CANCER])
+def test_first_rows_of_a_stream_are_not_standardized(problem, tmp_path):
+    X, y = problem
+    model = AutoClassifier(random_state=0).partial_fit(X, y, np.unique(y))
+    assert not model.best_estimator_.standardize
+    dump_svmlight_file(X, y, str(tmp_path / "a.svm"), zero_based=False)
+    streamed = fit_svmlight(tmp_path / "a.svm", random_state=0)
+    assert not streamed.standardize
+    assert not fit_distributed([(sp.csr_matrix(X), y)], random_state=0).standardize
+    fitted = AutoClassifier(random_state=0).fit(X, y)
+    assert fitted.best_estimator_.standardize
+    before = fitted.score(X, y)
+    assert fitted.partial_fit(X[::2], y[::2]).score(X, y) > before - 0.02
+
+
+@pytest.mark.parametrize("problem", [TEXT, DIGITS, (DIGITS[0][:80], DIGITS[1][:80]), CANCER])
 @pytest.mark.parametrize("params", [{}, {"class_weight": "balanced"}, {"max_iter": 3}])
 def test_auto_classifier_agrees_with_fit_csr(problem, params, tmp_path):
     X, y = problem
@@ -135,7 +188,7 @@ def test_rows_still_misclassified_get_more_epochs():
 
 
 @pytest.mark.parametrize(("problem", "tried"), [
-    (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 3), (DIGITS, 4),
+    (TEXT, 1), (wrong_labels(), 3), (few_of_many(share=0.002), 3), (DIGITS, 6),
 ])  # fmt: skip
 def test_arow_alone_is_tried_first_on_sparse_rows(problem, tried, monkeypatch):
     entered, make = [], selection._Entrant
@@ -154,14 +207,16 @@ def test_selection_uses_a_bounded_number_of_rows(monkeypatch):
     X, y = few_of_many(3000, 500)
     monkeypatch.setattr(selection, "MOST_ROWS", 700)
     fit_csr(X, y)
-    assert sum(tried) <= 700
+    # Dense rows are checked once more, to standardize them.
+    assert sum(tried) <= 2 * 700
 
 
 @pytest.mark.parametrize("algo", ALGORITHMS)
 def test_candidates_have_all_parameters_of_auto_classifier(algo):
     learner, _ = ALGORITHMS[algo]
-    others = {each.algorithm for each in selection.others(10, sparse=False)}
-    if algo in others | {"arow"}:
+    compared = candidates.others(10, sparse=False, dense=True)
+    compared += candidates.for_few_rows(10, whole=True)
+    if algo in {each.algorithm for each in compared}:
         assert set(learner.parameter_names()) >= selection.OPEN_PARAMETERS
     assert set(AutoClassifier().get_params()) == selection.OPEN_PARAMETERS
 
@@ -279,7 +334,10 @@ def test_auto_classifier_rejects_the_same_parameters_as_arow(params):
             call(*TEXT)
 
 
-@pytest.mark.parametrize("problem", [TEXT, DIGITS, (TEXT[0][:700], TEXT[1][:700])])
+@pytest.mark.parametrize("problem", [
+    TEXT, DIGITS, (TEXT[0][:700], TEXT[1][:700]), WINE, tuple(map(np.concatenate, ([CANCER[0]] * 3,
+    [CANCER[1]] * 3))),
+])  # fmt: skip
 def test_rows_of_weight_0_have_no_effect_on_the_selection(problem):
     X, y = problem
     counted = np.arange(len(y)) % 3 == 0

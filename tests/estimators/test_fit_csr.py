@@ -44,7 +44,7 @@ def problem():
     ("ho", {"p": 7, "c": 0.2}, HigherOrderPerceptron(p=7, c=0.2)),
     ("so", {"a": 0.1}, SecondOrderPerceptron(a=0.1)),
     (None, {"max_iter": 3, "fit_intercept": False},
-     SecondOrderPerceptron(max_iter=3, fit_intercept=False)),
+     SecondOrderPerceptron(a=4.0, standardize=True, max_iter=3, fit_intercept=False)),
     (None, {"r": 0.1, "max_iter": 3}, AROWClassifier(r=0.1, max_iter=3)),
 ])  # fmt: skip
 def test_algo_and_parameters_select_the_estimator(problem, algo, params, estimator):

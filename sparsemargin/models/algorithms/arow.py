@@ -16,7 +16,7 @@ from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.inputs.rows import Rows
 from sparsemargin.models.inputs.training_set import Targets, count_vectors
 from sparsemargin.models.parameters import NONE, declared, one_of, parameter, real
-from sparsemargin.models.shared_parameters import Hypothesis
+from sparsemargin.models.shared_parameters import Hypothesis, standardize_parameter
 
 
 @declared
@@ -129,6 +129,7 @@ class AROW(FirstOrderLearner):
         "The hypothesis used for prediction: the last weights, or the average of all weights, each "
         "weighted by the number of trials it survived.",
     )
+    standardize: bool = standardize_parameter()  # type: ignore[misc]
     normalize: bool = parameter(True)
     max_iter: float | None = parameter(1)
 

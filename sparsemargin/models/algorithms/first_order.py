@@ -109,6 +109,10 @@ class FirstOrderLearner(Learner):
         super().check_parameters()
         if self.multi_class == "joint":
             self._check_joint()
+        if self.standardize and not self.is_linear:
+            self.refuse_standardize("kernel", "'linear'")
+        if self.standardize and self.hypothesis_name in ("vote", "random"):
+            self.refuse_standardize("hypothesis", "'average' or 'last'")
         if self.tol and self.hypothesis_name != "last":
             raise ValueError(
                 f"tol={self.tol!r} needs hypothesis='last', whose vector the certificate is for; "
@@ -160,7 +164,7 @@ class FirstOrderLearner(Learner):
 
     @property
     def takes_repeats(self) -> bool:  # type: ignore[override]
-        return self.is_linear and not self._steps_by_output
+        return self.is_linear and not (self._steps_by_output or self.standardize)
 
     def _begin(self, task: Task) -> StoppingRule:
         provable = self._recall_rows(

@@ -145,6 +145,9 @@ class MatrixLearner(Learner):
                 f"{self.classifier} limits the pool of its kernel by max_updates. Pass a kernel "
                 "without max_support."
             )
+        if self.standardize and self._is_dual:
+            name, instead = ("solver", "'auto'") if self.is_linear else ("kernel", "'linear'")
+            self.refuse_standardize(name, instead)
         if self.solver == "dual" and self.p != 2:
             raise ValueError(
                 f"solver='dual' needs p=2, got p={self.p!r}. Pass p=2, or another solver."
@@ -154,6 +157,8 @@ class MatrixLearner(Learner):
         if self._is_dual:
             name, instead = ("solver", "'auto'") if self.is_linear else ("kernel", "'linear'")
             yield self._fault(name, "keeps the rows of all mistakes", instead)
+        else:
+            yield from self._needs_of_all_rows()
 
     def _stream_faults(self, grows: bool) -> Iterator[str]:
         yield from super()._stream_faults(grows)

@@ -12,6 +12,7 @@ from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin.models.algorithms.first_order import Sample
 from sparsemargin.models.algorithms.margin_seeker import MarginSeeker
 from sparsemargin.models.parameters import declared
+from sparsemargin.models.shared_parameters import standardize_parameter
 
 
 @declared
@@ -80,6 +81,8 @@ class MaxMargin(MarginSeeker):
 
     class_weight: Any = field(default=None, init=False)
     kernel: Literal["linear"] = field(default="linear", init=False)
+
+    standardize: bool = standardize_parameter()  # type: ignore[misc]
 
     _steps_by_output = True
 

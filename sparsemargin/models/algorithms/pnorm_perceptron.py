@@ -5,6 +5,7 @@ from __future__ import annotations
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin.models.algorithms.first_order import FirstOrderLearner, Sample
 from sparsemargin.models.parameters import declared, parameter
+from sparsemargin.models.shared_parameters import standardize_parameter
 
 
 @declared
@@ -55,6 +56,7 @@ class PNorm(FirstOrderLearner):
     normalize: bool = parameter(
         True, more="False uses them unchanged; with ``p=2`` this is the Perceptron of [2]_."
     )
+    standardize: bool = standardize_parameter()  # type: ignore[misc]
     max_iter: float | None = parameter(
         10, more="The default was selected by cross-validation on text, microarrays and other data."
     )

@@ -9,6 +9,7 @@ from sparsemargin._engine.matrix.base import MatrixSpace
 from sparsemargin._engine.matrix.second_order import SecondOrderDual, SecondOrderSpace
 from sparsemargin.models.algorithms.matrix import MatrixLearner, Solver
 from sparsemargin.models.parameters import declared, parameter, real
+from sparsemargin.models.shared_parameters import standardize_parameter
 
 
 @declared
@@ -88,6 +89,7 @@ class SecondOrder(MatrixLearner):
         "targets with few relevant features. Directions outside the span of S then have weight "
         "1 / a, and directions in S a lower weight.",
     )
+    standardize: bool = standardize_parameter()  # type: ignore[misc]
     solver: Solver = parameter(
         "auto",
         more=r'"implicit" stores S and the Cholesky factor of :math:`a I + S^\top S`: 4 k^2 bytes '

@@ -100,15 +100,22 @@ def _folds(
         fold_of[sizes] = np.arange(len(names)) % _FOLDS
         folds = fold_of[of_rows]
     else:
-        mixed = random.permutation(n_rows)
-        if task.positives is None:
-            mixed = mixed[np.argsort(task.codes[mixed], kind="stable")]
-        folds = np.empty(n_rows, np.intp)
-        folds[mixed] = np.arange(n_rows) % _FOLDS
+        codes = task.codes if task.positives is None else np.zeros(n_rows, np.intp)
+        folds = stratified_folds(codes, _FOLDS, random)
     for fold in range(_FOLDS):
         left, rest = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
         if len(left) and len(rest):
             yield left, rest
+
+
+def stratified_folds(codes: np.ndarray, n_folds: int, random: np.random.RandomState) -> np.ndarray:
+    """Return the fold of each row, shape (n_rows,). Folds have about equal numbers of rows, and of
+    rows of each class."""
+    mixed = random.permutation(len(codes))
+    mixed = mixed[np.argsort(codes[mixed], kind="stable")]
+    folds = np.empty(len(codes), np.intp)
+    folds[mixed] = np.arange(len(codes)) % n_folds
+    return folds
 
 
 def _part(task: Task, which: np.ndarray, *, with_rows: bool = True) -> Task:

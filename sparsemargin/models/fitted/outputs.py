@@ -53,7 +53,7 @@ def _require_finite(outputs: np.ndarray, first_row: int) -> None:
 
 def outputs_of(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
     """Return the outputs of checked rows, shape (n_rows, n_vectors)."""
-    return fitted.space.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
+    return fitted.predictor.outputs_by(fitted.hypothesis, rows, fitted.slice_seed, n_threads)
 
 
 def finite_outputs(fitted: Fitted, rows: Rows, n_threads: int) -> np.ndarray:
@@ -74,7 +74,7 @@ def predicted(
     """
     n_rows = len(rows.indptr) - 1
     with naming_bad_rows(rows):
-        of_part, step = fitted.space.outputs_in_parts(
+        of_part, step = fitted.predictor.outputs_in_parts(
             fitted.hypothesis, rows, fitted.slice_seed, n_threads
         )
 

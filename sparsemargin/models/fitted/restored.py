@@ -19,6 +19,8 @@ from sparsemargin.models.inputs.multilabel_targets import FORMS
 from sparsemargin.models.inputs.training_set import count_vectors
 from sparsemargin.models.learner import LARGEST_SEED, Learner
 
+_LARGEST = sys.float_info.max
+
 
 def restored_state(state: dict[str, Any], learner: type[Learner]) -> Fitted:
     """Return the state from saved fields, for a type of learner.
@@ -55,9 +57,15 @@ def restored_state(state: dict[str, Any], learner: type[Learner]) -> Fitted:
         "last_rows": (checks.optional, _last_rows),
         "reading": (checks.optional, _reading, space.n_features),
         "sparse_coef": (checks.flag,),
+        "scaling": (checks.optional, checks.array_of, np.float64, (2, space.n_features), -_LARGEST,
+                    _LARGEST),
     }))  # fmt: skip
     require(fitted.progress is None or fitted.progress.n_vectors == n_vectors,
             "'progress' is of other vectors")  # fmt: skip
+    require((fitted.scaling is not None) == bool(fitted.structure.get("standardize")),
+            "'scaling' is of another model")  # fmt: skip
+    require(fitted.scaling is None or not (space.has_support or space.logged),
+            "'scaling' is of another model")  # fmt: skip
     # Voted and random hypotheses need a log of corrections.
     replayed = part(fitted.structure, "hypothesis") in ("vote", "random")
     require(replayed == space.logged, "'structure' has another hypothesis than 'space'")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
 
 import numpy as np
@@ -24,6 +24,8 @@ from sparsemargin.models.fitted.probabilities import (
     Window,
 )
 from sparsemargin.models.inputs.multilabel_targets import TargetFormat
+from sparsemargin.models.inputs.rows import Rows
+from sparsemargin.models.inputs.standardized import standardized, unscaled_space
 
 #: Maximum number of bits of hashed feature indices.
 MOST_HASH_BITS = 31
@@ -57,8 +59,11 @@ class Fitted:
     # Settings with which files must be read to get the same features; None: trained on a matrix.
     reading: dict[str, Any] | None = None
     sparse_coef: bool = False  # True if `coef_` is sparse
-    # Cache of the weights; not stored in files.
+    # Result of `scaling_of`, if rows are standardized for `space`; None: they are used unchanged.
+    scaling: np.ndarray | None = None
+    # Caches of the weights and of `predictor`; not stored in files.
     coef: Any = field(default=None, init=False)
+    unscaled: Any = field(default=None, init=False)
     # Cache of the calibration, and the number of trials of `progress` when it was fitted.
     calibration: tuple[int, Calibration | None] = field(default=(-1, None), init=False)
 
@@ -71,6 +76,25 @@ class Fitted:
     def hypothesis(self) -> str:
         """Name of the hypothesis used for prediction."""
         return str(self.structure["hypothesis"])
+
+    @property
+    def predictor(self) -> Any:
+        """The space with the outputs and weights for rows that are not standardized."""
+        if self.scaling is None:
+            return self.space
+        if self.unscaled is None:
+            self.unscaled = unscaled_space(self.space, self.scaling)
+        return self.unscaled
+
+    def for_training_rows(self) -> Fitted:
+        """Return the state for the rows of a task, which are standardized if this is required."""
+        return self if self.scaling is None else replace(self, scaling=None)
+
+    def row_lengths(self, rows: Rows) -> np.ndarray:
+        """Return the norms of checked rows, which are standardized first if this is required,
+        including the intercept's coordinate, shape (n_rows,)."""
+        lengths: np.ndarray = self.space.row_lengths(standardized(rows, self.scaling))
+        return lengths
 
     @property
     def at_zero(self) -> np.ndarray:
@@ -206,24 +230,24 @@ class Fitted:
         self.check_linear("coef_")
         self.check_lone_vector()
         if self.coef is None:
-            self.coef = self.space.weights()
+            self.coef = self.predictor.weights()
         return self.coef
 
     def weights_of(self, columns: np.ndarray) -> Any:
         """Return the weights of some coordinates, shape (n_vectors, n_columns)."""
         self.check_linear("coef_")
         self.check_lone_vector()
-        return self.space.weights(columns)
+        return self.predictor.weights(columns)
 
     def norms(self, n_threads: int) -> np.ndarray:
         """Return the dual norm of each vector of the hypothesis, shape (n_vectors,). With a kernel,
-        this is the norm in feature space."""
+        this is the norm in feature space, and with `standardize` that of standardized features."""
         self.check_lone_vector()
         return self.space.norms(n_threads)
 
     def intercept(self) -> np.ndarray:
         """Return the intercept of each vector, shape (n_vectors,)."""
-        space = self.space
+        space = self.predictor
         if space.has_support:
             self.check_lone_vector()
             return space.coefficients().sum(axis=1) * space.bias**2
@@ -240,7 +264,7 @@ class Fitted:
         return deepcopy(self, {id(each): each for each in (self.structure, function)})
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "coef": None, "calibration": (-1, None)}
+        return {**vars(self), "coef": None, "unscaled": None, "calibration": (-1, None)}
 
     def saved(self) -> dict[str, Any]:
         """Return the fields that model files store."""
