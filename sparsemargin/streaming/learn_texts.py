@@ -1,16 +1,17 @@
-"""Training on files of texts: the default vectorizer and the implementation of `fit_text`."""
+"""Training on files of texts: the default vectorizer, which is chosen here only, and the implementation of `fit_text`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from math import ceil
 from typing import Any
 
 import numpy as np
 
 from sparsemargin import text
 from sparsemargin.files.kinds import FORMS
-from sparsemargin.files.sources import File, open_sources
+from sparsemargin.files.sources import File, Source, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.readers.reading import SettingsError, threads_for
 from sparsemargin.readers.text_forms import DocumentForm
@@ -18,13 +19,38 @@ from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
 
-#: Base-2 logarithm of the default number of hashed features for files of texts (4 million).
-HASHED_BITS = 22
+# Smallest and largest base-2 logarithm of the default number of hashed features. The largest is 4
+# million features.
+_LEAST_BITS, _MOST_BITS = 16, 22
+
+# Bytes of text per hashed feature. Texts have about one distinct word or word pair per 10 bytes, so
+# that a fifth of the features occur. With 4 times fewer features, the error on 10,000 sentences of
+# film reviews is 0.2 points higher.
+_BYTES_PER_FEATURE = 2
+
+# Bytes of text per byte of a compressed file.
+_EXPANSION = 4
+
+
+def vectorizer_for(sources: list[Source], bits: int | None = None) -> Any:
+    """Return the default vectorizer for files of texts, with ``2**bits`` features.
+
+    With `bits` None, larger files get more features. Input of unknown size, or no sources, gets
+    the most.
+    """
+    if bits is None:
+        sizes = [source.size for source in sources]
+        known = [size for size in sizes if size is not None]
+        factors = [_EXPANSION if source.compression else 1 for source in sources]
+        bits = _MOST_BITS
+        if sources and len(known) == len(sizes):
+            n_bytes = sum(size * factor for size, factor in zip(known, factors, strict=True))
+            bits = min(max(ceil(n_bytes / _BYTES_PER_FEATURE).bit_length(), _LEAST_BITS), bits)
+    return hashed_pairs(bits)
 
 
 def hashed_pairs(bits: int) -> Any:
-    """Return the default vectorizer for files: binary single words and word pairs, hashed to
-    ``2**bits`` features."""
+    """Return a vectorizer of binary single words and word pairs, hashed to ``2**bits`` features."""
     return text.HashingVectorizer(
         n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
     )

@@ -17,7 +17,8 @@ from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
-from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
+from sparsemargin.files.sources import open_sources
+from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents, vectorizer_for
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -77,6 +78,21 @@ def same(pipeline, model):
     np.testing.assert_array_equal(pipeline[-1].intercept_, model.intercept_)
     np.testing.assert_array_equal(pipeline.classes_, model.classes_)
     return True
+
+
+def test_larger_files_get_more_hashed_features(tmp_path):
+    def bits(*sizes, write=open):
+        for i, size in enumerate(sizes):
+            with write(tmp_path / f"{i}.tsv", "wb") as file:
+                file.write(os.urandom(size))
+        sources = open_sources([tmp_path / f"{i}.tsv" for i in range(len(sizes))])
+        return vectorizer_for(sources).n_features.bit_length() - 1
+
+    assert [bits(size) for size in (0, 1 << 10, 1 << 17, 1 << 20, 1 << 24)] == [16, 16, 17, 20, 22]
+    assert bits(1 << 19, 1 << 19) == 20
+    assert bits(1 << 18, write=gzip.open) == 20  # a compressed file counts as four times its size
+    assert vectorizer_for([]).n_features == vectorizer_for(open_sources("-")).n_features == 1 << 22
+    assert vectorizer_for(open_sources(tmp_path / "0.tsv"), 12).n_features == 1 << 12
 
 
 @pytest.mark.parametrize("end", FORMS)
@@ -459,7 +475,9 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
     )
     columns = "--text", "body", "--label", "kind"
     with standard_input(gzip.compress(path.read_bytes())):
-        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow")
+        # Files get fewer features than standard input, the size of which is unknown.
+        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow",
+            "--hash-bits", "16")  # fmt: skip
     assert same(load_model(model), pipeline[-1])
 
 
