@@ -32,7 +32,9 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     if counted is None:
         counted = np.ones(data.rows.n_rows, dtype=bool)
     n_rows, counts, more = int(np.count_nonzero(counted)), None, 0
-    if not isinstance(data.targets, Positives):
+    if isinstance(data.targets, Positives):
+        candidate = default.for_labels(data.rows, counted)
+    else:
         counts = np.bincount(data.targets[counted], minlength=len(data.classes))
         more = 0 if "max_iter" in default.params else candidate.epochs_if_unlearned(n_rows)
     learner = default.learner(candidate, n_rows, counts)
@@ -89,7 +91,8 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
 
     Fewer than 500 rows are too few for a comparison. The Second-order Perceptron is then used if
     more than 15 % of the entries are nonzero and there are fewer than 1,000 features or the rows
-    are almost parallel, otherwise AROW. Multilabel problems always use AROW.
+    are almost parallel, otherwise AROW. Multilabel problems use AROW, in `fit` with balanced class
+    weights and an intercept scale of the mean norm of the rows instead of a third of it.
 
     Parameters
     ----------

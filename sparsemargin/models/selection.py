@@ -15,7 +15,7 @@ from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner, find_algorithm, without_defaults
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.inputs.rows import Rows, check_rows
+from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, check_rows, intercept_scale
 from sparsemargin.models.inputs.training_set import (
     Beginning,
     Targets,
@@ -96,6 +96,11 @@ class Candidate(NamedTuple):
 
 
 AROW = Candidate("arow", {}, 1, 1000)
+
+# Scale of the intercept for several labels per row, relative to that for one label per row. Most
+# labels are rare. With a smaller scale, corrections of the many rows without a label change its
+# weights before the intercept is learned, which impairs the ranking of the rows.
+_SCALE_OF_LABELS = 3.0
 _SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
 
@@ -166,6 +171,18 @@ class DefaultAlgorithm:
         if rows.n_rows < LEAST_ROWS:
             return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
         return _best(rows, targets, classes, params, weights, numbers)
+
+    def for_labels(self, rows: Rows, counted: np.ndarray) -> Candidate:
+        """Return AROW for several labels per row: with balanced class weights and a larger scale of
+        the intercept, unless the parameters settle it or set class weights. Rows need not be
+        checked; `counted` selects those with a weight above 0."""
+        if self.settled is not None or "class_weight" in self.params:
+            return AROW
+        first = np.flatnonzero(counted)[:ROWS_MEASURED]
+        measured = check_rows(rows_at(rows, first), repeats_allowed=True, numbers=first)
+        # The scale is shown as an argument of the classifier, so it has few digits.
+        scale = float(f"{_SCALE_OF_LABELS * intercept_scale([measured], 2.0):.3g}")
+        return AROW._replace(settings={"class_weight": "balanced", "intercept_scaling": scale})
 
     def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
         """Return the learner for a number of rows and the rows of each class (None: multilabel)."""
