@@ -1,4 +1,4 @@
-"""Training on files of texts: the default vectorizer, which is chosen here only, and the implementation of `fit_text`."""
+"""Training on files of texts: their default vectorizer and the implementation of `fit_text`."""
 
 from __future__ import annotations
 

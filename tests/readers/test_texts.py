@@ -15,9 +15,9 @@ from problems.command_line import run
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
+from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
-from sparsemargin.files.sources import open_sources
 from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents, vectorizer_for
 from sparsemargin.text import HashingVectorizer
 

@@ -10,8 +10,14 @@ import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
 from sparsemargin._engine.rows.csr import Csr
-from sparsemargin._engine.state import array_of, integer, part, require, require_within
-from sparsemargin._engine.state import MOST_NUMBERS
+from sparsemargin._engine.state import (
+    MOST_NUMBERS,
+    array_of,
+    integer,
+    part,
+    require,
+    require_within,
+)
 
 # Bytes of weights below which all columns are held. Memory for them is no problem, and training
 # can begin at once.
@@ -33,7 +39,7 @@ _NUMBERS = "t", "g", "acc", "synced"
 
 
 def is_worth_packing(state):
-    """Whether a saved `LinearSpace` has few weights in many columns. The state need not be valid."""
+    """Whether a saved `LinearSpace` has few weights in many columns. It may be a damaged one."""
     arrays = [state.get(name) for name in (*_NUMBERS, "variances")]
     arrays = [array for array in arrays if array is not None]
     sizes = [state.get(name) for name in ("n_coordinates", "n_vectors")]
