@@ -109,7 +109,6 @@ class PackedSpace(LinearSpace):
         few |= {name: _without_entries(each, name) for name, each in given.items()}
         super().__setstate__(few)
         self.n_features = n - (1 if self.bias else 0)
-        require(self.slack == 0.0, "a soft margin is not that of a linear space without variances")
         for name, each in given.items():
             array = getattr(self, name)
             require(each["values"].dtype == array.dtype, f"{name!r} is of another type")
