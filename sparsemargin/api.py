@@ -228,7 +228,7 @@ def fit_text(
 
     For texts in memory, the features are the TF-IDF of words and word pairs, with logarithmic
     counts (``sublinear_tf=True``). For files, they are hashed words and word pairs with value 1 for
-    each one that occurs. Files are read once, in memory that does not depend on their length.
+    each one that occurs. Memory does not depend on the length of the files, which are read once.
 
     Parameters
     ----------
@@ -260,7 +260,9 @@ def fit_text(
         it is the parameter of the classifier.
     **params
         Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. `init_model` is a
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default,
+        `max_iter` is at least 2, by the first 10,000 texts; it is 1 for more than 256 MB of text,
+        input that can be read only once, and with `algo`. `init_model` is a
         fitted pipeline: training continues on a copy of it, with its settings, for one epoch. Words
         that are not in the vocabulary of its vectorizer are ignored; a hashing vectorizer has no
         vocabulary and uses all words.
