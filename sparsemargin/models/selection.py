@@ -139,8 +139,9 @@ class DefaultAlgorithm:
         self.settled = None if OPEN_PARAMETERS.issuperset(self.params) else AROW
 
     def candidate(
-        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None
-    ) -> Candidate:
+        self, rows: Rows, targets: Targets, classes: np.ndarray, weights: np.ndarray | None = None,
+        n_features: int | None = None,
+    ) -> Candidate:  # fmt: skip
         """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
 
         Another candidate needs a lower error by progressive validation, with a lead of two standard
@@ -153,6 +154,8 @@ class DefaultAlgorithm:
         Rows need not be checked, and those of weight 0 are ignored. The weight of an error is the
         weight of the row, times that of its class, times the number of rows before it, because
         later errors are closer to those of the final model.
+
+        `n_features` is the number of features if columns without entries have been left out.
         """
         if self.settled is not None or isinstance(targets, Positives):
             return AROW
@@ -170,7 +173,8 @@ class DefaultAlgorithm:
             weights = None if weights is None else weights[numbers]
         if rows.n_rows < LEAST_ROWS:
             return _SECOND_ORDER if _are_dense(rows, numbers) else AROW
-        return _best(rows, targets, classes, params, weights, numbers)
+        n_features = rows.n_features if n_features is None else n_features
+        return _best(rows, targets, classes, params, weights, numbers, n_features)
 
     def for_labels(self, rows: Rows, counted: np.ndarray) -> Candidate:
         """Return AROW for several labels per row: with balanced class weights and a larger scale of
@@ -193,7 +197,7 @@ class DefaultAlgorithm:
 
 def _best(
     rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None, numbers: np.ndarray,
+    weights: np.ndarray | None, numbers: np.ndarray, n_features: int,
 ) -> Candidate:  # fmt: skip
     """Return the best candidate for rows with weights above 0; `numbers` are their positions."""
     # The seed is fixed, so that the selection depends only on the data.
@@ -201,7 +205,7 @@ def _best(
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
-    sparse = len(rows.data) < _SPARSE * rows.n_rows * rows.n_features
+    sparse = len(rows.data) < _SPARSE * rows.n_rows * n_features
     of_race = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
     share = np.arange(len(order)) * (1.0 if weights is None else weights)
     running: list[_Entrant] = []
@@ -217,7 +221,7 @@ def _best(
         if not where.start:
             if sparse and running[0].has_learned(codes[where]):
                 return AROW
-            running += map(enter, others(rows.n_features, sparse))
+            running += map(enter, others(n_features, sparse))
         running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
         leads = [each.lead(running[0], share[: where.stop]) for each in running]
         best = running[int(np.argmax(leads))]

@@ -17,6 +17,7 @@ import numpy as np
 from sparsemargin._checks import check_count
 from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
@@ -27,7 +28,7 @@ from sparsemargin.models.inputs.labels import (
     encoder_of,
     given_encoder,
 )
-from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
+from sparsemargin.models.selection import LEAST_ROWS, MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
 from sparsemargin.readers.rows import LabelledRows, RowSource, join_blocks
@@ -225,7 +226,12 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    candidate, params = default.candidate(rows, codes, encoder.classes), default.params
+    n_features, params = rows.n_features, default.params
+    if rows.n_rows >= LEAST_ROWS and n_features > len(rows.data):
+        # Candidates need no weights for the columns that do not occur, of which there may be
+        # millions. The last column is kept, too.
+        rows = Chosen(n_features, rows).of_rows(rows)
+    candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features)
     if options.least_epochs is not None:
         share = _share_read(blocks, source)
         counts = None
