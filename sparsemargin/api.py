@@ -15,12 +15,12 @@ from sparsemargin.cells.learn import learn_cells
 from sparsemargin.estimators.auto import fit_default
 from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier, in_pipeline
 from sparsemargin.files.kinds import TextForm
-from sparsemargin.files.sources import File
+from sparsemargin.files.sources import File, open_sources
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm, find_algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs, learn_documents
+from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
@@ -228,7 +228,7 @@ def fit_text(
 
     For texts in memory, the features are the TF-IDF of words and word pairs, with logarithmic
     counts (``sublinear_tf=True``). For files, they are hashed words and word pairs with value 1 for
-    each one that occurs. Files are read once, in memory that does not depend on their length.
+    each one that occurs. Memory does not depend on the length of the files, which are read once.
 
     Parameters
     ----------
@@ -260,7 +260,9 @@ def fit_text(
         it is the parameter of the classifier.
     **params
         Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. `init_model` is a
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default,
+        `max_iter` is at least 2, by the first 10,000 texts; it is 1 for more than 256 MB of text,
+        input that can be read only once, and with `algo`. `init_model` is a
         fitted pipeline: training continues on a copy of it, with its settings, for one epoch. Words
         that are not in the vocabulary of its vectorizer are ignored; a hashing vectorizer has no
         vocabulary and uses all words.
@@ -297,18 +299,17 @@ def fit_text(
         if before is not None:
             params["init_model"] = first
             vectorizer = before[-1] if vectorizer is None else vectorizer
-        if vectorizer is None:
-            vectorizer = hashed_pairs(HASHED_BITS)
-        elif not hasattr(vectorizer, "n_features"):
+        if vectorizer is not None and not hasattr(vectorizer, "n_features"):
             raise ValueError(
                 f"vectorizer={vectorizer!r} has to read all texts first, and files are read once. "
                 "Pass a HashingVectorizer, or the texts themselves and y."
             )
-        vectorizer = clone(vectorizer)
         how = DocumentForm(format, text, label)
         report = ProgressLines() if verbose else None
         try:
-            learner = learn_documents(texts, vectorizer, how, algo=algo, report=report, **params)
+            files = open_sources(texts)
+            vectorizer = vectorizer_for(files) if vectorizer is None else clone(vectorizer)
+            learner = learn_documents(files, vectorizer, how, algo=algo, report=report, **params)
         except FileNotFoundError as error:
             if params.get("resume"):
                 raise

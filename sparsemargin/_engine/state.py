@@ -27,6 +27,9 @@ MOST_NUMBERS = sys.maxsize // 8
 # Approximate bytes that one more array adds to a file for its name and headers.
 _SPARSE_BYTES = 256
 
+# Elements of a sparse array that are restored at once, which limits the memory.
+_AT_ONCE = 1 << 16
+
 
 def require(sound, what):
     """Raise a ValueError that describes the damage, unless `sound` is true."""
@@ -122,8 +125,10 @@ def restore(array, state, name):
         return
     index = np.int32 if array.size <= 2**31 else np.int64
     indices = array_of(given, "indices", index, (None,), 0, array.size - 1)
-    at = np.unravel_index(indices, array.shape)
-    array[at] = array_of(given, "values", array.dtype, indices.shape)
+    values = array_of(given, "values", array.dtype, indices.shape)
+    for start in range(0, len(indices), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        array[np.unravel_index(indices[some], array.shape)] = values[some]
 
 
 def require_within(name, values, low, high):

@@ -67,6 +67,9 @@ class CellCorpus(RowSource):
     of the files. `tables` are files that hold the labels.
     """
 
+    # `learn_cells` holds out cells of its own sample.
+    holds_rows_out = False
+
     cells: list[Cells]
     genes: np.ndarray
     how: CellNormalizer

@@ -206,8 +206,8 @@ def _arguments_of(options: TrainOptions, job: Job) -> dict[str, Any]:
     if job.init is not None:
         given: dict[str, Any] = {"max_iter": options.epochs or DEFAULTS["max_iter"]}
     else:
-        # Training on cells or on several machines has its own default number of epochs.
-        is_open = job.kind == "cells" or options.dask is not None
+        # Training on texts, cells or several machines has its own default number of epochs.
+        is_open = job.kind != "svmlight" or options.dask is not None
         defaults = {name: DEFAULTS[name] for name in DEFAULTS if name != "max_iter" or not is_open}
         given = {
             name: defaults.get(name) if text is None else text

@@ -25,7 +25,7 @@ from sparsemargin.files.sources import Source, files_named, open_sources
 from sparsemargin.models import Learner
 from sparsemargin.saving.model_files import load_learner
 from sparsemargin.streaming.checkpoints import check_free
-from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
+from sparsemargin.streaming.learn_texts import vectorizer_for
 
 
 @dataclass(frozen=True)
@@ -157,11 +157,11 @@ def job_of(options: TrainOptions) -> Job:
                 f"--zero-based can't be changed: --init-model {options.init_model} was trained on "
                 "files, and has stored how their indices count."
             )
-    step = _step_of(options, kind, None if steps is None else steps[-1])
+    step = _step_of(options, kind, None if steps is None else steps[-1], sources)
     return Job(names, sources, kind, init, step, checkpoint)
 
 
-def _step_of(options: TrainOptions, kind: InputKind, step: Any) -> Any:
+def _step_of(options: TrainOptions, kind: InputKind, step: Any, sources: list[Source]) -> Any:
     """Return the vectorizer of texts or the normalizer of cells, which is that of the initial model
     if there is one. None for svmlight text."""
     init, reading = options.init_model, options.reading
@@ -179,7 +179,7 @@ def _step_of(options: TrainOptions, kind: InputKind, step: Any) -> Any:
     if reading.zero_based != "auto" or options.n_features is not None:
         raise click.UsageError("--zero-based and --n-features are for svmlight text, not texts.")
     if init is None:
-        return hashed_pairs(options.hash_bits or HASHED_BITS)
+        return vectorizer_for(sources, options.hash_bits)
     if not hasattr(step, "n_features"):
         raise click.UsageError(
             f"{init} was not trained on files of texts, and can't be trained on them further."

@@ -39,7 +39,7 @@ from sparsemargin.models.candidates import AROW, Candidate
 from sparsemargin.models.inputs.rows import intercept_scale
 from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.streaming.learn_texts import HASHED_BITS, hashed_pairs
+from sparsemargin.streaming.learn_texts import vectorizer_for
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 
@@ -265,7 +265,7 @@ def row_maker_of(
     if not is_text and vectorizer is None and how.form is None:
         return None
     if vectorizer is None:
-        vectorizer = hashed_pairs(HASHED_BITS)
+        vectorizer = vectorizer_for([])
     vectorizer = deepcopy(vectorizer)
     try:
         vectorizer.transform(["one text"])

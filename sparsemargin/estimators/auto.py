@@ -34,7 +34,9 @@ def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> C
     if counted is None:
         counted = np.ones(data.rows.n_rows, dtype=bool)
     n_rows, counts, more = int(np.count_nonzero(counted)), None, 0
-    if not isinstance(data.targets, Positives):
+    if isinstance(data.targets, Positives):
+        candidate = default.for_labels(data.rows, counted)
+    else:
         counts = np.bincount(data.targets[counted], minlength=len(data.classes))
         more = 0 if "max_iter" in default.params else candidate.epochs_if_unlearned(n_rows)
     learner = default.learner(candidate, n_rows, counts)
@@ -102,8 +104,11 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
     than 1,000 features or the rows are almost parallel, otherwise AROW. It is compared by 5-fold
     cross-validation with the Second-order Perceptron (``a=4``) and AROW (``r=4``) with
     ``standardize=True``, and with the p-norm Perceptron. The best of these is selected if its error
-    is lower by one standard error. Fewer than 500 rows that are not dense, and multilabel problems,
-    always use AROW. `partial_fit` never selects ``standardize=True``, which needs all rows.
+    is lower by one standard error. Fewer than 500 rows that are not dense always use AROW.
+    `partial_fit` never selects ``standardize=True``, which needs all rows.
+
+    Multilabel problems use AROW, in `fit` with balanced class weights and an intercept scale of the
+    mean norm of the rows instead of a third of it.
 
     Parameters
     ----------

@@ -44,7 +44,7 @@ _NPY_HEADER = re.compile(
     rb"'fortran_order': False, 'shape': \(((?:\d{1,18}(?:, \d{1,18})*,?)?)\), \} *\n",
     re.DOTALL,
 )
-# Bytes of an array that are copied before the pages of the map are released.
+# Bytes of an array that are read before the pages of the map are released.
 _CHUNK = 1 << 22
 # Bytes of the longest document that is read. Parsing needs about 20 times as much memory.
 _LONGEST_DOCUMENT = 1 << 24
@@ -176,6 +176,14 @@ class Archive:
         lengths = struct.unpack_from("<HH", self.map, info.header_offset + _HEADER - 4)
         start = info.header_offset + _HEADER + sum(lengths)
         content = memoryview(self.map)[start : start + info.file_size]
-        if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        if len(content) != info.file_size or self._checksum(content) != info.CRC:
             raise DamagedError(f"the checksum of its member {name!r} is another")
         return content
+
+    def _checksum(self, content: memoryview) -> int:
+        """Return the CRC-32 of a part of the map, whose pages are released on the way."""
+        checksum = 0
+        for start in range(0, len(content), _CHUNK):
+            checksum = zlib.crc32(content[start : start + _CHUNK], checksum)
+            self.map.madvise(mmap.MADV_DONTNEED)
+        return checksum

@@ -356,11 +356,13 @@ class Learner(StreamChecks):
         return similar.fitted
 
     def make_task(self, rows: Rows, targets: Targets, weights: Any, **how: Any) -> Task:
-        """Return the task for training rows, with the class weights of the current state."""
+        """Return the task for training rows, with the class weights of the current state, whose
+        space is unpacked for training."""
         if isinstance(targets, Positives):
             how["positives"] = targets
             targets = np.zeros(len(rows.indptr) - 1, dtype=np.int64)
         fitted = self.fitted
+        fitted.space = fitted.space.unpacked()
         if not fitted.class_weight.all() and not fitted.many:
             # Rows of a class of weight 0 are skipped, like rows of weight 0.
             steps = fitted.class_weight

@@ -18,7 +18,7 @@ from sparsemargin.models import Learner, find_algorithm, without_defaults
 from sparsemargin.models.candidates import AROW, PRIOR, Candidate, others
 from sparsemargin.models.few_rows import best_of_few, lead, weights_of_rows
 from sparsemargin.models.fitted.outputs import codes_of
-from sparsemargin.models.inputs.rows import Rows, check_rows
+from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, check_rows, intercept_scale
 from sparsemargin.models.inputs.standardized import scaling_of, standardized
 from sparsemargin.models.inputs.training_set import Beginning, Targets, counted_rows, rows_by_class
 from sparsemargin.models.prior_choice import prior_pays
@@ -61,6 +61,11 @@ _DENSE = 0.15
 # Largest number of epochs in the comparison of AROW with and without a prior.
 _MOST_EPOCHS = 3
 
+# Scale of the intercept for several labels per row, relative to that for one label per row. Most
+# labels are rare. With a smaller scale, corrections of the many rows without a label change its
+# weights before the intercept is learned, which impairs the ranking of the rows.
+_SCALE_OF_LABELS = 3.0
+
 
 class DefaultAlgorithm:
     """The meaning of ``algo=None``: AROW, or another algorithm that is selected by training rows.
@@ -85,7 +90,8 @@ class DefaultAlgorithm:
 
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray,
-        weights: np.ndarray | None = None, *, whole: bool = False, prior: bool = True,
+        weights: np.ndarray | None = None, n_features: int | None = None, *,
+        whole: bool = False, prior: bool = True,
     ) -> Candidate:  # fmt: skip
         """Return AROW, or another candidate if it is better on at most 10,000 of the training rows.
 
@@ -105,6 +111,8 @@ class DefaultAlgorithm:
         Rows need not be checked, and those of weight 0 are ignored. The weight of an error is the
         weight of the row, times that of its class, times the number of rows before it, because
         later errors are closer to those of the final model.
+
+        `n_features` is the number of features if columns without entries have been left out.
         """
         if self.settled is not None or isinstance(targets, Positives):
             return AROW
@@ -125,10 +133,23 @@ class DefaultAlgorithm:
                 return AROW
             rows = check_rows(rows, numbers=numbers)
             return best_of_few(rows, targets, classes, params, weights, whole=whole)
-        best = _best(rows, targets, classes, params, weights, numbers, whole)
-        if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * rows.n_features:
+        n_features = rows.n_features if n_features is None else n_features
+        best = _best(rows, targets, classes, params, weights, numbers, n_features, whole)
+        if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * n_features:
             return _with_prior(rows, targets, classes, params, weights, numbers)
         return best
+
+    def for_labels(self, rows: Rows, counted: np.ndarray) -> Candidate:
+        """Return AROW for several labels per row: with balanced class weights and a larger scale of
+        the intercept, unless the parameters settle it or set class weights. Rows need not be
+        checked; `counted` selects those with a weight above 0."""
+        if self.settled is not None or "class_weight" in self.params:
+            return AROW
+        first = np.flatnonzero(counted)[:ROWS_MEASURED]
+        measured = check_rows(rows_at(rows, first), repeats_allowed=True, numbers=first)
+        # The scale is shown as an argument of the classifier, so it has few digits.
+        scale = float(f"{_SCALE_OF_LABELS * intercept_scale([measured], 2.0):.3g}")
+        return AROW._replace(settings={"class_weight": "balanced", "intercept_scaling": scale})
 
     def learner(self, candidate: Candidate, n_rows: int, counts: np.ndarray | None) -> Learner:
         """Return the learner for a number of rows and the rows of each class (None: multilabel)."""
@@ -139,7 +160,7 @@ class DefaultAlgorithm:
 
 def _best(
     rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None, numbers: np.ndarray, whole: bool,
+    weights: np.ndarray | None, numbers: np.ndarray, n_features: int, whole: bool,
 ) -> Candidate:  # fmt: skip
     """Return the best candidate for rows with weights above 0; `numbers` are their positions."""
     # The seed is fixed, so that the selection depends only on the data.
@@ -147,7 +168,7 @@ def _best(
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(targets, len(classes)))
     codes, weights = targets[order], None if weights is None else weights[order]
-    sparse = len(rows.data) < _SPARSE * rows.n_rows * rows.n_features
+    sparse = len(rows.data) < _SPARSE * rows.n_rows * n_features
     scaling = None
     if whole and _are_dense(rows):
         # No labels are used, so the mean may include rows that have not been predicted yet.
@@ -171,7 +192,7 @@ def _best(
             if sparse and running[0].has_learned(codes[where]):
                 return AROW
             dense = scaling is not None
-            running += map(enter, others(rows.n_features, sparse=sparse, dense=dense))
+            running += map(enter, others(n_features, sparse=sparse, dense=dense))
         running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
         best = _best_of(running, share[: where.stop])
         running = _left_in(running, best, share[: where.stop], where.stop / len(order))

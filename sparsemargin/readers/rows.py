@@ -140,6 +140,9 @@ class RowSource(ABC):
     #: True if reading the rows already warns if more than half of the labels differ.
     warns_of_labels = False
 
+    #: True if rows of the cache are held out for probabilities after several epochs.
+    holds_rows_out = True
+
     @property
     @abstractmethod
     def names(self) -> str: ...

@@ -19,6 +19,7 @@ from sparsemargin._engine import state as states
 from sparsemargin._engine.state import array_of, integer, part, require
 from sparsemargin.genomes.scales import Scale, ValueScale
 from sparsemargin.saving import step_checks as checks
+from sparsemargin.text.hashed_terms import HashedTerms
 from sparsemargin.text.vocabulary import Vocabulary
 
 _TEXT, _SCALING = "sklearn.feature_extraction.text", "sklearn.preprocessing"
@@ -94,11 +95,7 @@ def _encoded(step: Any) -> dict[str, Any]:
     if compiled is not None:
         learned["terms"] = compiled.saved()
     elif hasattr(step, "terms_"):
-        terms = step.terms_
-        learned["hashed"] = {
-            "columns": np.array(list(terms), np.int64),
-            "terms": np.array([*terms.values(), None], dtype=object)[:-1],
-        }
+        learned["hashed"] = HashedTerms.saved(step.terms_)
     elif hasattr(step, "vocabulary_"):
         learned["words"] = step.get_feature_names_out()
     return {"kind": kind, "parameters": parameters, "learned": learned}
@@ -195,9 +192,7 @@ def _restore_vocabulary(kind: str, step: Any, learned: dict[str, Any]) -> int:
 def _restore_attributes(kind: str, step: Any, learned: dict[str, Any], width: int | None) -> None:
     """Restore the other learned attributes of a step with `width` columns."""
     if "hashed" in learned:
-        columns = array_of(learned["hashed"], "columns", np.int64, (None,), 0, step.n_features - 1)
-        terms = array_of(learned["hashed"], "terms", object, columns.shape)
-        step.terms_ = dict(zip(columns.tolist(), terms.tolist(), strict=True))
+        step.terms_ = HashedTerms.restored(learned["hashed"], step.n_features)
     if "feature_names_in_" in learned:
         step.feature_names_in_ = array_of(learned, "feature_names_in_", object, (width,))
     if "scale" in learned:

@@ -16,6 +16,7 @@ import numpy as np
 
 from sparsemargin._engine.core.vectors import FirstOrderRule
 from sparsemargin._engine.first_order.linear_space import JointSpace, LinearSpace
+from sparsemargin._engine.first_order.packed import PackedSpace, is_worth_packing
 from sparsemargin._engine.first_order.vector_blocks import VectorBlocks
 from sparsemargin._engine.fitting.certificate import SoftMargin
 from sparsemargin._engine.fitting.epochs import FitResult
@@ -73,6 +74,8 @@ def state_of(value: Any) -> Any:
 def _restored(kind: Any, state: dict[str, Any]) -> Any:
     if kind is np.random.RandomState:
         return _restore_random(state)
+    if kind is LinearSpace and is_worth_packing(state):
+        kind = PackedSpace
     fresh = kind.__new__(kind)
     fresh.__setstate__(state)
     return fresh
@@ -107,6 +110,7 @@ class Encoder:
             return {"items": self.encode(list(value.items()), path)}
         if isinstance(value, np.generic) or kind in (np.ndarray, np.memmap):
             return self._encode_array(np.asarray(value), path)
+        kind = getattr(value, "saved_type", None) or kind
         if OWN_TYPES.get(kind.__name__) is not kind:
             _refuse(f"of type {kind.__module__}.{kind.__qualname__}", path)
         return {kind.__name__: self.encode_named(state_of(value), f"{path}.")}

@@ -76,5 +76,8 @@ class StreamOptions(FitOptions):
     """Arguments of `fit_svmlight`."""
 
     cache: bool | str | os.PathLike[str] = False
+    #: Least number of epochs, if the first rows determine it as for rows in memory. None: they do
+    #: not, and `max_iter` is the number of epochs.
+    least_epochs: int | None = None
     init_model: Any = None
     n_jobs: int | None = None

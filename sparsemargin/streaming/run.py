@@ -34,6 +34,7 @@ from sparsemargin.models.inputs.training_set import (
 from sparsemargin.models.learner import LARGEST_SEED
 from sparsemargin.readers.rows import LabelledRows, join_blocks
 from sparsemargin.readers.svmlight import located_index
+from sparsemargin.streaming.cached_rows import hold_out_rows
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.label_order import LabelOrder
 from sparsemargin.streaming.options import FitOptions
@@ -153,6 +154,8 @@ class Run:
             continues = self._make_epoch(self.passes.again(self.passes.shuffle_seed, 1))
         while continues:
             continues = self._make_epoch(self.passes.again(self.seed, self.epoch + 1))
+        if self.epoch > 1 and self.passes.cache is not None and self.source.holds_rows_out:
+            hold_out_rows(self.learner, self.labels, self.passes.cache, self.epoch)
 
     def _check_classes(self) -> None:
         """Warn if the classes were found in the rows and are almost as many as the rows."""

@@ -12,8 +12,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from sparsemargin._checks import check_count
+from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.fitting.threads import interruptible
+from sparsemargin._engine.rows.columns import Chosen
 from sparsemargin._version import __version__
 from sparsemargin.files.distinct import Named, check_distinct
 from sparsemargin.files.sources import File, Source, open_sources
@@ -24,10 +28,10 @@ from sparsemargin.models.inputs.labels import (
     encoder_of,
     given_encoder,
 )
-from sparsemargin.models.selection import MOST_ROWS, DefaultAlgorithm
+from sparsemargin.models.selection import LEAST_ROWS, MOST_ROWS, DefaultAlgorithm
 from sparsemargin.readers.reading import SettingsError, columns_of, threads_for
 from sparsemargin.readers.row_cache import default_cache_path
-from sparsemargin.readers.rows import RowSource, join_blocks
+from sparsemargin.readers.rows import LabelledRows, RowSource, join_blocks
 from sparsemargin.readers.svmlight import Corpus
 from sparsemargin.streaming.checkpoints import Checkpoint
 from sparsemargin.streaming.options import StreamOptions
@@ -94,6 +98,8 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
     passes = Passes(source, options.max_index, cache)
     with closing(passes):
         make = _selected(passes, encoder, options) or make
+        if options.least_epochs is not None and make().max_iter != 1:
+            passes.write_cache()
         return _learn_passes(passes, encoder, make, options)
 
 
@@ -197,20 +203,21 @@ def _selected(
 ) -> MakeLearner | None:
     """Select a learner by progressive validation on the first rows, and return its constructor.
 
-    Return None if the options settle the algorithm, or the rows do not allow a comparison.
+    Return None if the options settle the learner, or the rows do not allow a comparison.
     """
     source = passes.source
-    is_open = options.algo is None and options.init_model is None and not options.multilabel
-    given = {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
-    if not is_open or not source.rereadable:
+    if options.algo is not None or options.init_model is not None or not source.rereadable:
         return None
-    default = DefaultAlgorithm(given)
-    if default.settled is not None:
+    default = DefaultAlgorithm(
+        {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
+    )
+    settled = default.settled is not None or options.multilabel
+    if settled and options.least_epochs is None:
         return None
     with interruptible():
         blocks = passes.peek(MOST_ROWS)
     if encoder is None and len(passes.table.texts) > 1:
-        encoder = encoder_of(passes.table.values(), source.names, False)
+        encoder = encoder_of(passes.table.values(), source.names, options.multilabel)
     if encoder is None or not any(block.n_rows for block in blocks):
         return None  # training raises the error
     first = join_blocks(blocks)
@@ -219,4 +226,23 @@ def _selected(
     except UnknownLabelError:
         return None
     rows = first.with_columns(max(1, source.reading.columns_up_to(passes.highest)))
-    return partial(default.candidate(rows, codes, encoder.classes).learner, default.params)
+    n_features, params = rows.n_features, default.params
+    if rows.n_rows >= LEAST_ROWS and n_features > len(rows.data):
+        # Candidates need no weights for the columns that do not occur, of which there may be
+        # millions. The last column is kept, too.
+        rows = Chosen(n_features, rows).of_rows(rows)
+    candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features)
+    if options.least_epochs is not None:
+        share = _share_read(blocks, source)
+        counts = None
+        if not isinstance(codes, Positives):
+            counts = np.bincount(codes, minlength=len(encoder.classes)) / share
+        n_epochs = candidate.epochs_of(int(first.n_rows / share), counts)
+        params = {**params, "max_iter": max(n_epochs, options.least_epochs)}
+    return partial(candidate.learner, params)
+
+
+def _share_read(blocks: list[LabelledRows], source: RowSource) -> float:
+    """Return the share of the source that the first blocks take, 1 if it is not known."""
+    consumed, size = blocks[-1].consumed, source.size
+    return min(1.0, consumed / size) if consumed and size else 1.0

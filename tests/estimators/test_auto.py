@@ -9,6 +9,7 @@ from numpy.testing import assert_array_equal
 from sklearn.base import clone
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits, load_wine
 from sklearn.exceptions import ConvergenceWarning, DataConversionWarning
+from sklearn.metrics import f1_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler
@@ -350,3 +351,54 @@ def test_auto_classifier_scores_label_lists():
     y = [list(map(str, labels)) for labels in y]
     model = AutoClassifier(random_state=0).fit(TEXT[0], y)
     assert model.score(TEXT[0], y) == model.best_estimator_.score(TEXT[0], y) > 0.9
+
+
+def labelled_texts(n_rows=1500, n_labels=12):
+    """Return rows of text and rare labels, each of which depends on a few features."""
+    X, _ = make_zipf_text(n_rows, 1000, random_state=3)
+    random = np.random.RandomState(0)
+    directions = random.standard_normal((X.shape[1], n_labels)) * (random.rand(1000, 1) < 0.2)
+    scores = X @ directions
+    ranks = scores.argsort(axis=0).argsort(axis=0)
+    return X, (ranks >= n_rows * np.linspace(0.7, 0.98, n_labels)).astype(int)
+
+
+def test_several_labels_have_balanced_weights_and_a_larger_intercept_scale():
+    X, Y = labelled_texts()
+    model = fit_csr(X, Y, random_state=0)
+    scale = model.intercept_scaling
+    assert scale == pytest.approx(3 * AROWClassifier().fit(X, Y).intercept_scaling_, rel=5e-3)
+    by_hand = AROWClassifier(
+        class_weight="balanced", intercept_scaling=scale, max_iter=2, random_state=0
+    )
+    assert_array_equal(model.coef_, by_hand.fit(X, Y).coef_)
+    assert_array_equal(AutoClassifier(random_state=0).fit(X, Y).coef_, model.coef_)
+    assert fit_csr(100 * X, Y).intercept_scaling == pytest.approx(100 * scale, rel=1e-2)
+    # Rows of weight 0 have no effect on the scale.
+    weighted = fit_csr(
+        sp.vstack([1e6 * X[:200], X]).tocsr(), np.vstack([Y[:200], Y]), random_state=0,
+        sample_weight=np.repeat([0.0, 1.0], [200, len(Y)]),
+    )  # fmt: skip
+    assert weighted.intercept_scaling == scale
+
+
+def test_parameters_for_several_labels_are_kept():
+    X, Y = labelled_texts()
+    for params in {"class_weight": {0: 2.0}}, {"r": 0.2}:
+        by_hand = AROWClassifier(max_iter=2, random_state=0, **params)
+        assert_array_equal(fit_csr(X, Y, random_state=0, **params).coef_, by_hand.fit(X, Y).coef_)
+    assert fit_csr(X, Y, intercept_scaling=0.5).intercept_scaling == 0.5
+    broken = X.copy()
+    broken.data[0] = np.nan
+    with pytest.raises(ValueError, match="NaN at row 0"):
+        fit_csr(broken, Y)
+
+
+def test_rare_labels_are_found_more_often_by_default():
+    X, Y = labelled_texts(3000)
+    rare = Y.mean(axis=0) < 0.1
+    found = {}
+    for name, model in (("default", fit_csr), ("AROW", AROWClassifier(max_iter=2).fit)):
+        predicted = model(X[:2000], Y[:2000]).predict(X[2000:])
+        found[name] = f1_score(Y[2000:][:, rare], predicted[:, rare], average="macro")
+    assert found["default"] > found["AROW"]

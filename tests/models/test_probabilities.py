@@ -31,6 +31,7 @@ from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.evaluation import Rejector
 from sparsemargin.models.fitted.probabilities import Calibration, Sigmoids, Window
+from sparsemargin.streaming import cached_rows
 from sparsemargin.streaming.predict import Predictor
 
 MODELS = {
@@ -276,14 +277,49 @@ def test_repeated_rows_in_partial_fit_disable_predict_proba(ways, text, tmp_path
     assert hasattr(model.set_params(warm_start=False).fit(X, y), "predict_proba")
 
 
-@pytest.mark.parametrize("way", ["init_model", "epochs"])
-def test_repeated_file_disables_predict_proba(way, text, tmp_path):
+def test_repeated_file_disables_predict_proba(text, tmp_path):
     dump_svmlight_file(text[0][:600], text[1][:600], str(tmp_path / "rows.svm"))
     dump_svmlight_file(text[0][600:900], text[1][600:900], str(tmp_path / "new.svm"))
     model = fit_svmlight(tmp_path / "rows.svm", algo="arow")
     assert hasattr(fit_svmlight(tmp_path / "new.svm", init_model=model), "predict_proba")
-    again = {"init_model": model} if way == "init_model" else {"algo": "arow", "max_iter": 2}
-    assert not hasattr(fit_svmlight(tmp_path / "rows.svm", **again), "predict_proba")
+    for max_iter in 1, 2:
+        again = fit_svmlight(tmp_path / "rows.svm", init_model=model, max_iter=max_iter)
+        assert not hasattr(again, "predict_proba")
+
+
+@pytest.mark.parametrize("algo", ["arow", "alma", "so"])
+@pytest.mark.parametrize("most_rows", [30_000, 500])
+def test_several_epochs_over_a_file_hold_rows_out(algo, most_rows, text, tmp_path, monkeypatch):
+    monkeypatch.setattr(cached_rows, "_MOST_ROWS", most_rows)
+    (X, y), path = text, str(tmp_path / "rows.svm")
+    dump_svmlight_file(X[:1500], y[:1500], path)
+    how = {"algo": algo, "random_state": 0}
+
+    def of_file(max_iter):
+        return fit_svmlight(path, max_iter=max_iter, n_features=X.shape[1], **how)
+
+    models = of_file(3), fit_csr(X[:1500], y[:1500], max_iter=3, **how), of_file(1)
+    loss = [log_loss(y[1500:], model.predict_proba(X[1500:])) for model in models]
+    assert abs(loss[0] - loss[1]) < 0.06
+    assert loss[0] < loss[2] + 0.06
+    np.testing.assert_array_equal(models[0].predict_proba(X).argmax(axis=1), models[0].predict(X))
+    np.testing.assert_array_equal(of_file(3).predict_proba(X), models[0].predict_proba(X))
+
+
+def test_several_epochs_over_labels_in_a_file_hold_rows_out(tmp_path):
+    random = np.random.RandomState(0)
+    X = random.rand(700, 20)
+    with open(tmp_path / "rows.svm", "w") as file:
+        for row in X:
+            labels = ",".join(str(i) for i in range(3) if row[i] > 0.6)
+            file.write(labels + "".join(f" {j + 1}:{row[j]:.4f}" for j in range(20)) + "\n")
+    model = fit_svmlight(tmp_path / "rows.svm", algo="arow", multilabel=True, max_iter=4)
+    P = model.predict_proba(X)
+    assert P.shape == (700, 3)
+    for i in range(3):
+        assert abs(P[:, i].mean() - (X[:, i] > 0.6).mean()) < 0.05
+    thresholds = model.predict_labels(X, threshold="f1")
+    assert len(thresholds) == 700
 
 
 def test_new_batches_with_equal_rows_keep_predict_proba():

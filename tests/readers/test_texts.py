@@ -15,9 +15,11 @@ from problems.command_line import run
 from problems.sources import standard_input
 from sparsemargin import fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
+from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
-from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents
+from sparsemargin.streaming import learn_texts, stream
+from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents, vectorizer_for
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -77,6 +79,61 @@ def same(pipeline, model):
     np.testing.assert_array_equal(pipeline[-1].intercept_, model.intercept_)
     np.testing.assert_array_equal(pipeline.classes_, model.classes_)
     return True
+
+
+def test_larger_files_get_more_hashed_features(tmp_path):
+    def bits(*sizes, write=open):
+        for i, size in enumerate(sizes):
+            with write(tmp_path / f"{i}.tsv", "wb") as file:
+                file.write(os.urandom(size))
+        sources = open_sources([tmp_path / f"{i}.tsv" for i in range(len(sizes))])
+        return vectorizer_for(sources).n_features.bit_length() - 1
+
+    assert [bits(size) for size in (0, 1 << 10, 1 << 17, 1 << 20, 1 << 24)] == [16, 16, 17, 20, 22]
+    assert bits(1 << 19, 1 << 19) == 20
+    assert bits(1 << 18, write=gzip.open) == 20  # a compressed file counts as four times its size
+    assert vectorizer_for([]).n_features == vectorizer_for(open_sources("-")).n_features == 1 << 22
+    assert vectorizer_for(open_sources(tmp_path / "0.tsv"), 12).n_features == 1 << 12
+
+
+@pytest.mark.filterwarnings("ignore:.*sorted by their labels", "ignore:The model predicts class a")
+def test_files_are_learned_in_several_epochs_by_default(tmp_path, monkeypatch):
+    path, model = tmp_path / "texts.tsv", tmp_path / "texts.model"
+
+    def epochs(texts, labels, **how):
+        tsv(path, texts, labels)
+        fitted = fit_text(path, vectorizer=words(), random_state=0, **how)
+        assert fitted[-1].n_iter_ == fitted[-1].max_iter
+        assert hasattr(fitted, "predict_proba")
+        again = fit_text(path, vectorizer=words(), random_state=0, **how,
+                         max_iter=fitted[-1].max_iter)  # fmt: skip
+        return fitted[-1].max_iter if "max_iter" in how or same(fitted, again[-1]) else None
+
+    # 1,000 trials for few rows; two epochs otherwise, and three if a class has fewer than 100 rows.
+    assert epochs(TEXTS, LABELS) == 9
+    assert epochs(TEXTS * 20, LABELS * 20) == 2
+    assert epochs(TEXTS * 20, ["a"] * 2340 + ["b"] * 60) == 3
+    assert epochs(TEXTS * 20, LABELS * 20, algo="arow") == 1
+    assert epochs(TEXTS * 20, LABELS * 20, r=0.2) == 2
+    assert epochs(TEXTS * 20, [f"{label},x" for label in LABELS * 20], multilabel=True) == 2
+    run("train", path, "-o", model, "--hash-bits", "12", "--multilabel")
+    assert load_model(model)[-1].n_iter_ == 2
+    run("train", path, "-o", model, "--epochs", "1", "--multilabel")
+    assert load_model(model)[-1].n_iter_ == 1
+    with standard_input(path.read_bytes()):
+        assert fit_text("-", format="tsv", vectorizer=words())[-1].n_iter_ == 1
+    monkeypatch.setattr(learn_texts, "_MOST_BYTES", 100)
+    tsv(path, TEXTS * 20, LABELS * 20)
+    assert fit_text(path, vectorizer=words())[-1].n_iter_ == 1
+
+
+@pytest.mark.filterwarnings("ignore:The model predicts class a")
+def test_rare_classes_are_estimated_from_the_first_texts(tmp_path, monkeypatch):
+    monkeypatch.setattr(stream, "MOST_ROWS", 1000)
+    labels = np.where(np.arange(60_000) % 50, "a", "b")
+    tsv(tmp_path / "texts.tsv", TEXTS * 500, labels)
+    # About 1,200 rows have the rare class, but few of the first texts.
+    assert fit_text(tmp_path / "texts.tsv", vectorizer=words(), shuffle=False)[-1].max_iter == 2
 
 
 @pytest.mark.parametrize("end", FORMS)
@@ -459,7 +516,9 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
     )
     columns = "--text", "body", "--label", "kind"
     with standard_input(gzip.compress(path.read_bytes())):
-        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow")
+        # Files get fewer features than standard input, the size of which is unknown.
+        run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow",
+            "--hash-bits", "16")  # fmt: skip
     assert same(load_model(model), pipeline[-1])
 
 

@@ -56,6 +56,8 @@ class Space(ABC):
     full: Any = False
     #: Row numbers from this one on have not been used.
     first_new_row: Any = 0
+    #: Type as which the space is saved; None: its own.
+    saved_type: type | None = None
 
     @abstractmethod
     def loop(
@@ -107,6 +109,10 @@ class Space(ABC):
     @abstractmethod
     def norms(self, n_threads: int) -> np.ndarray:
         """Dual norm of each vector's hypothesis, shape (n_vectors,)."""
+
+    def unpacked(self) -> Space:
+        """Return the space in the form that training needs, usually itself."""
+        return self
 
     def resize(self, n_features: int, first: int = 0) -> None:
         """Keep the features from `first` on and change their number to n_features, in a stream."""

@@ -302,7 +302,8 @@ class FirstOrderLearner(Learner):
         )
 
     def resize(self, n_features: int, first: int = 0) -> None:
-        self.fitted.space = resized(self.space, n_features, first)
+        if first or n_features != self.space.n_features:
+            self.fitted.space = resized(self.space.unpacked(), n_features, first)
 
     def _bytes_per_number(self, dtype: DTypeLike) -> int:
         """Bytes per coordinate of a vector: theta, the weight if p > 2, the variance, and for the

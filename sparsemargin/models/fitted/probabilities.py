@@ -20,10 +20,11 @@ COUNTED = (
     "depended on their labels. Train on more rows, pass prior=None, or call fit on rows in memory."
 )
 LEARNED_AGAIN = (
-    "{} has no probabilities: it has learned rows more than once, in several epochs over a file, "
-    "under warm_start, or as partial_fit was given rows again. Probabilities are fitted to outputs "
-    "for rows that the model had not learned, and those kept are of another scale than its outputs "
-    "are now. Learn every row once (max_iter=1), or call fit without warm_start on rows in memory. "
+    "{} has no probabilities: it has learned rows more than once, under warm_start, as partial_fit "
+    "or init_model was given rows again, or in several epochs over a file that were interrupted. "
+    "Probabilities are fitted to outputs for rows that the model had not learned, and those kept "
+    "are of another scale than its outputs are now. Learn every row once, or call fit without "
+    "warm_start on rows in memory. "
     "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
     "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
 )

@@ -1,0 +1,201 @@
+"""Linear spaces of many features, few of which have weights, as they are loaded to predict.
+
+Hashed features have millions of columns, most of which no training row contains. A dense space of
+all columns takes 64 bytes per column for 8 classes. A packed space holds only the coordinates with
+weights. Its outputs are bitwise equal to those of the dense space, because the entries of a row
+keep their order, and columns without weights share one coordinate whose weights are 0.
+"""
+
+import numpy as np
+
+from sparsemargin._engine.first_order.linear_space import LinearSpace
+from sparsemargin._engine.rows.csr import Csr
+from sparsemargin._engine.state import (
+    MOST_NUMBERS,
+    array_of,
+    integer,
+    part,
+    require,
+    require_within,
+)
+
+# Bytes of weights below which all columns are held. Memory for them is no problem, and training
+# can begin at once.
+_LEAST_BYTES = 1 << 24
+
+# Spaces are packed if at most one of this many numbers is not 0.
+_SPARSITY = 3
+
+# Entries that are converted at once, which limits the memory.
+_AT_ONCE = 1 << 16
+
+# Number of bits that are set in each byte.
+_BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(
+    axis=1, dtype=np.int32
+)
+
+# Arrays with a number for each coordinate and vector from which weights are computed.
+_NUMBERS = "t", "g", "acc", "synced"
+
+
+def is_worth_packing(state):
+    """Whether a saved `LinearSpace` has few weights in many columns. It may be a damaged one."""
+    arrays = [state.get(name) for name in (*_NUMBERS, "variances")]
+    arrays = [array for array in arrays if array is not None]
+    sizes = [state.get(name) for name in ("n_coordinates", "n_vectors")]
+    if state.get("log") is not None or not all(isinstance(size, int) for size in sizes):
+        return False
+    if not arrays or not all(isinstance(array, dict) for array in arrays):
+        return False  # most of the numbers are not 0
+    values = [array.get("values") for array in arrays]
+    if not all(isinstance(each, np.ndarray) and each.ndim == 1 for each in values):
+        return False
+    n_numbers = sizes[0] * sizes[1]
+    n_bytes = n_numbers * sum(each.itemsize for each in values)
+    return n_bytes >= _LEAST_BYTES and _SPARSITY * max(map(len, values)) <= n_numbers
+
+
+class PackedSpace(LinearSpace):
+    """A `LinearSpace` in which only the coordinates with weights are held. It predicts, and is
+    saved as a `LinearSpace`. Training needs the space with all coordinates, see `unpacked`.
+
+    As a `LinearSpace`, this object has a coordinate of weight 0, then the coordinates with weights,
+    and the intercept's coordinate. It has no variances: predictions do not need them.
+
+    Attributes
+    ----------
+    bits : ndarray of shape (n_coordinates // 8 + 1,), uint8
+        Whether each coordinate is held, one bit for each.
+    ranks : ndarray of the same shape, int32
+        Number of held coordinates before each byte of `bits`.
+    saved_variances : dict or None
+        The variances of all coordinates, as they are saved.
+    """
+
+    n_features = 0
+
+    saved_type = LinearSpace
+
+    @property
+    def n_coordinates(self):
+        return self.n_features + (1 if self.bias else 0)
+
+    def unpacked(self):
+        """A space with the same numbers that holds all coordinates."""
+        space = LinearSpace.__new__(LinearSpace)
+        space.__setstate__(self.__getstate__())
+        return space
+
+    def loop(self, task, rule=None, *, skips=False):
+        raise RuntimeError("A packed space can't be trained. Train the result of unpacked().")
+
+    # --------------------------------------------------------------------------------- the state
+
+    def __setstate__(self, state):
+        n_vectors = integer(state, "n_vectors", 1, MOST_NUMBERS // 2)
+        n = integer(state, "n_coordinates", 1, MOST_NUMBERS // n_vectors)
+        given = {name: part(state, name) for name in _NUMBERS if part(state, name) is not None}
+        require("t" in given, "it has no 't'")
+        there = np.zeros(n, bool)
+        for name, each in given.items():
+            for at, _ in _entries(each, name, n * n_vectors):
+                there[at // n_vectors] = True
+        has_bias = bool(part(state, "bias"))
+        if has_bias:
+            there[n - 1] = True
+        self.take_places(there)
+        few = {**state, "n_coordinates": int(there.sum()) + 1, "variances": None}
+        del there
+        few |= {name: _without_entries(each, name) for name, each in given.items()}
+        super().__setstate__(few)
+        self.n_features = n - (1 if self.bias else 0)
+        for name, each in given.items():
+            array = getattr(self, name)
+            require(each["values"].dtype == array.dtype, f"{name!r} is of another type")
+            for at, values in _entries(each, name, n * n_vectors):
+                coordinate, vector = np.divmod(at, n_vectors)
+                array[self.places(coordinate), vector] = values
+        if self.averaged:
+            most = self.of_vectors(self.synced).max(axis=0, initial=0)
+            require((most <= self.vectors["flushes"]).all(), "'synced' exceeds the flushes")
+        self.take_variances(part(state, "variances"), n * n_vectors)
+
+    def take_places(self, there):
+        """Hold the coordinates for which the boolean array is true."""
+        self.bits = np.packbits(there, bitorder="little")
+        set_in = _BITS_SET[self.bits]
+        self.ranks = np.cumsum(set_in, dtype=np.int32) - set_in
+
+    def take_variances(self, variances, n_numbers):
+        """Check the saved variances, and keep them."""
+        if variances is not None:
+            require(variances["values"].dtype == self.t.dtype, "'variances' is of another type")
+            for _, values in _entries(variances, "variances", n_numbers):
+                require_within("variances", values, 0.0, 1.0)
+        self.saved_variances = variances
+
+    def __getstate__(self):
+        held = np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
+        state = {**super().__getstate__(), "n_coordinates": self.n_coordinates}
+        for name in _NUMBERS:
+            if state[name] is not None:
+                numbers = self.of_vectors(getattr(self, name))
+                state[name] = _saved(numbers[1:], held, self.n_coordinates)
+        return {**state, "variances": self.saved_variances}
+
+    # ------------------------------------------------------------------- the outputs and weights
+
+    def places(self, coordinates):
+        """The place of each coordinate in this space; 0 for those without weights."""
+        byte, bit = coordinates >> 3, (coordinates & 7).astype(np.uint8)
+        held, one = self.bits[byte], np.uint8(1)
+        before = self.ranks[byte] + _BITS_SET[held & ((one << bit) - one)]
+        return np.where((held >> bit) & one, before + 1, 0)
+
+    def hypothesis_for(self, rows):
+        entries = slice(rows.indptr[0], rows.indptr[-1])
+        places = self.places(rows.indices[entries]).astype(rows.indices.dtype, copy=False)
+        n_columns = len(self.t) - (1 if self.bias else 0)
+        packed = Csr(rows.data[entries], places, rows.indptr - rows.indptr[0], n_columns)
+        return super().hypothesis_for(packed)
+
+    def weights(self, columns=None):
+        if columns is None:
+            return self.in_all_columns(super().weights())
+        if isinstance(columns, slice):
+            columns = np.arange(*columns.indices(self.n_coordinates))
+        return super().weights(self.places(columns))
+
+    def theta(self):
+        return self.in_all_columns(super().theta())
+
+    def in_all_columns(self, numbers):
+        """Numbers of shape (n_vectors, n_held + 1) as an array of all coordinates."""
+        wide = np.zeros((len(numbers), self.n_coordinates), numbers.dtype)
+        wide[:, np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))] = numbers[:, 1:]
+        return wide
+
+
+def _entries(saved, name, n_numbers):
+    """Pairs of flat indices and values of a saved array, in parts; the indices are checked."""
+    index = np.int32 if n_numbers <= 2**31 else np.int64
+    indices = array_of(saved, "indices", index, (None,), 0, n_numbers - 1)
+    values = array_of(saved, "values", part(saved, "values").dtype, indices.shape)
+    for start in range(0, len(indices), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        yield indices[some], values[some]
+
+
+def _without_entries(saved, name):
+    """The saved form of an array of zeros, of the same dtypes."""
+    return {key: part(saved, key)[:0] for key in ("indices", "values")}
+
+
+def _saved(numbers, held, n_coordinates):
+    """The saved form of an array of all coordinates, in which `numbers` are those of the
+    coordinates `held`."""
+    n_vectors = numbers.shape[1]
+    index = np.int32 if n_coordinates * n_vectors <= 2**31 else np.int64
+    at, vector = np.nonzero(numbers.view(f"u{numbers.itemsize}"))
+    indices = (held[at] * n_vectors + vector).astype(index)
+    return {"indices": indices, "values": numbers[at, vector]}
