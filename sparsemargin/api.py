@@ -25,7 +25,8 @@ from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
-from sparsemargin.text import TfidfVectorizer
+from sparsemargin.text.analysis import without_arrow
+from sparsemargin.text.defaults import default_vectorizer
 from sparsemargin.text.pipeline import Pipeline
 
 
@@ -317,11 +318,17 @@ def fit_text(
         return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
     if params.get("init_model") is not None:
         return _continued(texts, y, sample_weight, vectorizer, algo, verbose, **params)
+    params["verbose"] = verbose
+    of_texts = vectorizer is None and algo is None
     if vectorizer is None:
-        vectorizer = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+        texts = list(without_arrow(texts))
+        vectorizer = default_vectorizer(texts)
     vectorizer = clone(vectorizer)
     X = vectorizer.fit_transform(texts)
-    model = fit_csr(X, y, algo, sample_weight=sample_weight, verbose=verbose, **params)
+    if of_texts:
+        model = fit_default(X, y, sample_weight, params, of_texts=True)
+    else:
+        model = fit_csr(X, y, algo, sample_weight=sample_weight, **params)
     return Pipeline([("vectorizer", vectorizer), ("classifier", model)])
 
 

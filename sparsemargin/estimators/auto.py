@@ -20,9 +20,12 @@ from sparsemargin.models.inputs.training_set import TrainingSet, counted_rows
 from sparsemargin.models.selection import DefaultAlgorithm
 
 
-def fit_default(X: Any, y: Any, sample_weight: Any, params: dict[str, Any]) -> Classifier:
-    """Fit the classifier that the parameters settle, or that is selected by the training rows."""
-    default = DefaultAlgorithm(params)
+def fit_default(
+    X: Any, y: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
+) -> Classifier:
+    """Fit the classifier that the parameters settle, or that is selected by the training rows.
+    Rows of the default features of texts (`of_texts`) have a default of their own."""
+    default = DefaultAlgorithm(params, of_texts=of_texts)
     reader = AROWClassifier(**default.params)
     reader.check_parameters()
     data = reader.training_set(X, y, sample_weight, None)

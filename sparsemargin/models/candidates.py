@@ -66,6 +66,9 @@ class Candidate(NamedTuple):
 
 AROW = Candidate("arow", {}, 1, 1000)
 PRIOR = Candidate("arow", {"prior": "naive_bayes"}, 1, 1000)
+# The algorithm for words, word pairs and character n-grams of texts. On messages, questions,
+# reviews, languages and documentation, two epochs have a lower error than one.
+OF_TEXTS = Candidate("arow", {"prior": "naive_bayes"}, 2, 1000)
 SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
 

@@ -15,7 +15,7 @@ from sparsemargin._engine.fitting.task import Positives
 from sparsemargin._engine.rows.csr import BadRow
 from sparsemargin._engine.rows.parts import rows_at
 from sparsemargin.models import Learner, find_algorithm, without_defaults
-from sparsemargin.models.candidates import AROW, PRIOR, Candidate, others
+from sparsemargin.models.candidates import AROW, OF_TEXTS, PRIOR, Candidate, others
 from sparsemargin.models.few_rows import best_of_few, lead, weights_of_rows
 from sparsemargin.models.fitted.outputs import codes_of
 from sparsemargin.models.inputs.rows import ROWS_MEASURED, Rows, check_rows, intercept_scale
@@ -71,22 +71,25 @@ class DefaultAlgorithm:
     """The meaning of ``algo=None``: AROW, or another algorithm that is selected by training rows.
 
     A parameter that not every candidate has settles AROW. A ValueError is raised for a parameter
-    that AROW does not have.
+    that AROW does not have. For the default features of texts (`of_texts`), the algorithm is AROW
+    with a Naive Bayes prior, without a selection.
 
     Attributes
     ----------
     params : dict
         The parameters that differ from AROW's defaults, without ``max_iter="auto"``.
     settled : Candidate or None
-        AROW, if the parameters settle it.
+        The algorithm, if it does not depend on the rows.
     """
 
-    def __init__(self, params: Mapping[str, Any]) -> None:
+    def __init__(self, params: Mapping[str, Any], *, of_texts: bool = False) -> None:
         self.params = without_defaults(params)
         if self.params.get("max_iter") == "auto":
             del self.params["max_iter"]
         find_algorithm(None, self.params)
-        self.settled = None if OPEN_PARAMETERS.issuperset(self.params) else AROW
+        self.settled = OF_TEXTS if of_texts else None
+        if not OPEN_PARAMETERS.issuperset(self.params):
+            self.settled = AROW
 
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray,
@@ -115,7 +118,7 @@ class DefaultAlgorithm:
         `n_features` is the number of features if columns without entries have been left out.
         """
         if self.settled is not None or isinstance(targets, Positives):
-            return AROW
+            return self.settled or AROW
         params = self.params
         # `class_weight` may name a class that does not occur in the first rows of a stream.
         if isinstance(weight := params.get("class_weight"), Mapping):
@@ -143,7 +146,7 @@ class DefaultAlgorithm:
         """Return AROW for several labels per row: with balanced class weights and a larger scale of
         the intercept, unless the parameters settle it or set class weights. Rows need not be
         checked; `counted` selects those with a weight above 0."""
-        if self.settled is not None or "class_weight" in self.params:
+        if self.settled == AROW or "class_weight" in self.params:
             return AROW
         first = np.flatnonzero(counted)[:ROWS_MEASURED]
         measured = check_rows(rows_at(rows, first), repeats_allowed=True, numbers=first)
