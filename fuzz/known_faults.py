@@ -53,7 +53,7 @@ ROOMS = {
     "stopping": ("estimators/test_fit_csr",),
     "probabilities": ("models/test_probabilities", "models/test_held_out"),
     "choice": ("estimators/test_auto",),
-    "texts": ("text/test_equality", "text/test_edge_cases"),
+    "texts": ("text/test_equality", "text/test_edge_cases", "text/test_word_char"),
     "documents": ("readers/test_texts", "streaming/test_stream"),
     "cells": ("cells/test_cells", "cells/test_cell_scales", "cells/test_annotate", "genomes/test_normalizer"),
     "sequences": ("genomes/test_kmers",),
@@ -336,6 +336,15 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
     ("texts", ENGINE + "text/counting.pyx"): [
         ("if number == NONE:\n                raise", "if False:\n                raise"),
         ('return c == u"_" or Py_UNICODE_ISALNUM(c)', "return Py_UNICODE_ISALNUM(c)"),
+    ],
+    ("texts", ENGINE + "text/weighing.hpp"): [
+        ("n += term.sum == 0;", "++n;"),
+        ("if (term.column < 0) continue;", ""),
+        ("each.n += each.last != current;", "++each.n;"),
+    ],
+    ("texts", "sparsemargin/text/families.py"): [
+        ("while (\n            largest :=", "if (\n            largest :="),
+        ("own_ends += starts[i]", "pass"),
     ],
     ("sequences", ENGINE + "genomes/kmers.pyx"): [
         ("            n_bases = 0\n", "            pass\n"),

@@ -190,7 +190,7 @@ class _Terms:
 
     def fit(self, dtype: np.dtype) -> Fitted:
         """Return what is learned of the terms that are kept."""
-        order = self.lexicon.order_of(self.is_kept.view(np.uint8))
+        order = self.lexicon.order(self.is_kept.view(np.uint8))
         self.vocabulary = Vocabulary(self.lexicon, order, self.as_words)
         self.idf = idf_of(self.frequency, self.n_rows, dtype)
         return Fitted(self.vocabulary, self.idf[order])

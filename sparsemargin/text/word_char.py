@@ -128,7 +128,7 @@ def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarr
 
 
 class WordCharVectorizer(WordChar):
-    """TF-IDF of words and of character n-grams, side by side in one matrix.
+    r"""TF-IDF of words and of character n-grams, side by side in one matrix.
 
     Words and their n-grams, and the character n-grams within words (with the space before and after
     the word), are weighted separately: each family has its own document frequencies, and each of
@@ -146,8 +146,9 @@ class WordCharVectorizer(WordChar):
         Smallest and largest number of characters of n-grams within words.
     word_min_df, char_min_df : int or float, default=1, 2
         Terms in fewer texts are ignored. A float is a share of the texts.
-    token_pattern : str, default=r"(?u)\\b\\w\\w+\\b"
-        Regular expression of words, see `TfidfVectorizer`. Character n-grams do not depend on it:
+    token_pattern : str, default=r"(?u)\b\w\w+\b"
+        Regular expression of words, see `TfidfVectorizer`. With ``r"(?u)\w+|[^\w\s]"``, single
+        letters and punctuation characters are words, too. Character n-grams do not depend on it:
         their words are separated by whitespace.
     lowercase : bool, default=True
         Whether texts are converted to lowercase.

@@ -7,7 +7,13 @@ import pytest
 
 from sparsemargin import fit_text
 from sparsemargin.genomes import KmerVectorizer
-from sparsemargin.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sparsemargin.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfVectorizer,
+    WordCharHashingVectorizer,
+    WordCharVectorizer,
+)
 
 TEXTS, LABELS = ["waves and salt", "hills and forest"] * 20, ["sea", "land"] * 20
 
@@ -24,6 +30,8 @@ USES = {
     "fit_transform": lambda X: TfidfVectorizer().fit_transform(X),
     "transform": lambda X: HashingVectorizer().transform(X),
     "hashing fit": lambda X: HashingVectorizer().fit(X),
+    "families": lambda X: WordCharVectorizer().fit(X),
+    "hashed families": lambda X: WordCharHashingVectorizer().transform(X),
     "own tokens": lambda X: CountVectorizer(tokenizer=str.split, token_pattern=None).fit(X),
     "k-mers": lambda X: KmerVectorizer().transform(X),
     "predict": lambda X: fit_text(TEXTS, LABELS, random_state=0).predict(X),

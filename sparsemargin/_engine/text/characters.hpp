@@ -168,25 +168,22 @@ class Lowered {
     // Stores the tokens between `edges`, and each other character that is no space as a token.
     void add_singles(const Array<uint32_t> &edges, Array<uint32_t> &all) const {
         all.clear();
-        all.reserve(2 * size_ + 2);
-        uint32_t *edge = all.data(), at = 0;
-        const auto token = [&edge, &at](uint32_t end, bool wanted) {
-            edge[0] = at;
-            edge[1] = at = end;
-            edge += 2 * wanted;
-        };
-        for (size_t i = 0;; i += 2) {
+        uint32_t at = 0;
+        for (size_t i = 0; i <= edges.size(); i += 2) {
             const auto next = i < edges.size() ? edges[i] : static_cast<uint32_t>(size_);
             while (at < next) {
                 const char *p = bytes() + at, *stop = next_character(p);
-                const char *decoding = p;
-                const uint32_t c = decoded(decoding, stop);
-                token(static_cast<uint32_t>(stop - bytes()), !unicode_.is_space(c));
+                const auto end = static_cast<uint32_t>(stop - bytes());
+                if (!unicode_.is_space(decoded(p, stop))) {
+                    all.push_back(at);
+                    all.push_back(end);
+                }
+                at = end;
             }
             if (i == edges.size()) break;
-            token(edges[i + 1], true);
+            all.push_back(at);
+            all.push_back(at = edges[i + 1]);
         }
-        all.extend(edge - all.data());
     }
 
     bool in_token(size_t i) const { return bits_[i / 64] >> (i % 64) & 1; }

@@ -151,19 +151,18 @@ cdef class Lexicon:
         cdef vector[unsigned char] n = lengths(self.known)
         return np.frombuffer(bytes(n), np.uint8) if n.size() else np.empty(0, np.uint8)
 
-    def order(self):
-        """Return all numbers in the order of their terms.
+    def order(self, const uint8_t[::1] wanted=None):
+        """Return the numbers for which `wanted` is not 0, in the order of their terms.
 
-        The result is cached, so that another thread can compute it before it is needed.
+        Without `wanted`, all numbers are returned. This result is cached, so that another thread can
+        compute it before it is needed.
         """
-        if self.sorted is None or len(self.sorted) != len(self):
-            self.sorted = self.order_of(np.ones(len(self), np.uint8))
-        return self.sorted
-
-    def order_of(self, const uint8_t[::1] wanted):
-        """Return the numbers for which `wanted` is not 0, in the order of their terms."""
         cdef int64_t n = len(self)
         cdef int32_t[::1] numbers = np.empty(n, np.int32)
+        if wanted is None:
+            if self.sorted is None or len(self.sorted) != n:
+                self.sorted = self.order(np.ones(n, np.uint8))
+            return self.sorted
         if wanted.shape[0] != n:
             raise ValueError(f"{wanted.shape[0]} flags for {n} terms")
         if n:

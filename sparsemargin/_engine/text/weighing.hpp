@@ -81,14 +81,18 @@ class Weighing {
     Weighing(const Value *logs, int64_t n_logs, int norm)
         : logs_(logs), n_logs_(n_logs), norm_(norm) {}
 
-    // Returns the largest count that is not below `n_logs`, with which the weights are not correct.
-    int64_t largest() const { return largest_; }
+    // The largest count that is not below `n_logs`, with which the weights are not correct, or 0.
+    int64_t largest = 0;
 
     // Returns the number of entries, or -1 if there is no room for them.
     int64_t weigh(const std::vector<Family<Value>> &families, int64_t n_rows, int64_t room,
                   int32_t *columns, Value *values, int64_t *ends) {
-        std::vector<std::vector<Term>> terms;
-        for (const Family<Value> &family : families) terms.push_back(terms_of(family));
+        std::vector<std::vector<Term>> terms(families.size());
+        for (size_t i = 0; i < families.size(); ++i) {
+            for (int64_t term = 0; families[i].rows.items && term < families[i].n_terms; ++term) {
+                terms[i].push_back({0, families[i].columns[term], families[i].idf[term]});
+            }
+        }
         int64_t n = 0;
         for (int64_t row = 0; row < n_rows; ++row) {
             for (size_t i = 0; i < families.size(); ++i) {
@@ -112,15 +116,6 @@ class Weighing {
         int32_t sum, column;
         Value idf;
     };
-
-    // Returns a table of the terms in words.
-    static std::vector<Term> terms_of(const Family<Value> &family) {
-        std::vector<Term> terms(family.rows.items ? family.n_terms : 0);
-        for (size_t i = 0; i < terms.size(); ++i) {
-            terms[i] = {0, family.columns[i], family.idf[i]};
-        }
-        return terms;
-    }
 
     // Writes the terms of the words of a row, in the order of the words.
     int64_t add_up(const Family<Value> &family, int64_t row, Term *terms, int64_t room,
@@ -169,7 +164,7 @@ class Weighing {
     Value weight_of(int32_t count) {
         if (!logs_) return static_cast<Value>(count);
         if (count >= n_logs_) {
-            largest_ = std::max<int64_t>(largest_, count);
+            largest = std::max<int64_t>(largest, count);
             return 0;
         }
         return logs_[count];
@@ -194,7 +189,6 @@ class Weighing {
     const Value *logs_;
     int64_t n_logs_;
     int norm_;
-    int64_t largest_ = 0;
     Array<int32_t> listed_;
 };
 

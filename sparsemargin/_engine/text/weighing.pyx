@@ -41,12 +41,9 @@ cdef extern from "weighing.hpp" namespace "sparsemargin::text" nogil:
 
     cppclass Weighing[Value]:
         Weighing(const Value*, int64_t, int) except +
-        int64_t largest()
+        int64_t largest
         int64_t weigh(const vector[Family[Value]]&, int64_t, int64_t, int32_t*, Value*,
                       int64_t*) except +
-
-# Where rows of words without any terms have them.
-cdef int32_t NOTHING = 0
 
 NORMS = {None: 0, "l1": 1, "l2": 2}
 
@@ -54,17 +51,9 @@ NORMS = {None: 0, "l1": 1, "l2": 2}
 cdef class Counted:
     """Rows of counts of terms, or of words that contain several terms each.
 
-    Parameters
-    ----------
-    counts, numbers : array of int32
-    ends : array of int64
-        The counts of row i and the numbers that they count are those from ``ends[i]`` to
-        ``ends[i + 1]``.
-    n_terms : int
-        The terms have numbers below it.
-    items, item_ends : array of int32, array of int64, default=None
-        If given, `numbers` are words, and the terms of word i are
-        ``items[item_ends[i]:item_ends[i + 1]]``.
+    Row i has ``counts[ends[i]:ends[i + 1]]`` of these `numbers` (arrays of int32, `ends` of int64).
+    Terms have numbers below `n_terms`. With `items`, `numbers` are words, and the terms of word i
+    are ``items[item_ends[i]:item_ends[i + 1]]``.
     """
 
     cdef CppCounted rows
@@ -82,7 +71,7 @@ cdef class Counted:
             n = item_ends.shape[0] - 1
             check_ends(item_ends, items.shape[0])
             check_numbers(items, n_terms)
-            self.rows.items = &items[0] if items.shape[0] else &NOTHING
+            self.rows.items = &items[0] if items.shape[0] else NULL
             self.rows.item_ends = &item_ends[0]
         check_ends(ends, min(counts.shape[0], numbers.shape[0]))
         check_numbers(numbers, n)
@@ -172,7 +161,7 @@ def weigh(families, logs, norm, int32_t[::1] columns_out, real_t[::1] values, in
                 &values[0] if room else NULL, &ends[0])
         if n != room:
             raise ValueError(f"there is room for {room} entries")
-        return weighing.largest()
+        return weighing.largest
     finally:
         del weighing
 
@@ -183,18 +172,11 @@ def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_
     """Write rows with their columns replaced by `numbers` and sorted to `new_columns` and
     `values`."""
     cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
-    cdef uint32_t none = 0
-    if min(columns.shape[0], new_columns.shape[0], values.shape[0]) < n or n_rows < 0 or (
-            indptr[0] != 0 or indptr[n_rows] != n):
-        raise ValueError(f"rows of {n} entries have no room, or don't end there")
-    for i in range(n_rows):
-        none |= indptr[i] > indptr[i + 1]
-    for i in range(n):
-        none |= not 0 <= columns[i] < numbers.shape[0]
+    check_ends(indptr, min(n, min(columns.shape[0], min(new_columns.shape[0], values.shape[0]))))
+    check_numbers(columns, numbers.shape[0])
     for i in range(numbers.shape[0]):
-        none |= numbers[i] >= n_numbers
-    if none:
-        raise ValueError("a row falls, or a column or a number is out of range")
+        if numbers[i] >= n_numbers:
+            raise ValueError(f"a number is not below {n_numbers}")
     if n:
         with nogil:
             cpp_renumber(&counts[0], &columns[0], &indptr[0], n_rows, &numbers[0],
