@@ -159,8 +159,8 @@ def fit_distributed(
         Folder for row caches of files on each worker. None: next to the files, or for URLs in the
         user's cache folder.
     vectorizer : estimator, default=None
-        Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: hashed words
-        and word pairs, as `fit_text` uses for files.
+        Converts texts to rows: a `HashingVectorizer`, or a fitted vectorizer. None: words and
+        word pairs as `fit_text` uses for files, hashed to 4 million columns.
     format, text, label
         Parameters for texts, see `fit_text`; `label` also for cells, see `fit_anndata`.
     memory_limit : int, default=2**30

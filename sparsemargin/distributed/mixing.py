@@ -117,7 +117,7 @@ class Mixture:
         fitted.slice_seed, fitted.progress = earlier.slice_seed, earlier.progress
         fitted.rows_by_class = earlier.rows_by_class
         self.seed = seed
-        return earlier.space
+        return earlier.space.unpacked()
 
 
 @dataclass(frozen=True)
