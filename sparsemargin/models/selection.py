@@ -71,8 +71,8 @@ class DefaultAlgorithm:
     """The meaning of ``algo=None``: AROW, or another algorithm that is selected by training rows.
 
     A parameter that not every candidate has settles AROW. A ValueError is raised for a parameter
-    that AROW does not have. For the default features of texts (`of_texts`), the algorithm is AROW
-    with a Naive Bayes prior, without a selection.
+    that AROW does not have. For the default features of texts (`of_texts`), the algorithm is always
+    AROW with a Naive Bayes prior.
 
     Attributes
     ----------
@@ -87,9 +87,8 @@ class DefaultAlgorithm:
         if self.params.get("max_iter") == "auto":
             del self.params["max_iter"]
         find_algorithm(None, self.params)
-        self.settled = OF_TEXTS if of_texts else None
-        if not OPEN_PARAMETERS.issuperset(self.params):
-            self.settled = AROW
+        self._is_open = OPEN_PARAMETERS.issuperset(self.params)
+        self.settled = OF_TEXTS if of_texts else None if self._is_open else AROW
 
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray,
@@ -146,7 +145,7 @@ class DefaultAlgorithm:
         """Return AROW for several labels per row: with balanced class weights and a larger scale of
         the intercept, unless the parameters settle it or set class weights. Rows need not be
         checked; `counted` selects those with a weight above 0."""
-        if self.settled == AROW or "class_weight" in self.params:
+        if not self._is_open or "class_weight" in self.params:
             return AROW
         first = np.flatnonzero(counted)[:ROWS_MEASURED]
         measured = check_rows(rows_at(rows, first), repeats_allowed=True, numbers=first)
