@@ -37,6 +37,10 @@ _BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1)
 # Arrays with a number for each coordinate and vector from which weights are computed.
 _NUMBERS = "t", "g", "acc", "synced"
 
+# Parts of the state that only training needs: the variances, and the counts that determine initial
+# variances other than 1.
+_FOR_TRAINING = "variances", "prior"
+
 
 def is_worth_packing(state):
     """Whether a saved `LinearSpace` has few weights in many columns. It may be a damaged one."""
@@ -68,8 +72,8 @@ class PackedSpace(LinearSpace):
         Whether each coordinate is held, one bit for each.
     ranks : ndarray of the same shape, int32
         Number of held coordinates before each byte of `bits`.
-    saved_variances : dict or None
-        The variances of all coordinates, as they are saved.
+    for_training : dict
+        The parts of the state that only training needs, as they are saved.
     """
 
     n_features = 0
@@ -104,7 +108,8 @@ class PackedSpace(LinearSpace):
         if has_bias:
             there[n - 1] = True
         self.take_places(there)
-        few = {**state, "n_coordinates": int(there.sum()) + 1, "variances": None}
+        few = {name: value for name, value in state.items() if name not in _FOR_TRAINING}
+        few |= {"n_coordinates": int(there.sum()) + 1, "variances": None}
         del there
         few |= {name: _without_entries(each, name) for name, each in given.items()}
         super().__setstate__(few)
@@ -118,7 +123,8 @@ class PackedSpace(LinearSpace):
         if self.averaged:
             most = self.of_vectors(self.synced).max(axis=0, initial=0)
             require((most <= self.vectors["flushes"]).all(), "'synced' exceeds the flushes")
-        self.take_variances(part(state, "variances"), n * n_vectors)
+        self.check_variances(state, n * n_vectors)
+        self.for_training = {name: state[name] for name in _FOR_TRAINING if name in state}
 
     def take_places(self, there):
         """Hold the coordinates for which the boolean array is true."""
@@ -126,13 +132,14 @@ class PackedSpace(LinearSpace):
         set_in = _BITS_SET[self.bits]
         self.ranks = np.cumsum(set_in, dtype=np.int32) - set_in
 
-    def take_variances(self, variances, n_numbers):
-        """Check the saved variances, and keep them."""
+    def check_variances(self, state, n_numbers):
+        """Check the saved variances, which are at most 1 without a prior."""
+        variances, dtype = part(state, "variances"), self.t.dtype
         if variances is not None:
-            require(variances["values"].dtype == self.t.dtype, "'variances' is of another type")
+            most = float(np.finfo(dtype).max) if "prior" in state else 1.0
+            require(part(variances, "values").dtype == dtype, "'variances' is of another type")
             for _, values in _entries(variances, "variances", n_numbers):
-                require_within("variances", values, 0.0, 1.0)
-        self.saved_variances = variances
+                require_within("variances", values, 0.0, most)
 
     def __getstate__(self):
         held = np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))
@@ -141,7 +148,7 @@ class PackedSpace(LinearSpace):
             if state[name] is not None:
                 numbers = self.of_vectors(getattr(self, name))
                 state[name] = _saved(numbers[1:], held, self.n_coordinates)
-        return {**state, "variances": self.saved_variances}
+        return {**state, **self.for_training}
 
     # ------------------------------------------------------------------- the outputs and weights
 
