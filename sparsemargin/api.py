@@ -25,8 +25,8 @@ from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
-from sparsemargin.text.analysis import without_arrow
-from sparsemargin.text.defaults import default_vectorizer
+from sparsemargin.text.analysis import sizes_of, without_arrow
+from sparsemargin.text.defaults import default_vectorizer, has_default_terms
 from sparsemargin.text.pipeline import Pipeline
 
 
@@ -319,13 +319,13 @@ def fit_text(
     if params.get("init_model") is not None:
         return _continued(texts, y, sample_weight, vectorizer, algo, verbose, **params)
     params["verbose"] = verbose
-    of_texts = vectorizer is None and algo is None
     if vectorizer is None:
         texts = list(without_arrow(texts))
-        vectorizer = default_vectorizer(texts)
+        every, sizes = sizes_of(texts)
+        vectorizer = default_vectorizer(every * sum(sizes))
     vectorizer = clone(vectorizer)
     X = vectorizer.fit_transform(texts)
-    if of_texts:
+    if algo is None and has_default_terms(vectorizer):
         model = fit_default(X, y, sample_weight, params, of_texts=True)
     else:
         model = fit_csr(X, y, algo, sample_weight=sample_weight, **params)

@@ -116,8 +116,10 @@ class DefaultAlgorithm:
 
         `n_features` is the number of features if columns without entries have been left out.
         """
-        if self.settled is not None or isinstance(targets, Positives):
-            return self.settled or AROW
+        if isinstance(targets, Positives):
+            return AROW
+        if self.settled is not None:
+            return self.settled
         params = self.params
         # `class_weight` may name a class that does not occur in the first rows of a stream.
         if isinstance(weight := params.get("class_weight"), Mapping):

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil, inf
+from math import inf
 from typing import Any
 
-import numpy as np
-
-from sparsemargin import text
 from sparsemargin.files.kinds import FORMS
 from sparsemargin.files.sources import File, Source, open_sources
 from sparsemargin.models import Learner
@@ -18,15 +15,7 @@ from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.texts import DocumentCorpus
 from sparsemargin.streaming.options import StreamOptions
 from sparsemargin.streaming.stream import learn_rows, with_cache_path, with_init_model
-
-# Smallest and largest base-2 logarithm of the default number of hashed features. The largest is 4
-# million features.
-_LEAST_BITS, _MOST_BITS = 16, 22
-
-# Bytes of text per hashed feature. Texts have about one distinct word or word pair per 10 bytes, so
-# that a fifth of the features occur. With 4 times fewer features, the error on 10,000 sentences of
-# film reviews is 0.2 points higher.
-_BYTES_PER_FEATURE = 2
+from sparsemargin.text.defaults import default_hashing, has_default_terms
 
 # Largest number of bytes of text for which the number of epochs is selected. Their row cache takes
 # up to three times as many bytes. Larger files are read once.
@@ -41,15 +30,8 @@ _EXPANSION = 4
 
 
 def vectorizer_for(sources: list[Source], bits: int | None = None) -> Any:
-    """Return the default vectorizer for files of texts, with ``2**bits`` features.
-
-    With `bits` None, larger files get more features. Input of unknown size, or no sources, gets
-    the most.
-    """
-    if bits is None:
-        features = ceil(min(_bytes_of(sources), 1 << _MOST_BITS + 8) / _BYTES_PER_FEATURE)
-        bits = min(max(features.bit_length(), _LEAST_BITS), _MOST_BITS)
-    return hashed_pairs(bits)
+    """Return the default vectorizer for files of texts, with ``2**bits`` columns."""
+    return default_hashing(_bytes_of(sources), bits)
 
 
 def _bytes_of(sources: list[Source]) -> float:
@@ -59,13 +41,6 @@ def _bytes_of(sources: list[Source]) -> float:
         return inf
     factors = [_EXPANSION if source.compression else 1 for source in sources]
     return float(sum(size * factor for size, factor in zip(sizes, factors, strict=True) if size))
-
-
-def hashed_pairs(bits: int) -> Any:
-    """Return a vectorizer of binary single words and word pairs, hashed to ``2**bits`` features."""
-    return text.HashingVectorizer(
-        n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
-    )
 
 
 def learn_documents(
@@ -93,7 +68,8 @@ def learn_documents(
     n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
     options = with_cache_path(options, sources)
     if automatic and options.init_model is None and _bytes_of(sources) <= _MOST_BYTES:
-        options = replace(options, least_epochs=_LEAST_EPOCHS)
+        of_texts = has_default_terms(vectorizer)
+        options = replace(options, least_epochs=_LEAST_EPOCHS, of_texts=of_texts)
     corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)
     if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):
         corpus.first_texts = []

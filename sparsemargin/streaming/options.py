@@ -79,5 +79,7 @@ class StreamOptions(FitOptions):
     #: Least number of epochs, if the first rows determine it as for rows in memory. None: they do
     #: not, and `max_iter` is the number of epochs.
     least_epochs: int | None = None
+    #: Whether rows have the default features of texts, which have a default algorithm of their own.
+    of_texts: bool = False
     init_model: Any = None
     n_jobs: int | None = None

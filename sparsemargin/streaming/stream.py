@@ -209,7 +209,8 @@ def _selected(
     if options.algo is not None or options.init_model is not None or not source.rereadable:
         return None
     default = DefaultAlgorithm(
-        {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs}
+        {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs},
+        of_texts=options.of_texts,
     )
     settled = default.settled is not None or options.multilabel
     if settled and options.least_epochs is None:

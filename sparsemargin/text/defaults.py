@@ -1,22 +1,52 @@
-"""The default features of texts in memory."""
+"""The default features of texts, in memory and in files."""
 
+from math import ceil
 from typing import Any
 
 import numpy as np
 
-from sparsemargin.text.analysis import sizes_of
-from sparsemargin.text.vectorizers import TfidfVectorizer
-from sparsemargin.text.word_char import WordCharVectorizer
+from sparsemargin import text
 
-# Largest number of characters of all texts up to which character n-grams are used. On more text
-# the error is hardly lower with them, and training takes several times as long.
+# Largest number of characters, or of bytes, of all texts up to which character n-grams are used. On
+# more text the error is hardly lower with them, and training takes several times as long.
 _MOST_CHARACTERS = 20_000_000
 
+# Smallest and largest base-2 logarithm of the default number of columns for hashed words and word
+# pairs. The largest is 4 million. There are as many columns for character n-grams.
+_LEAST_BITS, _MOST_BITS = 16, 22
 
-def default_vectorizer(texts: list[Any]) -> Any:
-    """Return an unfitted vectorizer of words, word pairs and character n-grams, or only of words
-    and word pairs for more than 20 million characters."""
-    every, sizes = sizes_of(texts)
-    if every * sum(sizes) <= _MOST_CHARACTERS:
-        return WordCharVectorizer()
-    return TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+# Bytes of text per column. Texts have about one distinct word or word pair per 10 bytes, so that a
+# fifth of the columns occur. With 4 times fewer columns, the error on 10,000 sentences of film
+# reviews is 0.2 points higher.
+_BYTES_PER_COLUMN = 2
+
+
+def default_vectorizer(n_characters: float) -> Any:
+    """Return an unfitted vectorizer of words, word pairs and character n-grams for texts in memory,
+    or only of words and word pairs for more than 20 million characters."""
+    if n_characters <= _MOST_CHARACTERS:
+        return text.WordCharVectorizer()
+    return text.TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
+
+
+def default_hashing(n_bytes: float, bits: int | None = None) -> Any:
+    """Return a vectorizer of the same terms for files with this number of bytes, infinity if it is
+    not known. Terms have value 1 before normalization.
+
+    There are ``2**bits`` columns. With `bits` None, larger files get more columns.
+    """
+    with_ngrams = n_bytes <= _MOST_CHARACTERS
+    if bits is None:
+        columns = ceil(min(n_bytes, 1 << _MOST_BITS + 8) / _BYTES_PER_COLUMN)
+        bits = min(max(columns.bit_length(), _LEAST_BITS), _MOST_BITS) + with_ngrams
+    if with_ngrams:
+        return text.WordCharHashingVectorizer(1 << bits)
+    return text.HashingVectorizer(
+        n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
+    )
+
+
+def has_default_terms(vectorizer: Any) -> bool:
+    """Return whether a vectorizer has the terms for which the default algorithm of texts was
+    chosen: words and character n-grams."""
+    return isinstance(vectorizer, text.WordCharVectorizer | text.WordCharHashingVectorizer)

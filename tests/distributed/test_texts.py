@@ -8,7 +8,7 @@ from problems.shards import assert_same, cut
 from sparsemargin import load_model
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import fit_distributed
-from sparsemargin.streaming.learn_texts import hashed_pairs
+from sparsemargin.streaming.learn_texts import vectorizer_for
 from sparsemargin.text import HashingVectorizer, TfidfVectorizer
 
 WORDS = {
@@ -62,7 +62,7 @@ def test_dense_rows_use_the_learner_of_fit_csr():
 def test_files_of_texts_give_the_model_of_fit_text(paths):
     how = {"algo": "arow", "max_iter": 2, "random_state": 0}
     # The sizes of shards are not known in advance, so they have 4 million hashed features.
-    alone = sparsemargin.fit_text(paths[0], vectorizer=hashed_pairs(22), **how)
+    alone = sparsemargin.fit_text(paths[0], vectorizer=vectorizer_for([]), **how)
     model = fit_distributed(paths[:1], **how)
     assert [name for name, _ in model.steps] == [name for name, _ in alone.steps]
     assert_same(model[-1], alone[-1])

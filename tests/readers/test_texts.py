@@ -19,7 +19,7 @@ from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
 from sparsemargin.streaming import learn_texts, stream
-from sparsemargin.streaming.learn_texts import hashed_pairs, learn_documents, vectorizer_for
+from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.text import HashingVectorizer
 
 TEXTS = [
@@ -623,7 +623,7 @@ def test_interrupted_run_over_texts_is_resumed(tmp_path, monkeypatch, end, max_i
     FORMS[end](path, TEXTS, LABELS)
 
     def learn(report=None, **how):
-        vectorizer = hashed_pairs(12)
+        vectorizer = HashingVectorizer(n_features=1 << 12, ngram_range=(1, 2), binary=True)
         given = {"algo": "arow", "max_iter": max_iter, "random_state": 0, "report": report}
         learner = learn_documents(path, vectorizer, DocumentForm(), **given, **how)
         return learner, vectorizer.terms_
