@@ -83,7 +83,6 @@ def test_the_prior_agrees_with_the_reference(
         prior="naive_bayes",
     )  # fmt: skip
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(priors, "_ROWS_AT_ONCE", at_once)
         patch.setattr(priors, "_NUMBERS_AT_ONCE", at_once)
         model.fit(scattered(problem.X, 0.1, n_epochs), y, sample_weight=weights)
     assert_agrees(model, runs, {"last": "mean"}.get(hypothesis, hypothesis), X.shape[1])

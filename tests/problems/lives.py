@@ -44,7 +44,7 @@ LIMITS = {
     "coordinates in parts": ((linear_space, "_COORDINATES_PER_PART", 3),),
     "sparse states": ((state, "_SPARSE_BYTES", 0),),
     "columns sorted": ((columns, "_COLUMNS_AN_ENTRY", 0),),
-    "counts in parts": ((prior, "_ROWS_AT_ONCE", 7), (prior, "_NUMBERS_AT_ONCE", 5)),
+    "counts in parts": ((prior, "_NUMBERS_AT_ONCE", 5),),
     "columns looked up": ((columns, "_COLUMNS_AN_ENTRY", 1 << 20),),
 }  # fmt: skip
 

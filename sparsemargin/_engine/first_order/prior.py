@@ -12,17 +12,15 @@ from typing import Self
 import numpy as np
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin._engine.rows.parts import part_of
+from sparsemargin._engine.rows.parts import gathered
 from sparsemargin._engine.state import MAX_TRIALS, instance, integer, require, require_within
-from sparsemargin._heavy import scipy_sparse
 
 #: Smallest initial variance. The logarithm is 0 for a feature whose shares are equal, and a weight
 #: of variance 0 would never change.
 LEAST = 1e-3
 
-# Rows that are counted at once, and variances that are computed at once. Both limit the memory for
-# intermediate results.
-_ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 1 << 16, 1 << 20
+# Variances that are computed at once, which limits the memory for intermediate results.
+_NUMBERS_AT_ONCE = 1 << 20
 
 _COUNTS = "with_class", "columns", "totals", "starts", "places", "counts"
 
@@ -62,33 +60,32 @@ class NaiveBayesPrior:
         `targets` are the codes of the classes, or the labels of each row. `counted` selects the
         rows; None: all rows.
         """
-        sparse, n_rows, many = scipy_sparse(), rows.n_rows, isinstance(targets, Positives)
+        n_rows, many = rows.n_rows, isinstance(targets, Positives)
         starts, labels = targets if many else (np.arange(n_rows + 1), targets)
-        used = np.ones(n_rows, np.int32) if counted is None else counted.astype(np.int32)
-        # A single vector for two classes has the second class.
+        used = np.ones(n_rows, bool) if counted is None else counted
+        row = np.repeat(np.arange(n_rows), np.diff(starts))
+        row, labels = row[used[row]], labels[used[row]]
+        # Rows in the order of their labels; a single vector for two classes has the second class.
         n_classes = n_vectors if many else max(n_vectors, 2)
-        of_labels = np.repeat(used, np.diff(starts)), labels, starts
-        classes = sparse.csr_array(of_labels, shape=(n_rows, n_classes))
-        if many:  # a last column that all rows have
-            classes = sparse.hstack([classes, used[:, np.newaxis]], format="csr")
-        found = []
-        for start in range(0, n_rows, _ROWS_AT_ONCE):
-            some = part_of(rows, start, min(start + _ROWS_AT_ONCE, n_rows))
-            there = sparse.csr_array(
-                ((some.data != 0).astype(np.int32), some.indices, some.indptr),
-                shape=(some.n_rows, rows.n_features),
-            )
-            found.append(classes[start : start + some.n_rows].T.tocsr() @ there)
-        found = sum(found[1:], found[0])
-        found.eliminate_zeros()
-        of_all = found[[n_classes]] if many else found
-        totals = np.bincount(of_all.indices, of_all.data, rows.n_features).astype(np.int64)
-        of_vectors = found[n_classes - n_vectors : n_classes]
+        ends = np.cumsum(np.bincount(labels, minlength=n_classes))[:-1]
+        of_classes = np.split(row[np.argsort(labels, kind="stable")], ends)[-n_vectors:]
+        occurs = rows.data != 0
+
+        def columns_of(which):
+            entries = gathered(rows.indptr, which)[1]
+            return rows.indices[entries[occurs[entries]]]
+
+        totals = np.bincount(columns_of(np.flatnonzero(used)), minlength=rows.n_features)
         columns, place = np.flatnonzero(totals), np.cumsum(totals > 0) - 1
+        places, counts = [], []
+        for which in of_classes:
+            found = np.bincount(place[columns_of(which)], minlength=len(columns))
+            places.append(np.flatnonzero(found))
+            counts.append(found[places[-1]])
         return cls(
-            int(used.sum()), classes.sum(axis=0)[n_classes - n_vectors : n_classes], columns,
-            totals[columns], of_vectors.indptr.astype(np.int64), place[of_vectors.indices],
-            of_vectors.data.astype(np.int64),
+            int(np.count_nonzero(used)), np.array([len(which) for which in of_classes]), columns,
+            totals[columns], np.append(0, np.cumsum([len(each) for each in places])),
+            np.concatenate(places), np.concatenate(counts),
         )  # fmt: skip
 
     @property
