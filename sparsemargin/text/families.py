@@ -42,12 +42,21 @@ def logs_of(dtype: np.dtype, n: int) -> np.ndarray:
     return logs
 
 
-def in_threads(work: Callable[[int], Any], n: int, n_jobs: int) -> list[Any]:
-    """Return the results of ``work(i)`` for ``i < n``, computed in up to `n_jobs` threads."""
+def in_threads(
+    work: Callable[[int], Any], n: int, n_jobs: int, stop: Event | None = None
+) -> list[Any]:
+    """Return the results of ``work(i)`` for ``i < n``, computed in up to `n_jobs` threads.
+
+    `stop` is set as soon as there is an error in a thread or a Ctrl-C.
+    """
     if min(n, n_jobs) == 1:
         return [work(i) for i in range(n)]
     with ThreadPoolExecutor(min(n, n_jobs)) as threads:
-        return list(threads.map(work, range(n)))
+        try:
+            return list(threads.map(work, range(n)))
+        finally:
+            if stop is not None:
+                stop.set()
 
 
 def idf_of(frequency: np.ndarray, n_rows: int, dtype: np.dtype) -> np.ndarray:
@@ -105,17 +114,13 @@ def scanned(
         if isinstance(part, list):
             words.reserve(plans[0].n_entries(part))
             within.reserve(plans[0].n_entries(part) // 2)
-        try:
-            for block in preparation.blocks(part, bounds[i]):
-                if stop.is_set():
-                    break
-                within.scan(*block, words)
-        except BaseException:
-            stop.set()
-            raise
+        for block in preparation.blocks(part, bounds[i]):
+            if stop.is_set():
+                break
+            within.scan(*block, words)
         return words, within
 
-    return in_threads(scan_part, n_jobs, n_jobs)
+    return in_threads(scan_part, n_jobs, n_jobs, stop)
 
 
 def fit_families(

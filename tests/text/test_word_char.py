@@ -1,6 +1,8 @@
 """Words and character n-grams in one matrix equal a `FeatureUnion` of two vectorizers."""
 
 import pickle
+import signal
+from threading import Timer
 
 import numpy as np
 import pytest
@@ -137,6 +139,20 @@ def test_texts_of_any_container_are_accepted():
     for texts in (iter(TEXTS[:8]), tuple(TEXTS[:8]), np.array(TEXTS[:8], dtype=object),
                   [text.encode() for text in TEXTS[:8]]):  # fmt: skip
         assert_identical(WordCharVectorizer().fit_transform(texts), expected)
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_ctrl_c_stops_a_fit(n_jobs):
+    texts = ["some words of a text that is read again and again"] * 10**5
+    vectorizer = WordCharVectorizer(n_jobs=n_jobs).fit(TEXTS[:8])
+    before = vectorizer.transform(TEXTS[:4])
+    timer = Timer(0.05, signal.raise_signal, [signal.SIGINT])
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        list(map(vectorizer.fit, [texts] * 1000))
+    timer.join()
+    if vectorizer.n_columns == before.shape[1]:
+        assert_identical(vectorizer.transform(TEXTS[:4]), before)
 
 
 def test_counts_beyond_the_table_of_logarithms(monkeypatch):
