@@ -13,14 +13,15 @@ import pytest
 
 from problems.command_line import run
 from problems.sources import standard_input
-from sparsemargin import fit_csr, fit_text, load_model, save_model
+from sparsemargin import AROWClassifier, fit_csr, fit_text, load_model, save_model
 from sparsemargin.evaluation import explain_row, top_features
 from sparsemargin.files.sources import open_sources
 from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
 from sparsemargin.streaming import learn_texts, stream
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
-from sparsemargin.text import HashingVectorizer
+from sparsemargin.text import HashingVectorizer, WordCharHashingVectorizer, WordCharVectorizer
+from sparsemargin.text import defaults as text_defaults
 
 TEXTS = [
     "cheap pills, cheap",
@@ -81,7 +82,7 @@ def same(pipeline, model):
     return True
 
 
-def test_larger_files_get_more_hashed_features(tmp_path):
+def test_larger_files_get_more_hashed_columns(tmp_path):
     def bits(*sizes, write=open):
         for i, size in enumerate(sizes):
             with write(tmp_path / f"{i}.tsv", "wb") as file:
@@ -89,11 +90,19 @@ def test_larger_files_get_more_hashed_features(tmp_path):
         sources = open_sources([tmp_path / f"{i}.tsv" for i in range(len(sizes))])
         return vectorizer_for(sources).n_features.bit_length() - 1
 
-    assert [bits(size) for size in (0, 1 << 10, 1 << 17, 1 << 20, 1 << 24)] == [16, 16, 17, 20, 22]
-    assert bits(1 << 19, 1 << 19) == 20
-    assert bits(1 << 18, write=gzip.open) == 20  # a compressed file counts as four times its size
+    assert [bits(size) for size in (0, 1 << 10, 1 << 17, 1 << 20, 1 << 24)] == [17, 17, 18, 21, 23]
+    assert bits(1 << 19, 1 << 19) == 21
+    assert bits(1 << 18, write=gzip.open) == 21  # a compressed file counts as four times its size
     assert vectorizer_for([]).n_features == vectorizer_for(open_sources("-")).n_features == 1 << 22
     assert vectorizer_for(open_sources(tmp_path / "0.tsv"), 12).n_features == 1 << 12
+
+
+def test_larger_files_have_no_character_ngrams(tmp_path):
+    path = tmp_path / "texts.tsv"
+    for size, kind in (20_000_000, WordCharHashingVectorizer), (20_000_001, HashingVectorizer):
+        with open(path, "wb") as file:
+            file.truncate(size)
+        assert type(vectorizer_for(open_sources(path))) is kind
 
 
 @pytest.mark.filterwarnings("ignore:.*sorted by their labels", "ignore:The model predicts class a")
@@ -351,13 +360,34 @@ def test_options_that_files_do_not_support_are_rejected(tmp_path):
         fit_text(path, format="doc")
 
 
-def test_texts_in_memory_use_tf_idf_of_words_and_pairs():
+def test_texts_in_memory_use_words_pairs_and_character_ngrams(monkeypatch):
     from sklearn.feature_extraction.text import TfidfVectorizer
 
+    X = WordCharVectorizer().fit_transform(TEXTS)
+    model = fit_text(TEXTS, LABELS, "alma", random_state=0)
+    assert same(model, fit_csr(X, LABELS, "alma", random_state=0))
+    assert list(model.named_steps) == ["vectorizer", "classifier"]
+    monkeypatch.setattr(text_defaults, "_MOST_CHARACTERS", sum(map(len, TEXTS)) - 1)
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
     X = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
     assert same(model, fit_csr(X.fit_transform(TEXTS), LABELS, "alma", random_state=0))
-    assert list(model.named_steps) == ["vectorizer", "classifier"]
+
+
+def test_texts_use_a_prior_by_default_with_one_label_per_text(tmp_path):
+    path = tmp_path / "a.tsv"
+    tsv(path, TEXTS * 20, LABELS * 20)
+    for model in fit_text(TEXTS, LABELS, random_state=0), fit_text(path, random_state=0):
+        assert type(model[-1]) is AROWClassifier
+        assert model[-1].prior == "naive_bayes"
+        assert model[-1].max_iter >= 2
+        assert model.predict(TEXTS).tolist() == LABELS
+        assert model.predict_proba(TEXTS).argmax(axis=1).tolist() == [
+            model.classes_.tolist().index(label) for label in LABELS
+        ]
+    assert fit_text(TEXTS, LABELS, prior=None, random_state=0)[-1].prior is None
+    assert fit_text(TEXTS, LABELS, r=2.0, random_state=0)[-1].prior == "naive_bayes"
+    several = fit_text(TEXTS, [[label, "any"] for label in LABELS], random_state=0)
+    assert several[-1].prior is None
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
@@ -508,18 +538,21 @@ def test_csv_delimiter_is_taken_from_the_header(tmp_path, delimiter):
     pytest.importorskip("pyarrow")
     path, model = tmp_path / "a.csv", tmp_path / "a.model"
     with open(path, "w", encoding="utf-8-sig", newline="") as file:
-        rows = [("kind", "body"), *zip(LABELS, [f"{text}\n;,|" for text in TEXTS], strict=True)]
-        csv.writer(file, delimiter=delimiter).writerows(rows)
+        texts = [f"{text}\n;,|" for text in TEXTS]
+        csv.writer(file, delimiter=delimiter).writerows(
+            [("kind", "body"), *zip(LABELS, texts, strict=True)]
+        )
     pipeline = fit_text(path, text="body", label="kind", **SETTINGS)
     assert same(
-        pipeline, fit_text(TEXTS, LABELS, vectorizer=pipeline[0], max_iter=1, **SETTINGS)[-1]
+        pipeline, fit_text(texts, LABELS, vectorizer=pipeline[0], max_iter=1, **SETTINGS)[-1]
     )
     columns = "--text", "body", "--label", "kind"
     with standard_input(gzip.compress(path.read_bytes())):
-        # Files get fewer features than standard input, the size of which is unknown.
         run("train", "-", "--format", "csv", *columns, "-o", model, "--algo", "arow",
             "--hash-bits", "16")  # fmt: skip
-    assert same(load_model(model), pipeline[-1])
+    # The size of standard input is unknown, so it has no character n-grams.
+    words = fit_text(path, text="body", label="kind", vectorizer=vectorizer_for([], 16), **SETTINGS)
+    assert same(load_model(model), words[-1])
 
 
 @pytest.mark.parametrize(
