@@ -88,7 +88,11 @@ class DefaultAlgorithm:
             del self.params["max_iter"]
         find_algorithm(None, self.params)
         self._is_open = OPEN_PARAMETERS.issuperset(self.params)
-        self.settled = OF_TEXTS if of_texts else None if self._is_open else AROW
+        self.settled = None if self._is_open else AROW
+        if of_texts:
+            # A parameter may have the default value of AROW, such as ``prior=None``.
+            settings = {name: params.get(name, own) for name, own in OF_TEXTS.settings.items()}
+            self.settled = OF_TEXTS._replace(settings=settings)
 
     def candidate(
         self, rows: Rows, targets: Targets, classes: np.ndarray,
