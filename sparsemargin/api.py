@@ -8,26 +8,21 @@ from copy import deepcopy
 from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import clone
 
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
-from sparsemargin.estimators.auto import fit_default
-from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier, in_pipeline
+from sparsemargin.estimators.classifiers import Classifier, as_classifier, in_pipeline
+from sparsemargin.estimators.texts import continue_fit, fit_rows, fit_text_files, fit_texts
 from sparsemargin.files.kinds import TextForm
-from sparsemargin.files.sources import File, open_sources
+from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
-from sparsemargin.models import Algorithm, find_algorithm
+from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm
-from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
 from sparsemargin.streaming.text_arguments import check_arguments
-from sparsemargin.text.analysis import sizes_of, without_arrow
-from sparsemargin.text.defaults import default_vectorizer, has_default_terms
-from sparsemargin.text.pipeline import Pipeline
 
 
 def fit_csr(
@@ -74,17 +69,7 @@ def fit_csr(
     >>> model.n_features_in_
     300
     """
-    if algo is None:
-        return fit_default(X, y, sample_weight, params)
-    learner, params = find_algorithm(algo, params)
-    model = CLASSIFIERS[learner.classifier](**params)
-    if sample_weight is None:
-        return model.fit(X, y)
-    if not model.weighs_steps():
-        raise ValueError(
-            f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
-        )
-    return model.fit(X, y, sample_weight)
+    return fit_rows(X, y, algo, sample_weight, params)
 
 
 def fit_svmlight(
@@ -227,9 +212,11 @@ def fit_text(
 ) -> Any:
     """Fit a pipeline of a vectorizer and a classifier to texts, in memory or in files.
 
-    For texts in memory, the features are the TF-IDF of words and word pairs, with logarithmic
-    counts (``sublinear_tf=True``). For files, they are hashed words and word pairs with value 1 for
-    each one that occurs. Memory does not depend on the length of the files, which are read once.
+    The features are words, word pairs and character n-grams within words: `WordCharVectorizer` for
+    texts in memory, `WordCharHashingVectorizer` for files. More than 20 million characters, and
+    input of unknown size, have only words and word pairs. The classifier is AROW with
+    ``prior="naive_bayes"`` and at least two epochs; without character n-grams it is selected as by
+    `fit_csr`. Files are read in memory that does not depend on their length.
 
     Parameters
     ----------
@@ -250,15 +237,15 @@ def fit_text(
     algo, sample_weight
         As for `fit_csr` and `fit_svmlight`. Files have no weights.
     vectorizer : estimator, default=None
-        An unfitted vectorizer, such as ``sparsemargin.text.TfidfVectorizer(analyzer="char_wb",
-        ngram_range=(3, 5))``. Files need a `HashingVectorizer`. None: the features described above.
+        An unfitted vectorizer, such as ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 2))``.
+        Files need a `HashingVectorizer`. None: the features described above.
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Format of the files. None: it follows from the extension of each file.
     text, label : str, default="text", "label"
         Columns of tables. A ``.tsv`` file is a table if its first line contains both names.
     verbose : int, default=0
-        If not 0, the progress of a fit to files is printed to standard error. For texts in memory,
-        it is the parameter of the classifier.
+        If not 0, the vectorizer and the classifier are printed, and the progress of a fit to files
+        to standard error. For texts in memory, it is also the parameter of the classifier.
     **params
         Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
         `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default,
@@ -296,56 +283,16 @@ def fit_text(
     if y is None:
         if sample_weight is not None:
             raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
-        before, first = parts_of(params.get("init_model"))
-        if before is not None:
-            params["init_model"] = first
-            vectorizer = before[-1] if vectorizer is None else vectorizer
-        if vectorizer is not None and not hasattr(vectorizer, "n_features"):
-            raise ValueError(
-                f"vectorizer={vectorizer!r} has to read all texts first, and files are read once. "
-                "Pass a HashingVectorizer, or the texts themselves and y."
-            )
         how = DocumentForm(format, text, label)
-        report = ProgressLines() if verbose else None
-        try:
-            files = open_sources(texts)
-            vectorizer = vectorizer_for(files) if vectorizer is None else clone(vectorizer)
-            learner = learn_documents(files, vectorizer, how, algo=algo, report=report, **params)
-        except FileNotFoundError as error:
-            if params.get("resume"):
-                raise
-            raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
-        return Pipeline([("vectorizer", vectorizer), ("classifier", as_classifier(learner))])
-    if params.get("init_model") is not None:
-        return _continued(texts, y, sample_weight, vectorizer, algo, verbose, **params)
-    params["verbose"] = verbose
-    if vectorizer is None:
-        texts = list(without_arrow(texts))
-        every, sizes = sizes_of(texts)
-        vectorizer = default_vectorizer(every * sum(sizes))
-    vectorizer = clone(vectorizer)
-    X = vectorizer.fit_transform(texts)
-    if algo is None and has_default_terms(vectorizer):
-        model = fit_default(X, y, sample_weight, params, of_texts=True)
+        model = fit_text_files(texts, how, algo, vectorizer, params, verbose=verbose)
+    elif params.get("init_model") is not None:
+        return continue_fit(texts, y, sample_weight, vectorizer, algo, verbose, **params)
     else:
-        model = fit_csr(X, y, algo, sample_weight=sample_weight, **params)
-    return Pipeline([("vectorizer", vectorizer), ("classifier", model)])
-
-
-def _continued(
-    texts: Any, y: Any, sample_weight: Any, *changed: Any, init_model: Any, **params: Any
-) -> Any:
-    """Return a copy of the pipeline `init_model` after one epoch on further texts."""
-    before, _ = parts_of(init_model)
-    if any(changed) or params or before is None:
-        raise ValueError(
-            "init_model is a pipeline that learning goes on with, by its own vectorizer, algorithm "
-            "and parameters: pass none beside it."
-        )
-    *steps, (name, classifier) = init_model.steps
-    classifier = deepcopy(classifier)
-    classifier.partial_fit(before.transform(texts), y, sample_weight=sample_weight)
-    return Pipeline([*steps, (name, classifier)])
+        params["verbose"] = verbose
+        model = fit_texts(texts, y, algo, sample_weight, vectorizer, params)
+    if verbose:
+        print(f"fit_text has used {model[0]!r} and {model[1]!r}")
+    return model
 
 
 def fit_anndata(

@@ -51,7 +51,7 @@ from sparsemargin.models.inputs.training_set import (
     steps_by_class,
 )
 from sparsemargin.models.kernels import Kernel, kernel_of
-from sparsemargin.models.parameters import declarations
+from sparsemargin.models.parameters import declarations, generator_of
 from sparsemargin.models.stream_checks import PRECOMPUTED, StreamChecks
 
 #: Upper limit, exclusive, of random seeds.
@@ -67,8 +67,6 @@ class Learner(StreamChecks):
 
     # True if a fit should reach a margin, and warns if it does not.
     seeks_margin: ClassVar[bool] = False
-
-    # ----------------------------------------------------------------------------- the parameters
 
     @classmethod
     def parameter_names(cls) -> list[str]:
@@ -125,12 +123,7 @@ class Learner(StreamChecks):
         return max(2.0, 2.0 * np.log(n_features)) if self.p == "log" else float(self.p)
 
     def random_generator(self) -> np.random.RandomState:
-        """Return the generator for `random_state`; None: NumPy's global generator."""
-        if self.random_state is None:
-            return np.random.mtrand._rand
-        if isinstance(self.random_state, np.random.RandomState):
-            return self.random_state
-        return np.random.RandomState(self.random_state)
+        return generator_of(self.random_state)
 
     @property
     def has_intercept(self) -> bool:
@@ -236,8 +229,7 @@ class Learner(StreamChecks):
         """Return the rows that a model is initialized with. `counted` selects rows; None: all."""
         if counted is None:
             return rows
-        which = np.flatnonzero(counted)
-        return rows_at(rows, which[:ROWS_MEASURED] if self.is_linear else which)
+        return rows_at(rows, np.flatnonzero(counted)[: ROWS_MEASURED if self.is_linear else None])
 
     def train(self, data: TrainingSet, *, resume: bool = False) -> Training:
         """Train on the rows, from scratch or from the current state. `finish` completes the fit."""
@@ -256,16 +248,17 @@ class Learner(StreamChecks):
         if not check:
             rows = check_rows(rows, repeats_allowed=self.takes_repeats)
         counted = counted_rows(self.class_weight, data.classes, targets, weights)
+        # The prior counts the rows with a feature, and a standardized feature is nowhere 0.
+        prior = None if resume else self.prior_of(rows, targets, data.classes, counted)
         scaling = self.fitted.scaling if resume else None
         if self.standardize and not resume:
             scaling = scaling_of(rows, counted, weights)
         rows = standardized(rows, scaling)
         balanced = self.class_weight == "balanced"
         counts = rows_by_class(targets, len(data.classes), counted) if balanced else None
-        measured = self.measured_rows(rows, counted)
-        prior = None if resume else self.prior_of(rows, targets, data.classes, counted)
         first = Beginning(
-            measured, data.classes, data.form, counts, sparse=data.sparse, prior=prior
+            self.measured_rows(rows, counted), data.classes, data.form, counts,
+            sparse=data.sparse, prior=prior,
         )  # fmt: skip
         with naming_bad_rows(rows):
             if resume:

@@ -37,17 +37,19 @@ def _refuse_parameters_of_vectorizers(params: Mapping[str, Any], *, in_files: bo
     known = {each.name for each in fields(StreamOptions)}.union(
         *(declarations(learner) for learner, _ in ALGORITHMS.values())
     )
-    first, other = text.TfidfVectorizer, text.HashingVectorizer
-    if in_files:
-        first, other = other, first
+    in_memory = text.TfidfVectorizer, text.WordCharVectorizer
+    hashing = text.HashingVectorizer, text.WordCharHashingVectorizer
+    usable, unusable = (hashing, in_memory) if in_files else (in_memory, hashing)
     for name in params.keys() - known:
-        if name in first().get_params():
-            raise ValueError(
-                f"{name} is a parameter of vectorizers, not of fit_text. Pass "
-                f"vectorizer={first.__name__}({name}=...) of sparsemargin.text."
-            )
-        if name in other().get_params():
-            raise ValueError(
-                f"{name} is a parameter of {other.__name__}, and not of {first.__name__}, which "
-                f"texts {'of files' if in_files else 'in memory'} need. Leave it out."
-            )
+        for kind in usable:
+            if name in kind().get_params():
+                raise ValueError(
+                    f"{name} is a parameter of vectorizers, not of fit_text. Pass "
+                    f"vectorizer={kind.__name__}({name}=...) of sparsemargin.text."
+                )
+        for kind in unusable:
+            if name in kind().get_params():
+                raise ValueError(
+                    f"{name} is a parameter of {kind.__name__}, and not of {usable[0].__name__}, "
+                    f"which texts {'of files' if in_files else 'in memory'} need. Leave it out."
+                )

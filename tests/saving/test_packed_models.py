@@ -28,6 +28,7 @@ N_COLUMNS = 5000
 MODELS = {
     "AROW": AROWClassifier(max_iter=2, random_state=0),
     "AROW, average": AROWClassifier(hypothesis="average", random_state=0),
+    "AROW, prior": AROWClassifier(prior="naive_bayes", max_iter=2, random_state=0),
     "AROW, no intercept": AROWClassifier(fit_intercept=False, random_state=0),
     "ALMA": ALMAClassifier(random_state=0, max_iter=3),
     "soft margin": ALMAClassifier(soft_margin=1.0, random_state=0),
