@@ -9,7 +9,6 @@ keep their order, and columns without weights share one coordinate whose weights
 import numpy as np
 
 from sparsemargin._engine.first_order.linear_space import LinearSpace
-from sparsemargin._engine.first_order.prior import NaiveBayesPrior
 from sparsemargin._engine.rows.csr import Csr
 from sparsemargin._engine.state import (
     MOST_NUMBERS,
@@ -125,8 +124,6 @@ class PackedSpace(LinearSpace):
             most = self.of_vectors(self.synced).max(axis=0, initial=0)
             require((most <= self.vectors["flushes"]).all(), "'synced' exceeds the flushes")
         self.check_variances(state, n * n_vectors)
-        if "prior" in state:
-            NaiveBayesPrior.restored(state["prior"], self.n_features, n_vectors)
         self.for_training = {name: state[name] for name in _FOR_TRAINING if name in state}
 
     def take_places(self, there):
