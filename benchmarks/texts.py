@@ -1,6 +1,7 @@
 """From texts to labels: `fit_text` compared with common alternatives, by error and by seconds.
 
-Three quarters of each set of texts are used for training, in several splits. Seconds are CPU
+Three quarters of each set of texts are used for training, in several splits. Errors have their
+standard error over the splits. Seconds are CPU
 seconds from a list of texts in memory, or a file of them, to a model. One set is available on every
 machine with this library: the sources of the functions of numpy, scipy and scikit-learn, labeled
 with their library; whole files are held out. The others are in the folder named by
@@ -36,7 +37,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression, SGDClassifier
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedShuffleSplit
+from sklearn.model_selection import GridSearchCV, StratifiedGroupKFold, StratifiedShuffleSplit
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import LinearSVC
 from tables import README, TEXT_GUIDE, measured_on
@@ -84,11 +85,16 @@ def splits_of(texts, labels, groups, n_splits):
     return [*folds.split(texts, labels, groups)][:n_splits]
 
 
-def pipeline(classifier, **settings):
+def pipeline(classifier, vectorizer=TfidfVectorizer, **settings):
     def fit(texts, labels):
-        return make_pipeline(TfidfVectorizer(**settings), classifier()).fit(texts, labels).predict
+        return make_pipeline(vectorizer(**settings), classifier()).fit(texts, labels).predict
 
     return fit
+
+
+def tuned_svc():
+    """`LinearSVC` with C chosen by 3-fold cross-validation."""
+    return GridSearchCV(LinearSVC(), {"C": [0.1, 0.3, 1, 3, 10]}, cv=3)
 
 
 def by_file(texts, labels):
@@ -133,7 +139,7 @@ def vowpal(path, labels):
     train, model = written(lines, ".vw"), path.with_suffix(".model")
     start = time.perf_counter()
     subprocess.run(
-        [*command, "--oaa", str(len(names)), "-d", train, "-f", model, "--passes", "4", "-c",
+        [*command, "--oaa", str(len(names)), "-d", train, "-f", model, "--passes", "3", "-c",
          "--holdout_off", "-k"], check=True,
     )  # fmt: skip
     seconds = time.perf_counter() - start
@@ -155,12 +161,16 @@ IN_MEMORY = {
     "SGDClassifier()": pipeline(SGDClassifier),
     "LogisticRegression()": pipeline(LogisticRegression),
     "LinearSVC(), words and pairs": pipeline(LinearSVC, **PAIRS),
+    "LinearSVC(), words and pairs, tuned": pipeline(tuned_svc, **PAIRS),
+    "sparsemargin.text, LinearSVC(), words and pairs": pipeline(
+        LinearSVC, CompiledTfidfVectorizer, **PAIRS
+    ),
 }
 OF_FILES = {"fastText, pairs": ("fasttext", fast_text), "vw, pairs": ("vowpalwabbit", vowpal)}
 
 
-def told(model, texts):
-    """Predictions of a model trained from a file, as text: numbers in labels are words here."""
+def predict_text(model, texts):
+    """Return the predicted labels as text, because numeric labels of a file become numbers."""
     return list(map(label_text, model.predict(texts).tolist()))
 
 
@@ -187,16 +197,17 @@ def measure(texts, labels, groups, n_splits):
             start = time.process_time()
             model = fit_text(path, max_iter=epochs, random_state=0)
             seconds = time.process_time() - start
-            # Numeric labels of a file become numbers.
-            note(f"fit_text(file, max_iter={epochs})", partial(told, model), seconds)
+            note(f"fit_text(file, max_iter={epochs})", partial(predict_text, model), seconds)
         for name, (module, fit) in OF_FILES.items():
             if find_spec(module) is not None:
                 note(name, *fit(path, labels[train]))
-    # Splits have the same size, so the fastest fit is used.
-    return {
-        name: [float(np.mean([error for error, _ in each])), min(s for _, s in each)]
-        for name, each in found.items()
-    }
+    return {name: summary(*zip(*each, strict=True)) for name, each in found.items()}
+
+
+def summary(errors, seconds):
+    """Mean error, its standard error, and the seconds of the fastest fit: splits have one size."""
+    spread = np.std(errors, ddof=1) / np.sqrt(len(errors)) if len(errors) > 1 else np.nan
+    return {"error": float(np.mean(errors)), "spread": float(spread), "seconds": min(seconds)}
 
 
 FIGURES = FOLDER / "texts.json"
@@ -211,17 +222,23 @@ OURS = "fit_text"
 OUTDONE = "fit_text, words alone", "LinearSVC()", "SGDClassifier()", "LogisticRegression()"
 
 
+def with_spread(figure):
+    return "{error:.2f} ± {spread:.2f}".format(**figure)
+
+
 def table(figures):
     """Error of each contestant on each set, the lowest in bold, and seconds."""
     names = [*figures[LARGE]]
     columns = {LARGE: "sources", **SMALL}
-    cells = {name: [f"{figures[of][name][0]:.2f}" for of in columns] for name in names}
-    for j in range(len(columns)):
-        least = min(names, key=lambda name: float(cells[name][j]))
+    cells = {name: [with_spread(figures[of][name]) for of in columns] for name in names}
+    for j, of in enumerate(columns):
+        least = min(names, key=lambda name: figures[of][name]["error"])
         cells[least][j] = f"**{cells[least][j]}**"
     seconds = {
-        name: [figures[LARGE][name][1], sum(figures[of][name][1] for of in SMALL)] for name in names
-    }
+        name: [
+            figures[LARGE][name]["seconds"], sum(figures[of][name]["seconds"] for of in SMALL)
+        ] for name in names
+    }  # fmt: skip
     rows = [[name, *cells[name], *(f"{each:.2f}" for each in seconds[name])] for name in names]
     return markdown_table(
         ["test error, %", *columns.values(), "s, sources", "s, five others"], rows
@@ -234,8 +251,8 @@ def whole_table(figures):
     columns = {LARGE: "sources", **SMALL}
     names = dict.fromkeys(name for of in columns for name in figures[of] if name not in OUTDONE)
     rows = [
-        [name, *("{:.2f}; {:.2f}".format(*figures[of][name]) if name in figures[of]
-                 else "" for of in columns)]
+        [name, *(f"{with_spread(figures[of][name])}; {figures[of][name]['seconds']:.2f}"
+                 if name in figures[of] else "" for of in columns)]
         for name in names
     ]  # fmt: skip
     return markdown_table(["error, %; seconds", *columns.values()], rows)
@@ -246,14 +263,18 @@ def draw(figures):
     figure = Figure(figsize=(7.2, 3.2), layout="constrained")
     axes = figure.subplots()
     contestants = figures[LARGE]
-    close = 0.06 * np.ptp([error for error, _ in contestants.values()])
-    for name, (error, seconds) in contestants.items():
+    close = 0.06 * np.ptp([each["error"] for each in contestants.values()])
+    for name, figure_of in contestants.items():
+        error, seconds = figure_of["error"], figure_of["seconds"]
         ours = name.startswith(OURS)
         look = {"marker": "D", "color": "C0"} if ours else {"marker": "o", "color": "C6"}
         library = "sparsemargin" if ours else "scikit-learn: TfidfVectorizer(), then ..."
         axes.plot(seconds, error, linestyle="", markersize=10 if ours else 8, label=library, **look)
         # The name stands to the left if there is another mark to the right.
-        left = any(abs(e - error) < close and s > seconds for e, s in contestants.values())
+        left = any(
+            abs(each["error"] - error) < close and each["seconds"] > seconds
+            for each in contestants.values()
+        )
         axes.annotate(
             name, (seconds, error), (-9 if left else 9, -3.5), textcoords="offset points",
             ha="right" if left else "left", weight="bold" if ours else "normal", fontsize=9.5,
@@ -294,8 +315,11 @@ def main():
     with threadpool_limits(1):
         for name in arguments.sets:
             results[name] = measure(*read_set(name), arguments.splits)
-            for contestant, (error, seconds) in results[name].items():
-                print(f"{name:10} {contestant:30} {error:6.2f} % {seconds:7.2f} s", flush=True)
+            for contestant, figure in results[name].items():
+                print(
+                    f"{name:10} {contestant:50} {with_spread(figure)} % {figure['seconds']:7.2f} s",
+                    flush=True,
+                )
     if {LARGE, *SMALL} == {*results}:
         kept = {"machine": machine(), "sets": results}
         replace_text(FIGURES, json.dumps(kept, indent=1) + "\n")
