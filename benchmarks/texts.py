@@ -223,7 +223,7 @@ OUTDONE = "fit_text, words alone", "LinearSVC()", "SGDClassifier()", "LogisticRe
 
 
 def with_spread(figure):
-    return "{error:.2f} ± {spread:.2f}".format(**figure)
+    return "{error:.2f}±{spread:.2f}".format(**figure)
 
 
 def table(figures):

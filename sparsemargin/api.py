@@ -213,10 +213,11 @@ def fit_text(
     """Fit a pipeline of a vectorizer and a classifier to texts, in memory or in files.
 
     The features are words, word pairs and character n-grams within words: `WordCharVectorizer` for
-    texts in memory, `WordCharHashingVectorizer` for files. More than 20 million characters, and
-    input of unknown size, have only words and word pairs. The classifier is AROW with
-    ``prior="naive_bayes"`` and at least two epochs; without character n-grams it is selected as by
-    `fit_csr`. Files are read in memory that does not depend on their length.
+    texts in memory, `WordCharHashingVectorizer` for files. N-grams have 2 to 5 characters, or 4 if
+    there are more than 20 million characters. More than 256 MB, and input of unknown size, have
+    only words and word pairs. The classifier is AROW with ``prior="naive_bayes"`` and at least two
+    epochs; without character n-grams it is selected as by `fit_csr`. Files are read in memory that
+    does not depend on their length.
 
     Parameters
     ----------

@@ -142,7 +142,7 @@ class WordCharVectorizer(WordChar):
     ----------
     word_ngram_range : tuple of int, default=(1, 2)
         Smallest and largest number of words of n-grams of words.
-    char_ngram_range : tuple of int, default=(3, 5)
+    char_ngram_range : tuple of int, default=(2, 5)
         Smallest and largest number of characters of n-grams within words.
     word_min_df, char_min_df : int or float, default=1, 2
         Terms in fewer texts are ignored. A float is a share of the texts.
@@ -191,7 +191,7 @@ class WordCharVectorizer(WordChar):
         self,
         *,
         word_ngram_range: tuple[int, int] = (1, 2),
-        char_ngram_range: tuple[int, int] = (3, 5),
+        char_ngram_range: tuple[int, int] = (2, 5),
         word_min_df: float = 1,
         char_min_df: float = 2,
         token_pattern: str = r"(?u)\b\w\w+\b",

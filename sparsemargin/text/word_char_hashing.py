@@ -26,7 +26,7 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
         Number of columns, an even number. The first half is for words.
     word_ngram_range : tuple of int, default=(1, 2)
         Smallest and largest number of words of n-grams of words.
-    char_ngram_range : tuple of int, default=(3, 5)
+    char_ngram_range : tuple of int, default=(2, 5)
         Smallest and largest number of characters of n-grams within words.
     token_pattern, lowercase, strip_accents, norm, dtype, n_jobs, verbose
         As for `WordCharVectorizer`.
@@ -52,7 +52,7 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
         n_features: int = 2**22,
         *,
         word_ngram_range: tuple[int, int] = (1, 2),
-        char_ngram_range: tuple[int, int] = (3, 5),
+        char_ngram_range: tuple[int, int] = (2, 5),
         token_pattern: str = r"(?u)\b\w\w+\b",
         lowercase: bool = True,
         strip_accents: str | None = None,

@@ -97,12 +97,15 @@ def test_larger_files_get_more_hashed_columns(tmp_path):
     assert vectorizer_for(open_sources(tmp_path / "0.tsv"), 12).n_features == 1 << 12
 
 
-def test_larger_files_have_no_character_ngrams(tmp_path):
+def test_larger_files_have_fewer_character_ngrams(tmp_path):
     path = tmp_path / "texts.tsv"
-    for size, kind in (20_000_000, WordCharHashingVectorizer), (20_000_001, HashingVectorizer):
+    for size, lengths in (20_000_000, (2, 5)), (20_000_001, (4, 4)), (1 << 28, (4, 4)):
         with open(path, "wb") as file:
             file.truncate(size)
-        assert type(vectorizer_for(open_sources(path))) is kind
+        assert vectorizer_for(open_sources(path)).char_ngram_range == lengths
+    with open(path, "wb") as file:
+        file.truncate((1 << 28) + 1)
+    assert type(vectorizer_for(open_sources(path))) is HashingVectorizer
 
 
 @pytest.mark.filterwarnings("ignore:.*sorted by their labels", "ignore:The model predicts class a")
@@ -367,6 +370,8 @@ def test_texts_in_memory_use_words_pairs_and_character_ngrams(monkeypatch):
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
     assert same(model, fit_csr(X, LABELS, "alma", random_state=0))
     assert list(model.named_steps) == ["vectorizer", "classifier"]
+    monkeypatch.setattr(text_defaults, "_MANY_CHARACTERS", sum(map(len, TEXTS)) - 1)
+    assert fit_text(TEXTS, LABELS, random_state=0)[0].char_ngram_range == (4, 4)
     monkeypatch.setattr(text_defaults, "_MOST_CHARACTERS", sum(map(len, TEXTS)) - 1)
     model = fit_text(TEXTS, LABELS, "alma", random_state=0)
     X = TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
