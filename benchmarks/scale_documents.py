@@ -15,7 +15,7 @@ from timing import timed
 
 import sparsemargin
 from sparsemargin.distributed import Round
-from sparsemargin.streaming.learn_texts import hashed_pairs
+from sparsemargin.text.defaults import hashed_pairs
 
 AROW = {"algo": "arow", "r": 0.5, "max_loss": 1.0}
 N_ROUNDS = 3

@@ -16,7 +16,7 @@ from scipy.sparse import csr_matrix
 from sparsemargin.datasets import make_zipf_text
 from sparsemargin.distributed import Round, fit_distributed
 from sparsemargin.genomes import CellNormalizer
-from sparsemargin.streaming.learn_texts import hashed_pairs
+from sparsemargin.text.defaults import hashed_pairs
 
 Learner = dict[str, Any]
 

@@ -53,6 +53,7 @@ ROOMS = {
     "stopping": ("estimators/test_fit_csr",),
     "probabilities": ("models/test_probabilities", "models/test_held_out"),
     "choice": ("estimators/test_auto",),
+    "standardization": ("models/test_standardized",),
     "texts": ("text/test_equality", "text/test_edge_cases", "text/test_word_char"),
     "documents": ("readers/test_texts", "streaming/test_stream"),
     "cells": ("cells/test_cells", "cells/test_cell_scales", "cells/test_annotate", "genomes/test_normalizer"),

@@ -83,11 +83,6 @@ class Passes:
             n_blocks += 1
         return self._peeked[:n_blocks]
 
-    def write_cache(self) -> None:
-        """Write a row cache in the next pass, which reads all rows from the first one."""
-        self.close()
-        self._cache = self._cache or True
-
     def close(self) -> None:
         """End a pass that `peek` has begun."""
         if self._begun is not None:

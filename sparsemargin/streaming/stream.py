@@ -91,15 +91,13 @@ def learn_rows(source: RowSource, options: StreamOptions) -> Learner:
                 "themselves."
             )
     # If the user asked for no cache, epochs after the first read a temporary one.
-    cache: Path | bool = options.max_iter != 1
+    cache: Path | bool = options.max_iter != 1 or options.least_epochs is not None
     if not isinstance(options.cache, bool):
         cache = Path(options.cache)
     # The number of vectors is not known yet, so indices are limited by the memory of one vector.
     passes = Passes(source, options.max_index, cache)
     with closing(passes):
         make = _selected(passes, encoder, options) or make
-        if options.least_epochs is not None and make().max_iter != 1:
-            passes.write_cache()
         return _learn_passes(passes, encoder, make, options)
 
 

@@ -7,9 +7,9 @@ import numpy as np
 
 from sparsemargin import text
 
-# Numbers of characters, or of bytes, of all texts above which character n-grams have only one length
-# and above which there are none. With the lengths 2 to 5, training on 40 MB of source code takes
-# three times as long as with the length 4, and the error is the same.
+# Numbers of characters, or of bytes, of all texts above which character n-grams have only one
+# length, and above which there are none. With the lengths 2 to 5, training on 40 MB of source code
+# takes three times as long as with the length 4, and the error is the same.
 _MANY_CHARACTERS, _MOST_CHARACTERS = 20_000_000, 1 << 28
 
 # Smallest and largest base-2 logarithm of the default number of columns for hashed terms. The
@@ -17,8 +17,8 @@ _MANY_CHARACTERS, _MOST_CHARACTERS = 20_000_000, 1 << 28
 _LEAST_BITS, _MOST_BITS = 16, 22
 
 # Bytes of text per column of words and word pairs. Texts have about one distinct word or word pair
-# per 10 bytes, so that a fifth of the columns occur. With 4 times fewer columns, the error on 10,000
-# sentences of film reviews is 0.2 points higher. Character n-grams get as many columns.
+# per 10 bytes, so that a fifth of the columns occur. With 4 times fewer columns, the error on
+# 10,000 sentences of film reviews is 0.2 points higher. Character n-grams get as many columns.
 _BYTES_PER_COLUMN = 2
 
 
@@ -42,6 +42,11 @@ def default_hashing(n_bytes: float, bits: int | None = None) -> Any:
         bits = min(max(columns.bit_length() + with_ngrams, _LEAST_BITS), _MOST_BITS)
     if with_ngrams:
         return text.WordCharHashingVectorizer(1 << bits, char_ngram_range=_lengths(n_bytes))
+    return hashed_pairs(bits)
+
+
+def hashed_pairs(bits: int) -> Any:
+    """Return a vectorizer of binary words and word pairs with ``2**bits`` columns."""
     return text.HashingVectorizer(
         n_features=1 << bits, ngram_range=(1, 2), binary=True, dtype=np.float32
     )

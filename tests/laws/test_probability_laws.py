@@ -131,7 +131,7 @@ def test_random_labels_in_files_and_shards(way, epochs, tmp_path):
     else:
         model = fit_distributed(paths, algo="arow", max_iter=epochs)
     told = told_by(model, new)
-    assert (told is None) == (epochs > 1)
+    assert (told is None) == (epochs > 1 and way == "shards")
     if told is not None:
         assert log_loss(actual, told) < np.log(2) + 0.02
 

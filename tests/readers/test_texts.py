@@ -20,7 +20,7 @@ from sparsemargin.readers.text_forms import DocumentForm
 from sparsemargin.readers.text_lines import BlockLines, LineError, parse_fasttext
 from sparsemargin.streaming import learn_texts, stream
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
-from sparsemargin.text import HashingVectorizer, WordCharHashingVectorizer, WordCharVectorizer
+from sparsemargin.text import HashingVectorizer, WordCharVectorizer
 from sparsemargin.text import defaults as text_defaults
 
 TEXTS = [

@@ -335,7 +335,7 @@ def test_small_file_of_a_wide_model_takes_little_memory(tmp_path, monkeypatch):
     assert [isinstance(model.space, VectorBlocks) for model in models] == [False, False, True]
     for model, path in zip(models, paths, strict=True):
         save_model(model, path)
-        assert path.stat().st_size < 41_000
+        assert path.stat().st_size < 42_000
     run = subprocess.run([sys.executable, "-c", LOADING, *paths], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     # Each nonzero feature takes one page of memory in each array, and a page may have 2 MB.
