@@ -40,7 +40,8 @@ def fit_csr(
 "romma", "maxmargin"}, default=None
         Name of the classifier. ``"perceptron"`` is `PNormPerceptron` with ``p=2`` and without
         normalisation of the rows. None: the classifier that `AutoClassifier` selects, or AROW if a
-        parameter is passed that an alternative lacks. Passing a default value has no effect.
+        parameter is passed that an alternative lacks. Passing a default value has no effect, but
+        ``prior=None`` selects AROW without a prior.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the rows. None: all rows have weight 1. ``"cramma"``, ``"romma"`` and
         ``"maxmargin"`` do not support sample weights and raise a ValueError.
@@ -216,8 +217,8 @@ def fit_text(
     texts in memory, `WordCharHashingVectorizer` for files. N-grams have 2 to 5 characters, or 4 if
     there are more than 20 million characters. More than 256 MB, and input of unknown size, have
     only words and word pairs. The classifier is AROW with ``prior="naive_bayes"`` and at least two
-    epochs; without character n-grams it is selected as by `fit_csr`. Files are read in memory that
-    does not depend on their length.
+    epochs; without character n-grams it is selected as by `fit_csr`. Several labels per text have
+    no prior. Files are read in memory that does not depend on their length.
 
     Parameters
     ----------
@@ -249,9 +250,9 @@ def fit_text(
         to standard error. For texts in memory, it is also the parameter of the classifier.
     **params
         Parameters of the classifier. For files also `max_iter`, `classes`, `positive`,
-        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default,
-        `max_iter` is at least 2, by the first 10,000 texts; it is 1 for more than 256 MB of text,
-        input that can be read only once, and with `algo`. `init_model` is a
+        `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default, the
+        first 10,000 texts determine `max_iter`, which is at least 2. It is 1 for more than 256 MB
+        of text, for input that can be read only once, and with `algo`. `init_model` is a
         fitted pipeline: training continues on a copy of it, with its settings, for one epoch. Words
         that are not in the vocabulary of its vectorizer are ignored; a hashing vectorizer has no
         vocabulary and uses all words.

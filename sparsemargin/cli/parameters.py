@@ -26,6 +26,9 @@ _ALIASES = {"max_iter": "--epochs", "random_state": "--seed"}
 # have no epoch without a correction.
 _WORDS = {("max_iter", "until"): 1000}
 
+# Defaults of files of texts, which depend on the texts.
+_OF_TEXTS = {"max_iter": "texts: at least 2", "prior": "texts: naive_bayes"}
+
 _BALANCED = "balanced"
 
 # Ranges that are narrower on the command line: streams cannot stop within an epoch.
@@ -179,6 +182,7 @@ def _help(parameter: str, owners: Mapping[Any, Parameter]) -> str:
         *([_IN_STREAMS[parameter]] if parameter in _IN_STREAMS else []),
         *([owned_by] if owned_by else []),
         *(f"default: {default}" for default in defaults if len(defaults) == 1),
+        *([_OF_TEXTS[parameter]] if parameter in _OF_TEXTS else []),
     ]
     return "  ".join([plain, *(f"[{note}]" for note in notes)])
 

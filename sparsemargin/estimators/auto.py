@@ -229,7 +229,9 @@ class AutoClassifier(ClassifierMixin, BaseEstimator):
         reader = AROWClassifier(**default.params)
         reader.check_parameters()
         data = reader.next_training_set(X, y, classes, sample_weight)
-        candidate = default.candidate(data.rows, data.targets, data.classes, data.weights)
+        rows, targets, classes, weights = data.rows, data.targets, data.classes, data.weights
+        # A prior would count all rows of the call, and there would be no probabilities.
+        candidate = default.candidate(rows, targets, classes, weights, prior=False)
         learner = candidate.learner({**default.params, "max_iter": 1})
         model = as_classifier(learner).take_over(reader)
         model.train_once(data)

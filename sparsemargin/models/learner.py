@@ -251,7 +251,7 @@ class Learner(StreamChecks):
         # The prior counts the rows with a feature, and a standardized feature is nowhere 0.
         prior = None if resume else self.prior_of(rows, targets, data.classes, counted)
         scaling = self.fitted.scaling if resume else None
-        if self.standardize and not resume:
+        if self.standardize and not resume and (counted is None or counted.any()):
             scaling = scaling_of(rows, counted, weights)
         rows = standardized(rows, scaling)
         balanced = self.class_weight == "balanced"

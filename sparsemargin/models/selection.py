@@ -58,6 +58,10 @@ _SPARSE = 0.02
 # Rows are dense if the share of non-zero entries is at least this value.
 _DENSE = 0.15
 
+# Largest number of entries of rows up to which features are standardized by default. Standardized
+# rows have no zeros, and take 16 bytes for each entry.
+_MOST_NUMBERS = 1 << 27
+
 # Largest number of epochs in the comparison of AROW with and without a prior.
 _MOST_EPOCHS = 3
 
@@ -88,7 +92,8 @@ class DefaultAlgorithm:
             del self.params["max_iter"]
         find_algorithm(None, self.params)
         self._is_open = OPEN_PARAMETERS.issuperset(self.params)
-        self.settled = None if self._is_open else AROW
+        # ``prior=None`` is AROW's default value, but here it excludes the prior.
+        self.settled = None if self._is_open and "prior" not in params else AROW
         if of_texts:
             # A parameter may have the default value of AROW, such as ``prior=None``.
             settings = {name: params.get(name, own) for name, own in OF_TEXTS.settings.items()}
@@ -178,7 +183,7 @@ def _best(
     codes, weights = targets[order], None if weights is None else weights[order]
     sparse = len(rows.data) < _SPARSE * rows.n_rows * n_features
     scaling = None
-    if whole and _are_dense(rows):
+    if whole and _are_dense(rows) and rows.n_rows * n_features <= _MOST_NUMBERS:
         # No labels are used, so the mean may include rows that have not been predicted yet.
         some = check_rows(rows_at(rows, order), numbers=numbers[order])
         scaling = scaling_of(some, None, weights)

@@ -1,5 +1,5 @@
-"""Messages about parameters that do not support streams or several labels per row, and what a
-learner needs to know of the first rows."""
+"""Messages about parameters that do not support streams or several labels per row, and properties
+of learners that need the first rows."""
 
 from __future__ import annotations
 

@@ -68,8 +68,8 @@ def learn_documents(
     n_features = getattr(vectorizer, "n_columns", vectorizer.n_features)
     options = with_cache_path(options, sources)
     if automatic and options.init_model is None and _bytes_of(sources) <= _MOST_BYTES:
-        of_texts = has_default_terms(vectorizer)
-        options = replace(options, least_epochs=_LEAST_EPOCHS, of_texts=of_texts)
+        options = replace(options, least_epochs=_LEAST_EPOCHS)
+    options = replace(options, of_texts=has_default_terms(vectorizer))
     corpus = DocumentCorpus(sources, how, vectorizer, n_features, n_threads)
     if hasattr(vectorizer, "remember_terms") and not hasattr(vectorizer, "terms_"):
         corpus.first_texts = []

@@ -251,6 +251,8 @@ class Run:
         with naming_bad_rows(rows, first_row):
             mistakes = learner.learn_stream(task, order)
         self._check_memory()
+        if self.rows < self.n_counted:
+            mistakes = None  # the prior knows the labels of these rows
         self.mistakes = _UNKNOWN if mistakes is None else self.mistakes + mistakes
         return rows
 

@@ -212,7 +212,9 @@ def _selected(
     )
     settled = default.settled is not None or options.multilabel
     if settled and options.least_epochs is None:
-        return None
+        if options.multilabel or default.settled is None:
+            return None
+        return partial(default.settled.learner, default.params)
     with interruptible():
         blocks = passes.peek(MOST_ROWS)
     if encoder is None and len(passes.table.texts) > 1:
@@ -230,7 +232,10 @@ def _selected(
         # Candidates need no weights for the columns that do not occur, of which there may be
         # millions. The last column is kept, too.
         rows = Chosen(n_features, rows).of_rows(rows)
-    candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features)
+    # Outputs for the rows that a prior counts are not stored. Only several epochs, after which rows
+    # are held out, then leave probabilities.
+    prior = options.least_epochs is not None
+    candidate = default.candidate(rows, codes, encoder.classes, n_features=n_features, prior=prior)
     if options.least_epochs is not None:
         share = _share_read(blocks, source)
         counts = None

@@ -27,19 +27,24 @@ Family = tuple[Counted, Any, Any, int]
 
 
 class Fitted(NamedTuple):
-    """What is learned of one family: its terms, and the inverse document frequency of each."""
+    """The terms of one family, and the inverse document frequency of each."""
 
     vocabulary: Vocabulary
     idf: np.ndarray
 
 
-@lru_cache(4)
 def logs_of(dtype: np.dtype, n: int) -> np.ndarray:
     """Return ``1 + log(i)`` for ``i < n``, computed as TF-IDF of this type does."""
     logs = np.arange(n, dtype=dtype)
     np.log(logs, logs, where=logs > 0)
     logs += 1.0
     return logs
+
+
+@lru_cache(2)
+def first_logs(dtype: np.dtype) -> np.ndarray:
+    """Return the table that suffices for nearly all texts."""
+    return logs_of(dtype, N_LOGS)
 
 
 def in_threads(
@@ -84,14 +89,10 @@ def weighed(
 
     def write(i: int) -> None:
         entries, own_ends = slice(starts[i], starts[i + 1]), ends[rows[i] : rows[i + 1]]
-        n_logs = N_LOGS
-        while (
-            largest := weigh(
-                parts[i], logs_of(dtype, n_logs) if by_logs else None, norm, columns[entries],
-                values[entries], own_ends,
-            )
-        ) >= n_logs:  # fmt: skip
-            n_logs = largest + 1
+        logs, room = first_logs(dtype) if by_logs else None, (columns[entries], values[entries])
+        largest = weigh(parts[i], logs, norm, *room, own_ends)
+        if largest:
+            weigh(parts[i], logs_of(dtype, largest + 1), norm, *room, own_ends)
         own_ends += starts[i]
 
     in_threads(write, len(parts), len(parts))
@@ -134,14 +135,19 @@ def fit_families(
     rows : tuple of arrays
         Values, columns and row pointers, with the columns of words first.
     fitted : list of Fitted
-        What is learned of words and of character n-grams.
+        The terms of words and of character n-grams.
     """
     scanners = scanned(plans, raw_documents, n_jobs)
     words = _Terms([each[0] for each in scanners], min_df[0], as_words=True)
     ngrams = _Terms([each[1] for each in scanners], min_df[1], as_words=False)
     fitted = in_threads(lambda i: (words, ngrams)[i].fit(dtype), 2, n_jobs)
     if not any(len(each.vocabulary) for each in fitted):
-        raise ValueError("The texts have no terms: lower word_min_df or char_min_df.")
+        if words.frequency.any() or ngrams.frequency.any():
+            raise ValueError(
+                "All terms were left out. Pass a vectorizer with a lower minimum: "
+                "WordCharVectorizer(word_min_df=1, char_min_df=1)."
+            )
+        raise ValueError("The texts contain no words: all texts are empty. Leave empty texts out.")
     families = [words.families(0), ngrams.families(len(fitted[0].vocabulary))]
     sizes = [sum(pair) for pair in zip(words.sizes(), ngrams.sizes(), strict=True)]
     parts = [list(pair) for pair in zip(*families, strict=True)]
@@ -194,7 +200,7 @@ class _Terms:
         self.is_kept = (self.frequency >= least) & (self.frequency > 0)
 
     def fit(self, dtype: np.dtype) -> Fitted:
-        """Return what is learned of the terms that are kept."""
+        """Return the terms that are kept."""
         order = self.lexicon.order(self.is_kept.view(np.uint8))
         self.vocabulary = Vocabulary(self.lexicon, order, self.as_words)
         self.idf = idf_of(self.frequency, self.n_rows, dtype)

@@ -19,9 +19,11 @@ from sparsemargin.text.families import fit_families, transform_families
 from sparsemargin.text.vectorizers import TfidfVectorizer, as_configured, matrix_of
 from sparsemargin.text.vocabulary import Vocabulary
 
-#: What the names of character n-grams begin with, and those of words that begin like a name of
-#: another kind.
+#: Beginnings of the names of character n-grams, and of words that begin with one of these two.
 CHAR, WORD = "char: ", "word: "
+
+# Largest length of n-grams.
+_LONGEST = 1000
 
 _MIN_DF = [
     Interval(Integral, 1, None, closed="left"),
@@ -62,11 +64,13 @@ class WordChar(TransformerMixin, BaseEstimator):
         self._validate_params()
         for name in "word_ngram_range", "char_ngram_range":
             lengths = getattr(self, name)
-            if len(lengths) != 2 or not 1 <= lengths[0] <= lengths[1]:
+            whole = all(isinstance(n, Integral) for n in lengths)
+            if len(lengths) != 2 or not whole or not 1 <= lengths[0] <= lengths[1] <= _LONGEST:
                 raise ValueError(
-                    f"{name} must be two lengths, the smaller one first, got {lengths!r}."
+                    f"{name} must be two integers from 1 to {_LONGEST}, the smaller one first, got "
+                    f"{lengths!r}."
                 )
-        if np.dtype(self.dtype) not in (np.float32, np.float64):
+        if self.dtype not in (np.float32, np.float64, "float32", "float64"):
             raise ValueError(f"dtype must be float32 or float64, got {self.dtype!r}.")
         shared = {name: getattr(self, name) for name in self._shared}
         return (
@@ -90,16 +94,18 @@ class WordChar(TransformerMixin, BaseEstimator):
 
     def _transformed(
         self, texts: Any, vectorizers: Any, plans: list[ScanPlan] | None, n_columns: list[int],
-        idf: list[Any], *, by_logs: bool,
+        idf: list[Any], *, norm: str | None, by_logs: bool,
     ) -> Any:  # fmt: skip
         """Return the rows of texts."""
         if not isinstance(texts, list | Parts):
             texts = list(without_arrow(texts))
-        if not len(texts) or plans is None:
+        if not len(texts):
+            raise ValueError("X has no texts. Pass at least one.")
+        if plans is None:
             there = [each for each, n in zip(vectorizers, n_columns, strict=True) if n]
             return joined([each.transform(texts) for each in there])
         n_jobs, dtype = joblib.effective_n_jobs(self.n_jobs), np.dtype(self.dtype)
-        rows = transform_families(plans, texts, n_jobs, n_columns, idf, dtype, self.norm, by_logs)
+        rows = transform_families(plans, texts, n_jobs, n_columns, idf, dtype, norm, by_logs)
         return as_configured(matrix_of(rows, sum(n_columns), dtype))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -118,7 +124,7 @@ def joined(matrices: list[Any]) -> Any:
 
 
 def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarray) -> None:
-    """Set what a vectorizer has learned."""
+    """Set the fitted attributes of a vectorizer."""
     vectorizer.vocabulary_ = vocabulary
     vectorizer.fixed_vocabulary_ = False
     names = "norm", "use_idf", "smooth_idf", "sublinear_tf"
@@ -311,7 +317,8 @@ class WordCharVectorizer(WordChar):
             idf = [each.idf_ for each in vectorizers]
             scanning = vectorizers, plans, [len(each) for each in idf], idf
             self.__dict__["_scanning"] = scanning
-        return self._transformed(X, *scanning, by_logs=self.sublinear_tf)
+        fitted = vectorizers[0]
+        return self._transformed(X, *scanning, norm=fitted.norm, by_logs=fitted.sublinear_tf)
 
     @property
     def n_columns(self) -> int:

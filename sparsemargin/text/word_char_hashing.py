@@ -109,7 +109,7 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
             plans = self._plans_for(vectorizers, how, how) if n <= MOST_HASHED else None
             scanning = parameters, (vectorizers, plans, [n, n], [None, None])
             self.__dict__["_scanning"] = scanning
-        return self._transformed(X, *scanning[1], by_logs=False)
+        return self._transformed(X, *scanning[1], norm=self.norm, by_logs=False)
 
     def remember_terms(self, texts: Iterable[str], most: int = 1 << 17) -> Self:
         """Name each column after its most frequent term in some texts.

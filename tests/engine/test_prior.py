@@ -14,12 +14,21 @@ from problems.models import make_problem
 from problems.shards import write
 from references.arow import naive_bayes_variances, run_arow
 from references.weights import step_factors
-from sparsemargin import AROWClassifier, fit_svmlight, load_model, save_model
+from sparsemargin import (
+    AROWClassifier,
+    AutoClassifier,
+    fit_csr,
+    fit_svmlight,
+    load_model,
+    save_model,
+)
 from sparsemargin._engine.first_order import prior as priors
 from sparsemargin._engine.first_order import vector_blocks
+from sparsemargin.datasets import make_zipf_text
 from sparsemargin.files import sources
 from sparsemargin.models.inputs import training_set
 from sparsemargin.streaming import run
+from sparsemargin.streaming.stream import learn_svmlight
 
 problem_of_classes = st.integers(2, 4).flatmap(
     lambda k: problems(n_classes=st.just(k), index_dtype=index_types)
@@ -191,6 +200,7 @@ def test_damaged_counts_are_refused():
 @pytest.fixture
 def few_counted(monkeypatch):
     """Streams count 40 rows instead of 10,000."""
+    monkeypatch.setattr("sparsemargin.models.fitted.state.LEAST_AFTER_COUNTING", 1)
     for module in training_set, run:
         monkeypatch.setattr(module, "ROWS_COUNTED", 40)
 
@@ -250,3 +260,35 @@ def test_resumed_streams_are_equal(continues, few_counted, tmp_path, monkeypatch
     monkeypatch.setattr(run.Run, "_learn", learn)
     resumed = fit_svmlight(path, max_iter=1, checkpoint=checkpoint, resume=True, **how)
     assert_same(resumed, whole)
+
+
+def test_probabilities_of_a_stream_need_rows_after_the_counted_ones():
+    X, y = make_problem(600)
+    model = AROWClassifier(prior="naive_bayes", random_state=0)
+    for start, stop in (0, 300), (300, 499), (499, 501):
+        model.partial_fit(X[start:stop], y[start:stop], classes=np.unique(y))
+        assert hasattr(model, "predict_proba") == (stop > 499)
+        if stop <= 499:
+            with pytest.raises(AttributeError, match="algo='arow' and prior=None"):
+                model.check_probabilities()
+
+
+def test_default_of_partial_fit_has_no_prior_and_keeps_probabilities(monkeypatch):
+    monkeypatch.setattr("sparsemargin.models.selection.prior_pays", lambda *_: True)
+    X, y = make_zipf_text(3000, 2000, random_state=0)
+    assert fit_csr(X, y, random_state=0).prior == "naive_bayes"
+    model = AutoClassifier(random_state=0).partial_fit(X, y, classes=np.unique(y))
+    assert model.best_estimator_.prior is None
+    assert model.predict_proba(X[:3]).shape == (3, 2)
+    assert fit_csr(X, y, prior=None, random_state=0).prior is None
+
+
+def test_error_of_a_stream_leaves_the_counted_rows_out(few_counted, tmp_path):
+    X, y = make_problem(600)
+    random = np.random.default_rng(0).integers(0, 2, 600)
+    moments = []
+    learn_svmlight(
+        write(tmp_path / "a.svm", X, random), "arow", prior="naive_bayes", report=moments.append
+    )
+    assert moments[-1].mistakes is None
+    assert hasattr(AROWClassifier(prior="naive_bayes").fit(X, y), "predict_proba")

@@ -391,6 +391,8 @@ def test_texts_use_a_prior_by_default_with_one_label_per_text(tmp_path):
         ]
     assert fit_text(TEXTS, LABELS, prior=None, random_state=0)[-1].prior is None
     assert fit_text(TEXTS, LABELS, r=2.0, random_state=0)[-1].prior == "naive_bayes"
+    once = fit_text(path, max_iter=1, random_state=0)[-1]
+    assert (once.prior, once.max_iter) == ("naive_bayes", 1)
     several = fit_text(TEXTS, [[label, "any"] for label in LABELS], random_state=0)
     assert several[-1].prior is None
 

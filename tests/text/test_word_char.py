@@ -177,10 +177,16 @@ def test_family_without_terms_has_no_columns(tmp_path):
         save_model(model, tmp_path / "a.model")
         outputs = load_model(tmp_path / "a.model").decision_function(texts)
         assert outputs.tolist() == model.decision_function(texts).tolist()
-    with pytest.raises(ValueError, match="no terms: lower word_min_df or char_min_df"):
+    with pytest.raises(ValueError, match="All terms were left out") as refused:
         WordCharVectorizer(word_min_df=2).fit(["ab", "cd"])
-    with pytest.raises(ValueError, match="no terms"):
-        WordCharVectorizer().fit(["", " "])
+    remedy = str(refused.value).rpartition("minimum: ")[2].rstrip(".")
+    eval(remedy, {"WordCharVectorizer": WordCharVectorizer}).fit(["ab", "cd"])
+    for texts in ["", " "], []:
+        with pytest.raises(ValueError, match="contain no words"):
+            WordCharVectorizer().fit(texts)
+    for vectorizer in WordCharVectorizer().fit(["ab cd"] * 2), WordCharHashingVectorizer():
+        with pytest.raises(ValueError, match="X has no texts"):
+            vectorizer.transform([])
 
 
 def test_names_are_unique():
@@ -243,8 +249,12 @@ def test_hashed_columns_are_halves():
 
 
 @pytest.mark.parametrize(("given", "message"), [
-    ({"char_ngram_range": (3, 1)}, "char_ngram_range must be two lengths"),
-    ({"word_ngram_range": (0, 1)}, "word_ngram_range must be two lengths"),
+    ({"char_ngram_range": (3, 1)}, "char_ngram_range must be two integers"),
+    ({"word_ngram_range": (0, 1)}, "word_ngram_range must be two integers"),
+    ({"word_ngram_range": (1, 10**12)}, "word_ngram_range must be two integers from 1 to 1000"),
+    ({"char_ngram_range": ("a", "b")}, "char_ngram_range must be two integers"),
+    ({"char_ngram_range": (1.5, 2.5)}, "char_ngram_range must be two integers"),
+    ({"dtype": "foo"}, "dtype must be float32 or float64"),
     ({"norm": "l3"}, "'norm' parameter"), ({"dtype": int}, "dtype must be float32 or float64"),
     ({"token_pattern": None}, "'token_pattern' parameter"), ({"n_jobs": 0.5}, "'n_jobs' parameter"),
 ])  # fmt: skip
@@ -298,3 +308,11 @@ def test_damaged_rows_of_counts_are_refused():
     words = Counted(*good, ints(0, 1), longs(0, 1, 2))
     with pytest.raises(ValueError, match="need columns"):
         weigh([(words, None, None, 0)], logs, None, *room)
+
+
+def test_rows_are_weighted_as_in_fit_after_parameters_change():
+    texts = ["the goal of the match", "the minister and the bill"]
+    vectorizer = WordCharVectorizer().fit(texts)
+    before = vectorizer.transform(texts).toarray()
+    vectorizer.set_params(norm=None, sublinear_tf=False)
+    np.testing.assert_array_equal(vectorizer.transform(texts).toarray(), before)

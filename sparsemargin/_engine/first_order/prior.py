@@ -79,9 +79,9 @@ class NaiveBayesPrior:
         columns, place = np.flatnonzero(totals), np.cumsum(totals > 0) - 1
         places, counts = [], []
         for which in of_classes:
-            found = np.bincount(place[columns_of(which)], minlength=len(columns))
-            places.append(np.flatnonzero(found))
-            counts.append(found[places[-1]])
+            found, n_rows_with = np.unique(place[columns_of(which)], return_counts=True)
+            places.append(found)
+            counts.append(n_rows_with)
         return cls(
             int(np.count_nonzero(used)), np.array([len(which) for which in of_classes]), columns,
             totals[columns], np.append(0, np.cumsum([len(each) for each in places])),

@@ -111,7 +111,7 @@ class Weighing {
     }
 
   private:
-    // What is needed of a term, in one line of the cache.
+    // A term has all its numbers in one line of the cache.
     struct alignas(16) Term {
         int32_t sum, column;
         Value idf;

@@ -16,8 +16,9 @@ NO_OUTPUTS = (
     "with any settings."
 )
 COUNTED = (
-    "{} has no probabilities: all of its rows were counted for its prior, and its outputs for them "
-    "depended on their labels. Train on more rows, pass prior=None, or call fit on rows in memory."
+    "{} has no probabilities: nearly all of its rows were counted for its prior, and its outputs "
+    "for them depended on their labels. Train on more rows, pass algo='arow' and prior=None, or "
+    "call fit on rows in memory."
 )
 LEARNED_AGAIN = (
     "{} has no probabilities: it has learned rows more than once, under warm_start, as partial_fit "
@@ -28,6 +29,9 @@ LEARNED_AGAIN = (
     "For the model as it is, sklearn.calibration.CalibratedClassifierCV(sklearn.frozen."
     "FrozenEstimator(model)).fit(X, y) fits them to rows that it has not learned."
 )
+
+#: Least number of rows with stored outputs after the rows that were counted for a prior.
+LEAST_AFTER_COUNTING = 200
 
 #: Least number of rows with stored outputs from which thresholds of outputs are computed.
 LEAST_TRIALS = 30

@@ -18,6 +18,7 @@ from sparsemargin.models.fitted.in_use import asks, refuse_while_learning
 from sparsemargin.models.fitted.probabilities import (
     COUNTED,
     LEARNED_AGAIN,
+    LEAST_AFTER_COUNTING,
     LEAST_TRIALS,
     NO_OUTPUTS,
     Calibration,
@@ -145,7 +146,11 @@ class Fitted:
     def tells_probabilities(self) -> bool:
         """True if there are outputs from before training, and no row was trained on again."""
         kept = self.progress
-        return kept is not None and kept.n_trials > 0 and not kept.spoiled
+        if kept is None or kept.n_trials == 0 or kept.spoiled:
+            return False
+        # A stream stores no outputs for the rows that a prior counts.
+        counted = self.structure.get("prior") is not None and not kept.n_held_out
+        return not counted or kept.n_trials >= LEAST_AFTER_COUNTING
 
     def why_no_probabilities(self, name: str) -> str:
         """Return why a classifier with this name has no probabilities, and a remedy."""
