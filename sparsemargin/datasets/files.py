@@ -146,9 +146,9 @@ def read_copy(file: DataFile, path: Path) -> LocalFile:
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The content of a file that may be packed by gzip; WrongCopy if it is damaged."""
+    """Return the content of a file that may be a gzip file. WrongCopy: it is damaged."""
     content = path.read_bytes()
-    # Some servers cause packed files to be unpacked on arrival, so the name is not conclusive.
+    # Files from some servers are already decompressed, in spite of a name that ends in .gz.
     if not content.startswith(_GZIP_MAGIC):
         return content
     try:

@@ -86,7 +86,7 @@ class CellRows:
 
 
 def cell_rows(label: Any, params: dict[str, Any]) -> CellRows:
-    """The conversion of cells with its parameters, which are removed from `params`."""
+    """Return the conversion of cells to rows. Its parameters are removed from `params`."""
 
     def settings(*names: str) -> dict[str, Any]:
         return {name: params.pop(name) for name in names if name in params}

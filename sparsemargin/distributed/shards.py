@@ -232,7 +232,7 @@ class FileShard:
         return [*self.paths, *sorted(found), *beside]
 
     def rows(self) -> tuple[Passes, RowCache]:
-        """Passes over the row cache, which is created if necessary."""
+        """Return passes over the row cache, and the cache. It is created if necessary."""
         if self.passes is None:
             self.passes = self._passes()
         assert self.passes.cache is not None

@@ -24,7 +24,7 @@ def fit_default(
     X: Any, y: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
 ) -> Classifier:
     """Fit the classifier that the parameters settle, or that is selected by the training rows.
-    Rows of the default features of texts (`of_texts`) have a default of their own."""
+    If rows have the default features of texts (`of_texts`), another classifier is the default."""
     default = DefaultAlgorithm(params, of_texts=of_texts)
     reader = AROWClassifier(**default.params)
     reader.check_parameters()

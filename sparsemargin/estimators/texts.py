@@ -24,7 +24,7 @@ def fit_rows(
     X: Any, y: Any, algo: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
 ) -> Classifier:
     """Fit the classifier of an algorithm, or the default one, as `sparsemargin.fit_csr` does.
-    Rows with the default features of texts (`of_texts`) have a default of their own."""
+    If rows have the default features of texts (`of_texts`), another classifier is the default."""
     if algo is None:
         return fit_default(X, y, sample_weight, params, of_texts=of_texts)
     learner, params = find_algorithm(algo, params)
@@ -41,7 +41,7 @@ def fit_rows(
 def fit_texts(
     texts: Any, y: Any, algo: Any, sample_weight: Any, vectorizer: Any, params: dict[str, Any]
 ) -> Pipeline:
-    """Fit a pipeline to texts in memory; `vectorizer` is not fitted, or None for the default."""
+    """Fit a pipeline of a copy of `vectorizer` to texts in memory. None: the default vectorizer."""
     if vectorizer is None:
         texts = list(without_arrow(texts))
         every, sizes = sizes_of(texts)

@@ -27,7 +27,7 @@ KIND_NAMES: dict[Kind, str] = {
 #: Mark of a label in the text of fastText.
 FASTTEXT_LABEL = b"__label__"
 
-#: Forms of files of texts by the suffixes of their names, before that of the compression.
+#: Format of a text file by the suffix of its name. A suffix such as ".gz" is removed before.
 FORM_OF: dict[str, TextForm] = {
     ".txt": "fasttext", ".ft": "fasttext", ".tsv": "tsv", ".vw": "vw", ".csv": "csv",
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".pq": "parquet",

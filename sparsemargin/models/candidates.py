@@ -10,11 +10,11 @@ import numpy as np
 
 from sparsemargin.models import ALGORITHMS, Algorithm, Learner
 
-#: Training error above which AROW is trained for more epochs, and the least number of trials (rows
-#: times epochs) that it then makes.
+#: Training error above which AROW is trained for more epochs, and the number of trials (rows times
+#: epochs) that it then makes at least.
 UNLEARNED, _ENOUGH_TRIALS = 0.1, 3000
 
-# AROW runs one more epoch for each of these numbers that exceeds the rows of the rarer class.
+# Numbers of rows of the rarer class below which AROW runs one and two more epochs.
 _RARE = 500, 100
 
 
@@ -34,12 +34,12 @@ class Candidate(NamedTuple):
 
     @property
     def standardizes(self) -> bool:
-        """True if the candidate learns on standardized features."""
+        """True if the candidate is trained on standardized features."""
         return "standardize" in self.settings
 
     @property
     def without_standardization(self) -> dict[str, bool]:
-        """The parameters with which the learner takes rows that are standardized already."""
+        """The additional parameters for rows that are standardized already."""
         return {"standardize": False} if self.standardizes else {}
 
     @property
@@ -48,8 +48,8 @@ class Candidate(NamedTuple):
         return "max_loss" in self.settings
 
     def epochs_of(self, n_rows: int, counts: np.ndarray | None) -> int:
-        """Return a suitable number of epochs for the number of rows and the rows of each class
-        (None: multilabel). AROW gets more epochs for more than two classes or a rare class."""
+        """Return the number of epochs. `counts` are the numbers of rows of the classes, or None for
+        multilabel rows. AROW gets more epochs for more than two classes or a rare class."""
         least = self.epochs
         many = counts is None or len(counts) > 2
         if self.algorithm == "arow" and many:
@@ -59,15 +59,15 @@ class Candidate(NamedTuple):
         return max(least, ceil(self.trials / max(1, n_rows)))
 
     def epochs_if_unlearned(self, n_rows: int) -> int:
-        """Return the number of epochs after which AROW has at least `_ENOUGH_TRIALS`, for rows of
-        which more than `UNLEARNED` are predicted wrongly after fewer epochs; 0 for others."""
+        """Return the minimum number of epochs of AROW if its training error is above `UNLEARNED`:
+        at least `_ENOUGH_TRIALS` trials are made. Return 0 for other algorithms."""
         return ceil(_ENOUGH_TRIALS / max(1, n_rows)) if self.algorithm == "arow" else 0
 
 
 AROW = Candidate("arow", {}, 1, 1000)
 PRIOR = Candidate("arow", {"prior": "naive_bayes"}, 1, 1000)
 # The algorithm for words, word pairs and character n-grams of texts. On messages, questions,
-# reviews, languages and documentation, two epochs have a lower error than one.
+# reviews, languages and documentation, the error is lower after two epochs than after one.
 OF_TEXTS = Candidate("arow", {"prior": "naive_bayes"}, 2, 1000)
 SECOND_ORDER = Candidate("so", {}, 5, 3000)
 
@@ -98,7 +98,7 @@ def for_few_rows(n_features: int, *, whole: bool) -> list[Candidate]:
     """Return the candidates that may replace the default on fewer than 500 dense rows. In a stream
     (not `whole`), features can't be standardized.
 
-    `a` and `r` are larger than the defaults, which makes smaller steps, because few rows are
+    `a` and `r` are larger than the defaults. The steps are then smaller, because few rows are
     repeated in many epochs.
     """
     standardized = [

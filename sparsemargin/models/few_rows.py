@@ -25,7 +25,8 @@ _FOLDS = 5
 # errors were 0.79 times those of the default with 1, and 0.85 times with 2.
 _AHEAD = 1.0
 
-# Rows are parallel if the mean of the normalized rows has a squared norm above _PARALLEL (raw
+# The default is the Second-order Perceptron for fewer than _FEW_FEATURES features, and for nearly
+# parallel rows, where the mean of the normalized rows has a squared norm above _PARALLEL (raw
 # microarrays: 0.02 to 0.88; log-transformed: 0.97 to 1).
 _FEW_FEATURES, _PARALLEL = 1000, 0.95
 
@@ -34,14 +35,14 @@ def best_of_few(
     rows: Rows, codes: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
     weights: np.ndarray | None, *, whole: bool,
 ) -> Candidate:  # fmt: skip
-    """Return the default for dense rows, or the candidate with the lowest error in stratified
-    cross-validation, if its lead suffices. All rows have a weight above 0 and are checked."""
+    """Return the candidate with the lowest error in stratified cross-validation if its lead over
+    the default is sufficient, else the default. Rows are dense, checked, and of weight above 0."""
     # Classes without rows count as one row, to avoid a division by zero in their weights.
     counts = np.maximum(1, rows_by_class(codes, len(classes))[1])
     share = weights_of_rows(params, codes, classes, counts)
     share = share * (1.0 if weights is None else weights)
     if params.get("class_weight") == "balanced":
-        # A class may lack rows in a fold.
+        # A class may have no rows in a fold, so the weights are computed from all rows.
         of_classes = dict(zip(classes.tolist(), (1.0 / counts).tolist(), strict=True))
         params = {**params, "class_weight": of_classes}
     data = TrainingSet(rows, codes, classes, None, weights, sparse=True)
@@ -55,8 +56,8 @@ def best_of_few(
 
 
 def _default(rows: Rows) -> Candidate:
-    """Return the Second-order Perceptron if dense rows have few features or a common direction, as
-    logarithms have; otherwise AROW. At most 100 evenly spaced rows are used."""
+    """Return the Second-order Perceptron if dense rows have few features or are nearly parallel, as
+    log-transformed rows are; otherwise AROW. At most 100 evenly spaced rows are used."""
     if rows.n_features < _FEW_FEATURES:
         return SECOND_ORDER
     some = rows_at(rows, np.arange(0, rows.n_rows, max(1, rows.n_rows // 100))[:100])
@@ -72,7 +73,7 @@ def _default(rows: Rows) -> Candidate:
 def _wrong(
     candidate: Candidate, data: TrainingSet, folds: np.ndarray, params: Mapping[str, Any]
 ) -> np.ndarray:
-    """Return whether each row is predicted wrongly by a model of the other folds, shape
+    """Return whether each row is predicted wrongly by a model trained on the other folds, shape
     (n_rows,)."""
     wrong = np.ones(len(folds), dtype=bool)
     for fold in range(_FOLDS):
@@ -86,8 +87,8 @@ def _predicted(
     candidate: Candidate, data: TrainingSet, left: np.ndarray, rest: np.ndarray,
     params: Mapping[str, Any],
 ) -> np.ndarray:  # fmt: skip
-    """Return the predicted codes of the rows `rest` by a model of the rows `left`, shape
-    (n_rows,); -1 if it can't be fitted."""
+    """Return the codes that a model trained on the rows `left` predicts for the rows `rest`; -1
+    if the model can't be trained."""
     codes = data.targets[left]
     counts = np.bincount(codes, minlength=len(data.classes))
     fixed = {"max_iter": candidate.epochs_of(len(left), counts), **params}

@@ -1,4 +1,4 @@
-"""Whether AROW is more accurate with a Naive Bayes prior, decided on held-out training rows."""
+"""Choice between AROW with and without a Naive Bayes prior by held-out training rows."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from sparsemargin.models.inputs.rows import Rows
 from sparsemargin.models.inputs.training_set import Beginning
 from sparsemargin.models.learner import Learner
 
-# Number of rows of the first comparison, and the factor by which the number of rows grows from one
-# comparison to the next. A model is trained on the rows before, and predicts the rows up to the
-# next number. With fewer rows than LEAST_ROWS a prior has no lower error.
+# Number of training rows of the first comparison, and the factor by which it grows from one
+# comparison to the next. The models predict the rows between these two numbers. With fewer rows
+# than LEAST_ROWS, a prior does not have a lower error.
 _FIRST, _GROWTH = 1000, 2.25
 
-#: Least number of rows for a comparison.
+#: Minimum number of rows for a comparison.
 LEAST_ROWS = 2000
 
-# Lead of the prior, in standard errors of the difference, from which it is used. It is lower than
+# Lead, in standard errors of the difference, that the prior needs to be used. It is lower than
 # for other algorithms, because the prior has a lower error on most texts. It was chosen on short
 # messages, questions of 6 kinds and film reviews.
 _LEAD = 0.75
@@ -36,8 +36,8 @@ def prior_pays(
 
     `learner_of` returns an untrained AROW without (False) or with a prior (True). The rows are
     checked and in random order. `share` has the weight of the error of each row, and `first` the
-    data that models are initialized with. Both models make `n_epochs` epochs, because a prior can
-    have a lower error after one epoch and a higher one after two.
+    data that models are initialized with. Both models are trained for `n_epochs` epochs, because a
+    prior can have a lower error after one epoch and a higher one after two.
     """
     total = squares = 0.0
     for n_before, n_rows in _stages(rows.n_rows):
@@ -57,7 +57,7 @@ def prior_pays(
 
 
 def _stages(n_rows: int) -> list[tuple[int, int]]:
-    """Return the numbers of training rows, and of training and held-out rows, of each stage."""
+    """Return the ends of the training rows and of the held-out rows for each comparison."""
     ends = [_FIRST] if n_rows >= LEAST_ROWS else []
     while ends and _GROWTH * ends[-1] < n_rows:
         ends.append(int(_GROWTH * ends[-1]))
@@ -68,7 +68,7 @@ def _train(
     learner: Learner, rows: Rows, codes: np.ndarray, weights: np.ndarray | None,
     first: Beginning, n_epochs: int,
 ) -> None:  # fmt: skip
-    """Train a new model on the rows, each epoch in another order."""
+    """Train a new model on the rows, in another random order in each epoch."""
     n_rows, random = rows.n_rows, np.random.RandomState(0)
     codes, weights = codes[:n_rows], None if weights is None else weights[:n_rows]
     prior = learner.prior_of(rows, codes, first.classes, None)

@@ -33,7 +33,7 @@ def check_parameters(kind: str, step: Any, trusted: bool) -> None:
     `trusted`, parameters that could make it run forever."""
     step._validate_params()
     check_jobs(kind, step)
-    # A step of two families checks the parameters of its own that these do not have.
+    # A step of two vectorizers has already checked the parameters that they do not have.
     for each in step.vectorizers() if hasattr(step, "vectorizers") else (step,):
         if hasattr(each, "ngram_range"):
             _check_vectorizer(kind, each, trusted)

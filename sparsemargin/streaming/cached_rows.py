@@ -1,5 +1,5 @@
-"""Outputs for held-out rows of the row cache, from which probabilities are fitted after several
-epochs over files."""
+"""Outputs for held-out rows of the row cache. Probabilities are fitted to them after several epochs
+over files."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from sparsemargin.readers.row_cache import RowCache
 from sparsemargin.readers.rows import LabelledRows, join_blocks
 from sparsemargin.streaming.stream_labels import StreamLabels
 
-# Largest number of entries of the rows that are used, and the largest number of rows. The entries
+# Largest number of entries and largest number of rows of the sample of the row cache. The entries
 # take 48 MB.
 _MOST_ENTRIES, _MOST_ROWS = 1 << 22, 30_000
 
 
 def hold_out_rows(learner: Learner, labels: StreamLabels, cache: RowCache, n_epochs: int) -> None:
-    """Replace the stored outputs of a model by outputs for held-out rows, as after several epochs
-    over rows in memory.
+    """Replace the stored outputs of a model by outputs for held-out rows, as is done after several
+    epochs over rows in memory.
 
-    Models with the same settings are trained on some of the rows of the cache. A model that was
-    trained on rows before, or that stores no outputs, is left as it is.
+    Models with the same settings are trained on parts of a sample of the cache. A model that had
+    been trained on other rows before, or that stores no outputs, is not changed.
     """
     fitted = learner.fitted
     kept = fitted.progress
@@ -37,7 +37,7 @@ def hold_out_rows(learner: Learner, labels: StreamLabels, cache: RowCache, n_epo
 
 
 def _sampled(cache: RowCache) -> LabelledRows:
-    """Return a random sample of the rows of a cache, in their order."""
+    """Return a random sample of the rows of a cache, in the order of the cache."""
     fitting = int(cache.n_rows * min(1.0, _MOST_ENTRIES / max(1, cache.n_entries)))
     n_rows = min(cache.n_rows, _MOST_ROWS, max(1, fitting))
     drawn = np.random.RandomState(0).choice(cache.n_rows, n_rows, replace=False)

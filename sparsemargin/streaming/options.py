@@ -76,10 +76,10 @@ class StreamOptions(FitOptions):
     """Arguments of `fit_svmlight`."""
 
     cache: bool | str | os.PathLike[str] = False
-    #: Least number of epochs, if the first rows determine it as for rows in memory. None: they do
-    #: not, and `max_iter` is the number of epochs.
+    #: Minimum number of epochs if the first rows determine the number of epochs, as for rows in
+    #: memory. None: `max_iter` is the number of epochs.
     least_epochs: int | None = None
-    #: Whether rows have the default features of texts, which have a default algorithm of their own.
+    #: True if rows have the default features of texts, for which another algorithm is the default.
     of_texts: bool = False
     init_model: Any = None
     n_jobs: int | None = None

@@ -85,7 +85,7 @@ def settings_of(vectorizer: Any, theirs: type) -> dict[str, Any] | None:
 
 
 class Preparation:
-    """Decode texts as a vectorizer's analyzer does, with a flag for those not yet lowercased."""
+    """Decode texts as a vectorizer's analyzer does, and mark those that must be lowercased."""
 
     def __init__(self, vectorizer: Any, theirs: type) -> None:
         # This call also warns about inconsistent stop words and raises errors for wrong settings.
@@ -111,7 +111,7 @@ class Preparation:
     def blocks(
         self, raw_documents: Iterable[Any], first: int = 0
     ) -> Iterator[tuple[list[str], bytes]]:
-        """Yield blocks of texts, each with one flag per text: whether it is to be lowercased.
+        """Yield blocks of texts, with one flag per text: whether it has to be lowercased.
 
         `first` is the number of the first text, for error messages.
         """

@@ -7,9 +7,9 @@ import numpy as np
 
 from sparsemargin import text
 
-# Numbers of characters, or of bytes, of all texts above which character n-grams have only one
-# length, and above which there are none. With the lengths 2 to 5, training on 40 MB of source code
-# takes three times as long as with the length 4, and the error is the same.
+# Total characters (for files: bytes) of texts above which character n-grams have only one length,
+# and above which they are not used. On 40 MB of source code, training with the lengths 2 to 5 takes
+# three times as long as with the length 4, and the error is the same.
 _MANY_CHARACTERS, _MOST_CHARACTERS = 20_000_000, 1 << 28
 
 # Smallest and largest base-2 logarithm of the default number of columns for hashed terms. The
@@ -18,7 +18,8 @@ _LEAST_BITS, _MOST_BITS = 16, 22
 
 # Bytes of text per column of words and word pairs. Texts have about one distinct word or word pair
 # per 10 bytes, so that a fifth of the columns occur. With 4 times fewer columns, the error on
-# 10,000 sentences of film reviews is 0.2 points higher. Character n-grams get as many columns.
+# 10,000 sentences of film reviews is 0.2 percentage points higher. Character n-grams have the same
+# number of columns.
 _BYTES_PER_COLUMN = 2
 
 
@@ -31,10 +32,11 @@ def default_vectorizer(n_characters: float) -> Any:
 
 
 def default_hashing(n_bytes: float, bits: int | None = None) -> Any:
-    """Return a vectorizer of the same terms for files with this number of bytes, infinity if it is
-    not known. Terms have value 1 before normalization.
+    """Return a hashing vectorizer of the same terms for files. Terms have value 1 before
+    normalization.
 
-    There are ``2**bits`` columns. With `bits` None, larger files get more columns.
+    `n_bytes` is the size of the files, infinity if it is not known. There are ``2**bits`` columns.
+    With `bits` None, larger files get more columns.
     """
     with_ngrams = n_bytes <= _MOST_CHARACTERS
     if bits is None:
@@ -58,6 +60,6 @@ def _lengths(n_characters: float) -> tuple[int, int]:
 
 
 def has_default_terms(vectorizer: Any) -> bool:
-    """Return whether a vectorizer has the terms for which the default algorithm of texts was
-    chosen: words and character n-grams."""
+    """Return whether the terms of a vectorizer are words and character n-grams, for which the
+    default algorithm of texts was chosen."""
     return isinstance(vectorizer, text.WordCharVectorizer | text.WordCharHashingVectorizer)

@@ -19,10 +19,10 @@ from sparsemargin._engine.text.weighing import Counted, weigh
 from sparsemargin.text.analysis import ScanPlan, scan, shares, split_bounds
 from sparsemargin.text.vocabulary import Vocabulary
 
-#: First length of the tables of logarithms. Longer ones are made if a term has a larger count.
+#: Initial length of the table of logarithms. A longer table is computed for larger counts.
 N_LOGS = 1 << 16
 
-#: Rows of a family and its final columns: the arguments of `weigh` for it.
+#: Arguments of `weigh` for a family: rows, columns, inverse document frequencies, and offset.
 Family = tuple[Counted, Any, Any, int]
 
 
@@ -34,7 +34,7 @@ class Fitted(NamedTuple):
 
 
 def logs_of(dtype: np.dtype, n: int) -> np.ndarray:
-    """Return ``1 + log(i)`` for ``i < n``, computed as TF-IDF of this type does."""
+    """Return ``1 + log(i)`` for ``i < n``, computed as scikit-learn does for this dtype."""
     logs = np.arange(n, dtype=dtype)
     np.log(logs, logs, where=logs > 0)
     logs += 1.0
@@ -43,7 +43,7 @@ def logs_of(dtype: np.dtype, n: int) -> np.ndarray:
 
 @lru_cache(2)
 def first_logs(dtype: np.dtype) -> np.ndarray:
-    """Return the table that suffices for nearly all texts."""
+    """Return the initial table of logarithms, which is long enough for nearly all texts."""
     return logs_of(dtype, N_LOGS)
 
 
@@ -52,7 +52,7 @@ def in_threads(
 ) -> list[Any]:
     """Return the results of ``work(i)`` for ``i < n``, computed in up to `n_jobs` threads.
 
-    `stop` is set as soon as there is an error in a thread or a Ctrl-C.
+    `stop` is set after an error in a thread or Ctrl-C.
     """
     if min(n, n_jobs) == 1:
         return [work(i) for i in range(n)]
@@ -78,7 +78,7 @@ def idf_of(frequency: np.ndarray, n_rows: int, dtype: np.dtype) -> np.ndarray:
 def weighed(
     parts: list[list[Family]], sizes: list[int], dtype: np.dtype, norm: str | None, by_logs: bool
 ) -> tuple[np.ndarray, ...]:
-    """Return the values, columns and row pointers of the rows of all parts, one below the other.
+    """Return the values, columns and row pointers of the rows of all parts, part by part.
 
     Each part is computed by its own thread. `sizes` are the numbers of entries of the parts.
     """
@@ -158,9 +158,10 @@ def transform_families(
     plans: list[ScanPlan], texts: Any, n_jobs: int, n_columns: list[int], idf: list[Any],
     dtype: np.dtype, norm: str | None, by_logs: bool,
 ) -> tuple[np.ndarray, ...]:  # fmt: skip
-    """Weight the rows of texts, whose terms have columns already.
+    """Weight the rows of texts by the columns of fitted or hashed terms.
 
-    Return values, columns and row pointers. `idf` may contain None.
+    Return values, columns and row pointers. For a family with None in `idf`, counts are not
+    multiplied by inverse document frequencies.
     """
     rows = [scan(plan, np.dtype(np.int32), texts, n_jobs)[1] for plan in plans]
     n_rows = len(rows[0][2]) - 1
@@ -188,7 +189,7 @@ class _Terms:
         for each in scanners:
             items = () if as_words else each.take_ngrams()
             self.parts.append(Counted(*each.take_rows(), len(each.lexicon), *items))
-        # The numbers in the first lexicon of the terms of each part.
+        # For each part, the numbers of its terms in the first lexicon.
         self.numbers: list[Any] = [slice(self.parts[0].n_terms)]
         self.numbers += [self.lexicon.absorb(each.lexicon).view(np.int32) for each in scanners[1:]]
         self.frequencies = [part.n_rows_with() for part in self.parts]
@@ -200,7 +201,7 @@ class _Terms:
         self.is_kept = (self.frequency >= least) & (self.frequency > 0)
 
     def fit(self, dtype: np.dtype) -> Fitted:
-        """Return the terms that are kept."""
+        """Return the terms that are kept, with their inverse document frequencies."""
         order = self.lexicon.order(self.is_kept.view(np.uint8))
         self.vocabulary = Vocabulary(self.lexicon, order, self.as_words)
         self.idf = idf_of(self.frequency, self.n_rows, dtype)

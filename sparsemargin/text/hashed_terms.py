@@ -1,4 +1,4 @@
-"""Terms of hashed columns in one block of memory, as model files hold them."""
+"""Terms of hashed columns in one block of memory, in the format of model files."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -9,7 +9,7 @@ from sparsemargin._engine.state import array_of, require
 
 
 class HashedTerms(Mapping[int, str]):
-    """A read-only mapping from columns to terms, which takes a sixth of the memory of a dict.
+    """A read-only mapping from columns to terms. It takes 6 times less memory than a dict.
 
     `columns` are the sorted columns, as int64. The term of column i is ``text[ends[i - 1] :
     ends[i]]``, where `text` is UTF-8.

@@ -19,10 +19,10 @@ from sparsemargin.text.families import fit_families, transform_families
 from sparsemargin.text.vectorizers import TfidfVectorizer, as_configured, matrix_of
 from sparsemargin.text.vocabulary import Vocabulary
 
-#: Beginnings of the names of character n-grams, and of words that begin with one of these two.
+#: Prefixes of the names of character n-grams, and of words that begin with one of the prefixes.
 CHAR, WORD = "char: ", "word: "
 
-# Largest length of n-grams.
+# Largest length of n-grams that is accepted.
 _LONGEST = 1000
 
 _MIN_DF = [
@@ -40,7 +40,7 @@ def names_of(words: Iterable[str], ngrams: Iterable[str]) -> Iterator[str]:
 
 
 class WordChar(TransformerMixin, BaseEstimator):
-    """The steps that both vectorizers have in common."""
+    """Base class of the vectorizers of words and character n-grams."""
 
     _parameter_constraints: ClassVar[dict[str, Any]] = {
         "word_ngram_range": [tuple, list],
@@ -54,7 +54,7 @@ class WordChar(TransformerMixin, BaseEstimator):
         "verbose": ["verbose"],
     }  # fmt: skip
 
-    # Parameters of the vectorizers of both families.
+    # Parameters that are passed to the vectorizers of both families.
     _shared: ClassVar[tuple[str, ...]] = (
         "lowercase", "strip_accents", "norm", "dtype", "n_jobs", "verbose"
     )  # fmt: skip
@@ -80,13 +80,13 @@ class WordChar(TransformerMixin, BaseEstimator):
         )  # fmt: skip
 
     def _plans_for(self, vectorizers: Any, *given: dict[str, Any]) -> list[ScanPlan] | None:
-        """Return plans for the texts of both families, or None for scikit-learn's code."""
+        """Return plans of the scans of both families, or None if scikit-learn's code is needed."""
         plans = []
         for each, how in zip(vectorizers, given or ({}, {}), strict=True):
             plan = each._plan_of(**how)
             if plan is None:
                 return None
-            # The scanners of this plan count in another type than those of the vectorizer's own.
+            # Copy the plan, because its scanners count in another type than the vectorizer's.
             plan = ScanPlan(plan.parameters, plan.preparation, plan.settings, plan.known)
             plan.preparation.name = type(self).__name__
             plans.append(plan)
@@ -136,20 +136,19 @@ def set_terms(vectorizer: TfidfVectorizer, vocabulary: Vocabulary, idf: np.ndarr
 class WordCharVectorizer(WordChar):
     r"""TF-IDF of words and of character n-grams, side by side in one matrix.
 
-    Words and their n-grams, and the character n-grams within words (with the space before and after
-    the word), are weighted separately: each family has its own document frequencies, and each of
-    the two parts of a row has norm 1. So the matrix equals that of a
-    `sklearn.pipeline.FeatureUnion` of two `TfidfVectorizer`, one of them with
-    ``analyzer="char_wb"``, up to the order of the entries in a row and rounding. The texts are read
-    once, and the n-grams of a word are looked up once. If no term of a family is left, it has no
-    columns.
+    The matrix has two families of terms: word n-grams, and character n-grams within words (with the
+    space before and after the word). Each family has its own document frequencies, and each of the
+    two parts of a row has norm 1. The matrix equals that of a `sklearn.pipeline.FeatureUnion` of
+    two `TfidfVectorizer`, one of them with ``analyzer="char_wb"``, up to the order of the entries
+    in a row and rounding. The texts are read once, and the n-grams of each distinct word are
+    computed once. A family without terms has no columns.
 
     Parameters
     ----------
     word_ngram_range : tuple of int, default=(1, 2)
-        Smallest and largest number of words of n-grams of words.
+        Smallest and largest number of words in an n-gram of words.
     char_ngram_range : tuple of int, default=(2, 5)
-        Smallest and largest number of characters of n-grams within words.
+        Smallest and largest number of characters in an n-gram within words.
     word_min_df, char_min_df : int or float, default=1, 2
         Terms in fewer texts are ignored. A float is a share of the texts.
     token_pattern : str, default=r"(?u)\b\w\w+\b"
@@ -163,7 +162,7 @@ class WordCharVectorizer(WordChar):
     sublinear_tf : bool, default=True
         Whether counts are replaced by ``1 + log(count)``.
     norm : {"l1", "l2", None}, default="l2"
-        Norm of each family's part of a row.
+        Norm by which each family's part of a row is divided. None: rows are not normalized.
     dtype : {numpy.float32, numpy.float64}, default=numpy.float32
         Type of the values.
     n_jobs : int, default=None

@@ -25,13 +25,13 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
     n_features : int, default=2**22
         Number of columns, an even number. The first half is for words.
     word_ngram_range : tuple of int, default=(1, 2)
-        Smallest and largest number of words of n-grams of words.
+        Smallest and largest number of words in an n-gram of words.
     char_ngram_range : tuple of int, default=(2, 5)
-        Smallest and largest number of characters of n-grams within words.
+        Smallest and largest number of characters in an n-gram within words.
     token_pattern, lowercase, strip_accents, norm, dtype, n_jobs, verbose
         As for `WordCharVectorizer`.
     binary : bool, default=True
-        Whether each term counts 1 at most in a text.
+        Whether all counts above 0 are replaced by 1.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class WordCharHashingVectorizer(WordChar, auto_wrap_output_keys=None):  # type: 
         return self
 
     def get_feature_names_out(self, input_features: Any = None) -> Sequence[str]:
-        """Return the name of each column from `remember_terms`, else the column's number.
+        """Return the names of columns from `remember_terms`. Other columns have a number.
 
         Raises
         ------

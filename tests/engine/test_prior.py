@@ -1,4 +1,4 @@
-"""The Naive Bayes prior of AROW against its dense reference, in blocks, files and streams."""
+"""AROW with a Naive Bayes prior agrees with a dense reference, in blocks, files and streams."""
 
 import pickle
 
@@ -98,7 +98,7 @@ def test_the_prior_agrees_with_the_reference(
 
 
 @pytest.mark.parametrize("kind", ["dense", "indicator", "lists"])
-def test_several_labels_and_dense_rows(kind):
+def test_prior_of_several_labels_and_of_dense_rows(kind):
     X, y = make_problem(120, n_classes=4)
     X, Y = X.toarray(), np.eye(4, dtype=int)[y]
     Y[::3, 1], Y[::5] = 1, 0
@@ -115,8 +115,8 @@ def test_several_labels_and_dense_rows(kind):
     assert_agrees(model, runs, "mean", X.shape[1])
 
 
-def test_a_scale_of_the_features_is_a_prior():
-    """Training with prior variances s ** 2 is training on features multiplied by s."""
+def test_prior_equals_a_scale_of_the_features():
+    """Training with prior variances s ** 2 equals training on features multiplied by s."""
     X, y = make_problem(200, n_classes=2)
     how = {"normalize": False, "fit_intercept": False, "shuffle": False}
     model = AROWClassifier(prior="naive_bayes", **how).fit(X, y)
@@ -148,7 +148,7 @@ def test_blocks_copies_and_files_keep_the_prior(hypothesis, dtype, tmp_path, mon
     assert_same(blocks, whole)
     save_model(blocks, tmp_path / "b.model")
     assert_same(load_model(tmp_path / "b.model").partial_fit(X[rest], y[rest]), dense)
-    # A dense space that grows can become one in blocks, and is packed in the same way.
+    # A dense space that grows can be converted to blocks, which keep the prior.
     assert_same(vector_blocks_of(whole).partial_fit(X[rest], y[rest]), dense)
 
 
@@ -157,7 +157,7 @@ def vector_blocks_of(model):
     return model
 
 
-def test_rows_of_weight_0_and_of_classes_of_weight_0_are_not_counted():
+def test_rows_and_classes_of_weight_0_are_not_counted():
     X, y = make_problem(300, n_classes=3)
     weights = np.random.RandomState(0).choice([0.0, 1.0], len(y))
     how = {"shuffle": False, "prior": "naive_bayes"}
@@ -169,7 +169,7 @@ def test_rows_of_weight_0_and_of_classes_of_weight_0_are_not_counted():
     assert_array_equal(model.coef_[2], part.coef_[0])
 
 
-def test_the_first_call_of_partial_fit_gives_the_counts():
+def test_rows_of_the_first_partial_fit_are_counted():
     X, y = make_problem(200, n_classes=3)
     parts = AROWClassifier(**NAIVE_BAYES, shuffle=False)
     parts.partial_fit(X[:100], y[:100], classes=[0, 1, 2])
@@ -262,7 +262,7 @@ def test_resumed_streams_are_equal(continues, few_counted, tmp_path, monkeypatch
     assert_same(resumed, whole)
 
 
-def test_probabilities_of_a_stream_need_rows_after_the_counted_ones():
+def test_stream_probabilities_need_rows_that_are_not_counted():
     X, y = make_problem(600)
     model = AROWClassifier(prior="naive_bayes", random_state=0)
     for start, stop in (0, 300), (300, 499), (499, 501):
@@ -273,7 +273,7 @@ def test_probabilities_of_a_stream_need_rows_after_the_counted_ones():
                 model.check_probabilities()
 
 
-def test_default_of_partial_fit_has_no_prior_and_keeps_probabilities(monkeypatch):
+def test_default_partial_fit_has_probabilities_and_no_prior(monkeypatch):
     monkeypatch.setattr("sparsemargin.models.selection.prior_pays", lambda *_: True)
     X, y = make_zipf_text(3000, 2000, random_state=0)
     assert fit_csr(X, y, random_state=0).prior == "naive_bayes"
@@ -283,7 +283,7 @@ def test_default_of_partial_fit_has_no_prior_and_keeps_probabilities(monkeypatch
     assert fit_csr(X, y, prior=None, random_state=0).prior is None
 
 
-def test_error_of_a_stream_leaves_the_counted_rows_out(few_counted, tmp_path):
+def test_error_of_a_stream_excludes_the_counted_rows(few_counted, tmp_path):
     X, y = make_problem(600)
     random = np.random.default_rng(0).integers(0, 2, 600)
     moments = []

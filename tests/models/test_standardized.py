@@ -1,4 +1,4 @@
-"""Training on standardized features, against StandardScaler in front of the same algorithm."""
+"""Training with ``standardize=True`` equals StandardScaler followed by the same algorithm."""
 
 import numpy as np
 import pytest
@@ -147,7 +147,7 @@ def test_very_large_and_small_features_are_standardized(scale):
     assert_array_equal(other.predict(scaled), model.predict(X))
 
 
-def test_rows_that_do_not_vary_are_predicted_by_the_intercept():
+def test_equal_rows_are_predicted_by_the_intercept():
     X, y = np.full((20, 3), 0.7), np.arange(20) % 3 == 0
     model = AROWClassifier(standardize=True, random_state=0).fit(X, y)
     assert not model.coef_.any()
@@ -184,7 +184,7 @@ def test_streams_are_refused(algo, tmp_path):
             learn()
 
 
-def test_another_setting_cannot_resume():
+def test_training_cannot_resume_with_another_setting():
     X, y = problem()
     model = AROWClassifier(warm_start=True, random_state=0).fit(X, y)
     with pytest.raises(ValueError, match="standardize"):
@@ -198,6 +198,6 @@ def test_invalid_rows_are_named():
         AROWClassifier(standardize=True).fit(sp.csr_matrix(X), y)
 
 
-def test_learners_with_the_parameter():
+def test_which_learners_can_standardize():
     having = {name for name, kind in LEARNERS.items() if "standardize" in declarations(kind)}
     assert having == {type(each).__name__ for each in MODELS.values()}

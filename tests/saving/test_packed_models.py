@@ -1,4 +1,4 @@
-"""Models with few weights in many columns: loaded without the other columns, equal to the bit."""
+"""Models with few weights in many columns are loaded without the others, and bitwise equal."""
 
 import copy
 import pickle
@@ -94,7 +94,7 @@ def test_a_loaded_model_predicts_and_learns_as_before(tmp_path, name, n_classes,
     assert (tmp_path / "a.model").read_bytes() == (tmp_path / "b.model").read_bytes()
 
 
-def test_further_files_and_a_warm_start(tmp_path):
+def test_loaded_models_learn_files_and_start_warm(tmp_path):
     X, y = rows_of(150, 3, np.float64)
     model = AROWClassifier(random_state=0, warm_start=True).fit(X, y)
     save_model(model, tmp_path / "a.model")

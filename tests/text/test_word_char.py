@@ -233,7 +233,7 @@ def test_pipelines_are_saved_explained_and_converted(in_file, tmp_path):
     assert converted.predict(texts).tolist() == labels
 
 
-def test_hashed_columns_are_halves():
+def test_hashed_words_and_ngrams_have_half_of_the_columns():
     words, ngrams = WordCharHashingVectorizer(128, norm=None).vectorizers()
     assert type(words) is type(ngrams) is HashingVectorizer
     assert (words.n_features, ngrams.n_features) == (64, 64)
@@ -276,7 +276,7 @@ def test_unfitted_vectorizer_is_refused():
         WordCharVectorizer().fit(["a text", None])
 
 
-def test_output_of_data_frames_is_refused_as_for_other_sparse_matrices():
+def test_output_as_data_frame_is_refused():
     vectorizer = WordCharVectorizer().set_output(transform="default")
     assert vectorizer.fit_transform(TEXTS[:8]).format == "csr"
     pytest.importorskip("pandas")

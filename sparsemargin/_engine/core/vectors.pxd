@@ -56,7 +56,7 @@ cdef struct Space:
     double slack  # value of the row's soft-margin coordinate; 0: none
     bint adaptive  # whether coordinates have variances
     double* pending  # n_vectors x (FLUSHES + 1): entry k is the sum of Z flushed since flush k
-    Py_ssize_t pending_step  # numbers between two vectors; 0 if all vectors share the same ones
+    Py_ssize_t pending_step  # step of `pending` between vectors; 0: all vectors share the numbers
     double* slack_t  # n_slack x n_vectors
     Py_ssize_t n_slack
     double* multipliers  # n_rows x n_vectors, if the rule keeps multipliers

@@ -1,4 +1,4 @@
-"""Linear spaces of many features, few of which have weights, as they are loaded to predict.
+"""Linear spaces for prediction that hold only the coordinates with weights.
 
 Hashed features have millions of columns, most of which no training row contains. A dense space of
 all columns takes 64 bytes per column for 8 classes. A packed space holds only the coordinates with
@@ -19,22 +19,22 @@ from sparsemargin._engine.state import (
     require_within,
 )
 
-# Bytes of weights below which all columns are held. Memory for them is no problem, and training
-# can begin at once.
+# Size in bytes of the arrays of all columns below which they are not packed. They take little
+# memory, and training can begin at once.
 _LEAST_BYTES = 1 << 24
 
-# Spaces are packed if at most one of this many numbers is not 0.
+# A space is packed if at most one in this many numbers is not 0.
 _SPARSITY = 3
 
-# Entries that are converted at once, which limits the memory.
+# Number of entries that are converted at once. It limits the memory.
 _AT_ONCE = 1 << 16
 
-# Number of bits that are set in each byte.
+# Number of set bits for each value of a byte.
 _BITS_SET = np.unpackbits(np.arange(256, dtype=np.uint8)[:, np.newaxis], axis=1).sum(
     axis=1, dtype=np.int32
 )
 
-# Arrays with a number for each coordinate and vector from which weights are computed.
+# Arrays from which weights are computed, with a number for each coordinate and vector.
 _NUMBERS = "t", "g", "acc", "synced"
 
 # Parts of the state that only training needs: the variances, and the counts that determine initial
@@ -43,14 +43,14 @@ _FOR_TRAINING = "variances", "prior"
 
 
 def is_worth_packing(state):
-    """Whether a saved `LinearSpace` has few weights in many columns. It may be a damaged one."""
+    """True if a saved `LinearSpace` has few weights in many columns. It may be damaged."""
     arrays = [state.get(name) for name in (*_NUMBERS, "variances")]
     arrays = [array for array in arrays if array is not None]
     sizes = [state.get(name) for name in ("n_coordinates", "n_vectors")]
     if state.get("log") is not None or not all(isinstance(size, int) for size in sizes):
         return False
     if not arrays or not all(isinstance(array, dict) for array in arrays):
-        return False  # most of the numbers are not 0
+        return False  # arrays with few zeros are saved densely
     values = [array.get("values") for array in arrays]
     if not all(isinstance(each, np.ndarray) and each.ndim == 1 for each in values):
         return False
@@ -60,20 +60,20 @@ def is_worth_packing(state):
 
 
 class PackedSpace(LinearSpace):
-    """A `LinearSpace` in which only the coordinates with weights are held. It predicts, and is
-    saved as a `LinearSpace`. Training needs the space with all coordinates, see `unpacked`.
+    """A `LinearSpace` that holds only the coordinates with weights. It predicts, and is saved as a
+    `LinearSpace`. To train it, convert it by `unpacked` to a space with all coordinates.
 
-    As a `LinearSpace`, this object has a coordinate of weight 0, then the coordinates with weights,
-    and the intercept's coordinate. It has no variances: predictions do not need them.
+    The inherited arrays have a coordinate of weight 0, then the coordinates with weights, and the
+    intercept's coordinate. There are no variances, because predictions do not need them.
 
     Attributes
     ----------
     bits : ndarray of shape (n_coordinates // 8 + 1,), uint8
-        Whether each coordinate is held, one bit for each.
+        One bit for each coordinate: 1 if the coordinate is held.
     ranks : ndarray of the same shape, int32
         Number of held coordinates before each byte of `bits`.
     for_training : dict
-        The parts of the state that only training needs, as they are saved.
+        The saved parts of the state that only training needs.
     """
 
     n_features = 0
@@ -85,7 +85,7 @@ class PackedSpace(LinearSpace):
         return self.n_features + (1 if self.bias else 0)
 
     def unpacked(self):
-        """A space with the same numbers that holds all coordinates."""
+        """Return a space with the same weights that holds all coordinates."""
         space = LinearSpace.__new__(LinearSpace)
         space.__setstate__(self.__getstate__())
         return space
@@ -127,7 +127,7 @@ class PackedSpace(LinearSpace):
         self.for_training = {name: state[name] for name in _FOR_TRAINING if name in state}
 
     def take_places(self, there):
-        """Hold the coordinates for which the boolean array is true."""
+        """Set `bits` and `ranks` to hold the coordinates for which `there` is true."""
         self.bits = np.packbits(there, bitorder="little")
         set_in = _BITS_SET[self.bits]
         self.ranks = np.cumsum(set_in, dtype=np.int32) - set_in
@@ -153,7 +153,7 @@ class PackedSpace(LinearSpace):
     # ------------------------------------------------------------------- the outputs and weights
 
     def places(self, coordinates):
-        """The place of each coordinate in this space; 0 for those without weights."""
+        """Return the position of each coordinate in the arrays; 0 for those without weights."""
         byte, bit = coordinates >> 3, (coordinates & 7).astype(np.uint8)
         held, one = self.bits[byte], np.uint8(1)
         before = self.ranks[byte] + _BITS_SET[held & ((one << bit) - one)]
@@ -177,14 +177,14 @@ class PackedSpace(LinearSpace):
         return self.in_all_columns(super().theta())
 
     def in_all_columns(self, numbers):
-        """Numbers of shape (n_vectors, n_held + 1) as an array of all coordinates."""
+        """Expand numbers of shape (n_vectors, n_held + 1) to an array of all coordinates."""
         wide = np.zeros((len(numbers), self.n_coordinates), numbers.dtype)
         wide[:, np.flatnonzero(np.unpackbits(self.bits, bitorder="little"))] = numbers[:, 1:]
         return wide
 
 
 def _entries(saved, name, n_numbers):
-    """Pairs of flat indices and values of a saved array, in parts; the indices are checked."""
+    """Yield flat indices and values of a saved array, in parts. The indices are checked."""
     index = np.int32 if n_numbers <= 2**31 else np.int64
     indices = array_of(saved, "indices", index, (None,), 0, n_numbers - 1)
     values = array_of(saved, "values", part(saved, "values").dtype, indices.shape)
@@ -194,13 +194,13 @@ def _entries(saved, name, n_numbers):
 
 
 def _without_entries(saved, name):
-    """The saved form of an array of zeros, of the same dtypes."""
+    """Return the saved form of an array of zeros with the same dtypes."""
     return {key: part(saved, key)[:0] for key in ("indices", "values")}
 
 
 def _saved(numbers, held, n_coordinates):
-    """The saved form of an array of all coordinates, in which `numbers` are those of the
-    coordinates `held`."""
+    """Return the saved form of an array of all coordinates, given the numbers of the coordinates
+    `held`. The other numbers are 0."""
     n_vectors = numbers.shape[1]
     index = np.int32 if n_coordinates * n_vectors <= 2**31 else np.int64
     at, vector = np.nonzero(numbers.view(f"u{numbers.itemsize}"))

@@ -1,8 +1,8 @@
 """Initial variances of the weights, computed from counts of rows as in Naive Bayes.
 
-The initial variance of the weight of a feature in the vector of a class is ``|log(p / q)|``, where
-p and q are the shares of the rows with the feature among the rows of the class and among the
-others.
+The initial variance of the weight of a feature in the vector of a class is ``|log(p / q)|``. Here p
+is the share of the rows of the class that contain the feature, and q is the share of the other rows
+that contain it.
 """
 
 from dataclasses import dataclass, replace
@@ -16,10 +16,10 @@ from sparsemargin._engine.rows.parts import gathered
 from sparsemargin._engine.state import MAX_TRIALS, instance, integer, require, require_within
 
 #: Smallest initial variance. The logarithm is 0 for a feature whose shares are equal, and a weight
-#: of variance 0 would never change.
+#: with variance 0 would never change.
 LEAST = 1e-3
 
-# Variances that are computed at once, which limits the memory for intermediate results.
+# Number of variances computed at once. It limits the memory for intermediate results.
 _NUMBERS_AT_ONCE = 1 << 20
 
 _COUNTS = "with_class", "columns", "totals", "starts", "places", "counts"
@@ -40,9 +40,9 @@ class NaiveBayesPrior:
     totals : ndarray of shape (n_columns,), int64
         Number of rows with each of these features.
     starts : ndarray of shape (n_vectors + 1,), int64
+        The counts of vector l are ``counts[starts[l]:starts[l + 1]]``.
     places, counts : ndarray of shape (n_counts,), int64
-        Numbers of rows of a class with a feature, where they are not 0. Those of vector l are
-        ``counts[starts[l]:starts[l + 1]]``, for the features ``columns[places]``.
+        Number of rows of the class that contain the feature ``columns[places]``, if it is not 0.
     """
 
     n_rows: int
@@ -57,15 +57,15 @@ class NaiveBayesPrior:
     def of(cls, rows, targets, n_vectors, counted=None) -> Self:
         """Count the features in checked rows without duplicate columns.
 
-        `targets` are the codes of the classes, or the labels of each row. `counted` selects the
-        rows; None: all rows.
+        `targets` are the codes of the classes, or the `Positives` of several labels per row.
+        `counted` is a mask of the rows to count; None: all rows.
         """
         n_rows, many = rows.n_rows, isinstance(targets, Positives)
         starts, labels = targets if many else (np.arange(n_rows + 1), targets)
         used = np.ones(n_rows, bool) if counted is None else counted
         row = np.repeat(np.arange(n_rows), np.diff(starts))
         row, labels = row[used[row]], labels[used[row]]
-        # Rows in the order of their labels; a single vector for two classes has the second class.
+        # Group the rows by class. With two classes, the single vector is that of the second class.
         n_classes = n_vectors if many else max(n_vectors, 2)
         ends = np.cumsum(np.bincount(labels, minlength=n_classes))[:-1]
         of_classes = np.split(row[np.argsort(labels, kind="stable")], ends)[-n_vectors:]
@@ -93,8 +93,8 @@ class NaiveBayesPrior:
         return len(self.with_class)
 
     def within(self, columns, first, last) -> Self:
-        """The counts of the vectors from `first` to before `last` for these sorted columns, as
-        features 0, 1, ..."""
+        """Return the counts of these sorted columns for the vectors from `first` to before `last`.
+        The columns are renumbered 0, 1, ..."""
         place = np.searchsorted(columns, self.columns)
         kept = place < len(columns)
         kept[kept] = columns[place[kept]] == self.columns[kept]
@@ -107,24 +107,24 @@ class NaiveBayesPrior:
         )  # fmt: skip
 
     def moved(self, first) -> Self:
-        """The counts after the features before `first` have been removed; -1: after a feature has
-        been inserted before the others."""
+        """Return the counts after the features before `first` are removed. If `first` is -1, a
+        feature is inserted before the others."""
         return replace(self, columns=self.columns - first)
 
     # --------------------------------------------------------------------------- the variances
 
     def variances(self, vectors):
-        """The initial variances of a slice of the vectors, float64 of shape (n_columns, n_vectors).
+        """Return the initial variances of a slice of the vectors, shape (n_columns, n_vectors).
 
-        One row with each feature is added, and divided between the class and the others in
-        proportion to their numbers of rows.
+        To smooth the shares, one row with each feature is added. It is divided between the class
+        and the other classes in proportion to their numbers of rows.
         """
         first, last, _ = vectors.indices(self.n_vectors)
         within, ends = self.with_class[first:last], self.starts[first : last + 1]
-        # A share of 0 only divides counts that are 0.
+        # A class without rows has only counts of 0, so that any divisor gives 0.
         inverse = self.n_rows / np.maximum(within, 1)
         of_others = self.n_rows / np.maximum(self.n_rows - within, 1)
-        # Most features do not occur in most classes.
+        # Most features do not occur in most classes, so that each ratio starts with a count of 0.
         totals, which = self.distinct_totals
         ratio = -np.log1p(totals[:, np.newaxis] * of_others)[which]
         some = slice(ends[0], ends[-1])
@@ -142,14 +142,14 @@ class NaiveBayesPrior:
             yield vectors, self.variances(vectors)
 
     def fill(self, held=None):
-        """Replace 0 by the initial variance, in an array of shape (n_coordinates, n_vectors).
+        """Replace zeros by initial variances in `held`, of shape (n_coordinates, n_vectors).
         Return the mean initial variance of each vector over the features that occur, shape
         (n_vectors,); 1 if no feature occurs."""
         if not len(self.columns):
             return np.ones(self.n_vectors)
         means = []
         for vectors, initial in self.parts():
-            # Along the last axis, the sum of a vector does not depend on the other vectors.
+            # Sums over the last axis have rounding errors that do not depend on the other vectors.
             means.append(np.ascontiguousarray(initial.T).mean(axis=1))
             if held is not None:
                 some = held[self.at, vectors]
@@ -158,18 +158,18 @@ class NaiveBayesPrior:
 
     @cached_property
     def distinct_totals(self):
-        """The distinct totals, of which there are few, and the position of each total in them."""
+        """The few distinct values of `totals`, and the index of each total among them."""
         return np.unique(self.totals, return_inverse=True)
 
     @cached_property
     def at(self):
-        """The columns as an index, a slice if all columns up to the last one occur."""
+        """The columns as an index: a slice if all columns up to the last one occur."""
         n_columns = len(self.columns)
         whole = not n_columns or self.columns[-1] == n_columns - 1
         return slice(0, n_columns) if whole else self.columns
 
     def clear(self, held):
-        """Replace the initial variance by 0, in an array of shape (n_coordinates, n_vectors)."""
+        """Replace initial variances by 0 in `held`, of shape (n_coordinates, n_vectors)."""
         for vectors, initial in self.parts():
             some = held[self.at, vectors]
             held[self.at, vectors] = np.where(some == initial.astype(held.dtype), 0, some)
@@ -177,7 +177,7 @@ class NaiveBayesPrior:
     # ------------------------------------------------------------------------------- the state
 
     def saved(self):
-        """The counts as a dict, in the smallest unsigned types."""
+        """Return the counts as a dict of arrays of the smallest unsigned types."""
         arrays = {name: getattr(self, name) for name in _COUNTS}
         return {"n_rows": self.n_rows} | {
             name: each.astype(np.min_scalar_type(each.max(initial=0)))
@@ -186,7 +186,7 @@ class NaiveBayesPrior:
 
     @classmethod
     def restored(cls, state, n_features, n_vectors) -> Self:
-        """The counts of the result of `saved`. A ValueError is raised if it is damaged."""
+        """Return the prior for a dict from `saved`. A damaged dict raises a ValueError."""
         counts = {}
         for name in _COUNTS:
             array = instance(state, name, np.ndarray)

@@ -137,7 +137,7 @@ class FeatureLoop(MatrixLoop):
             return learn_rows(space, self.task.rows, which, steps, numbers, of_vector, shares)
 
         if self.space.n_vectors == 1:
-            return learn_vector(0)  # Ctrl-C is handled inside
+            return learn_vector(0)  # this call handles Ctrl-C
         calls = [partial(learn_vector, vector) for vector in range(self.space.n_vectors)]
         with uninterrupted():
             return sum(run_together(calls, self.task.n_threads))

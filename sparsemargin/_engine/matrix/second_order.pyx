@@ -65,7 +65,7 @@ cdef class SecondOrderSpace(FeatureSpace):
     """
 
     cdef double a
-    cdef vector[double] factor  # L, row by row
+    cdef vector[double] factor  # Cholesky factor L, row by row
     cdef vector[double] forward  # L^-1 beta
     cdef vector[double] solved
 

@@ -10,8 +10,8 @@ from sparsemargin._engine.rows.csr import Csr
 
 NO_ROWS = Csr(np.zeros(0), np.zeros(0, np.int32), np.zeros(1, np.int32), 0)
 
-# The columns that occur are found by sorting the entries if there are more columns per entry than
-# this, otherwise by a mask of all columns.
+# Number of columns per entry above which the columns that occur are found by sorting the entries.
+# With fewer columns, a mask of all columns is faster.
 _COLUMNS_AN_ENTRY = 32
 
 

@@ -211,7 +211,7 @@ SM_INLINE double add_alone(double total, const Weights<S> &weights, const V *val
     return total;
 }
 
-// Sum of squares in four partial sums; the last one to three values are added to the first one.
+// Sum of squares, as four partial sums. The last one to three values go into the first sum.
 struct Squares {
     Pack<4, double> sums = {};
     Pack<4, int64_t> small = {};  // sign bit set: a square was below `least`

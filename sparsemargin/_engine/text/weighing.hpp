@@ -1,8 +1,8 @@
-// Rows of weights from the counts of several families of terms, each with its own norm.
+// Computes rows of weights from the counts of families of terms. Each family has its own norm.
 //
-// A family counts terms, or words each of which contains several terms, such as its character
-// n-grams. Then the counts of terms are the product of the rows of words and the matrix of the terms
-// in each word. It is computed row by row and written once, with the weights.
+// A family has counts of terms, or of words that contain several terms each (character n-grams).
+// The counts of these terms are the product of the rows of words and the matrix of the terms in
+// each word. The product is computed row by row and written once, with the weights.
 #pragma once
 
 #include <algorithm>
@@ -16,16 +16,16 @@
 
 namespace sparsemargin::text {
 
-// Rows of counts. Numbers are those of terms, or of words if there are `items`.
+// Rows of counts. `numbers` are numbers of words if there are `items`, else numbers of terms.
 struct Counted {
     const int32_t *counts, *numbers;
     const int64_t *ends;
     // The terms of word i are items[item_ends[i]] to items[item_ends[i + 1] - 1]. May be null.
     const int32_t *items;
     const int64_t *item_ends;
-    int64_t last;  // the last entry of the last row
+    int64_t last;  // index of the last entry of the last row
 
-    // Calls `take` with each term in the row and what is added to its count.
+    // Calls `take` with each term in the row and the number to add to its count.
     template <class Take>
     void each_term(int64_t row, Take take) const {
         for (int64_t i = ends[row]; i < ends[row + 1]; ++i) {
@@ -69,7 +69,7 @@ struct Family {
     int64_t n_terms;
     const int32_t *columns;  // may be null without items: the column of a term is its number
     const Value *idf;        // may be null without items
-    int32_t offset;          // is added to columns
+    int32_t offset;          // added to each column
 };
 
 // Writes rows of weights into arrays with room for `room` entries.
@@ -81,7 +81,7 @@ class Weighing {
     Weighing(const Value *logs, int64_t n_logs, int norm)
         : logs_(logs), n_logs_(n_logs), norm_(norm) {}
 
-    // The largest count that is not below `n_logs`, with which the weights are not correct, or 0.
+    // The largest count that is not below `n_logs`; the weights are then wrong. 0 if there is none.
     int64_t largest = 0;
 
     // Returns the number of entries, or -1 if there is no room for them.
@@ -111,13 +111,14 @@ class Weighing {
     }
 
   private:
-    // A term has all its numbers in one line of the cache.
+    // All numbers of a term are in one cache line.
     struct alignas(16) Term {
         int32_t sum, column;
         Value idf;
     };
 
-    // Writes the terms of the words of a row, in the order of the words.
+    // Adds up the counts of the terms in the words of a row. Writes the terms in the order of the
+    // words.
     int64_t add_up(const Family<Value> &family, int64_t row, Term *terms, int64_t room,
                    int32_t *columns, Value *values) {
         const Counted &rows = family.rows;
@@ -170,7 +171,7 @@ class Weighing {
         return logs_[count];
     }
 
-    // Divides a row by its norm. Four sums take a quarter of the time of one.
+    // Divides a row by its norm. Four partial sums are 4 times faster than one sum.
     void normalize(Value *values, int64_t n) const {
         if (!norm_) return;
         double sums[4] = {};

@@ -1,4 +1,4 @@
-"""Rows of counts that are renumbered, or weighted as scikit-learn's TF-IDF."""
+"""Functions that renumber the columns of rows of counts, or weight them by TF-IDF."""
 
 from libc.stdint cimport int32_t, int64_t, uint32_t
 from libcpp.vector cimport vector
@@ -51,13 +51,14 @@ NORMS = {None: 0, "l1": 1, "l2": 2}
 cdef class Counted:
     """Rows of counts of terms, or of words that contain several terms each.
 
-    Row i has ``counts[ends[i]:ends[i + 1]]`` of these `numbers` (arrays of int32, `ends` of int64).
-    Terms have numbers below `n_terms`. With `items`, `numbers` are words, and the terms of word i
-    are ``items[item_ends[i]:item_ends[i + 1]]``.
+    Row i has the counts ``counts[ends[i]:ends[i + 1]]`` of the terms in the same slice of `numbers`
+    (arrays of int32, `ends` of int64). Numbers of terms are below `n_terms`. With `items`,
+    `numbers` are those of words, and the terms of word i are
+    ``items[item_ends[i]:item_ends[i + 1]]``.
     """
 
     cdef CppCounted rows
-    cdef object kept  # the arrays, which have to live as long as this
+    cdef object kept  # references to the arrays, which keep them alive
     cdef readonly int64_t n_rows, n_terms
 
     def __init__(self, const int32_t[::1] counts, const int32_t[::1] numbers,
@@ -110,26 +111,26 @@ cdef int check_numbers(const int32_t[::1] numbers, int64_t n) except -1:
 
 
 def weigh(families, logs, norm, int32_t[::1] columns_out, real_t[::1] values, int64_t[::1] ends):
-    """Write rows of the weights of several families of terms, side by side.
+    """Write rows of weights, with the weights of several families of terms side by side.
 
     Parameters
     ----------
     families : list of tuple
         For each family: its `Counted` rows; the column of each term, or -1 if it has none (array of
-        int32); the inverse document frequency of each term (array of the type of `values`); and
-        what is added to columns. Without items in the rows, the two arrays may be None: columns
-        are numbers of terms, and weights are not multiplied.
+        int32); the inverse document frequency of each term (array of the type of `values`); and an
+        offset that is added to the columns. Without items in the rows, the two arrays may be None.
+        The numbers of terms are then the columns, and weights are not multiplied.
     logs : array or None
-        ``1 + log(i)`` for each count i, which replaces the count.
+        ``1 + log(i)`` for each count i, which replaces the count. None: counts are not replaced.
     norm : {"l1", "l2", None}
-        Each family's part of a row is divided by its norm.
+        Norm by which each family's part of a row is divided.
     columns_out, values, ends : arrays
-        Room for exactly the entries, and for the end of each row.
+        Arrays for the results. Their sizes are the number of entries, and that of rows for `ends`.
 
     Returns
     -------
     largest : int
-        The largest count for which `logs` is too short, with which values are wrong, or 0.
+        The largest count for which `logs` is too short; the values are then wrong. Otherwise 0.
     """
     cdef vector[Family[real_t]] all_families
     cdef Family[real_t] family
@@ -169,8 +170,8 @@ def weigh(families, logs, norm, int32_t[::1] columns_out, real_t[::1] values, in
 def renumber(const int32_t[::1] counts, const int32_t[::1] columns, const int64_t[::1] indptr,
              const uint32_t[::1] numbers, int64_t n_numbers, int32_t[::1] new_columns,
              number_t[::1] values):
-    """Write rows with their columns replaced by `numbers` and sorted to `new_columns` and
-    `values`."""
+    """Replace the columns of rows by their `numbers`, sort the entries of each row, and write them
+    to `new_columns` and `values`."""
     cdef int64_t i, n = counts.shape[0], n_rows = indptr.shape[0] - 1
     check_ends(indptr, min(n, min(columns.shape[0], min(new_columns.shape[0], values.shape[0]))))
     check_numbers(columns, numbers.shape[0])

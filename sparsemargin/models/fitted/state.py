@@ -286,7 +286,7 @@ class Attributes:
 
     @property
     def state(self) -> Fitted | None:
-        """What training has left; None before the first call that trains."""
+        """The result of training; None before the first call that trains."""
         return self._learned
 
     def restore(self, state: Fitted | None) -> Self:

@@ -292,7 +292,7 @@ def given_encoder(classes: Any, positive: Any, many: bool) -> LabelEncoder | Non
         labels.dtype.kind in "biu"
         and (labels.astype(np.float64).astype(object) != labels.astype(object)).any()
     ):
-        # Doubles can't represent some of these integers, so they are labels of text, as in files.
+        # Doubles can't represent some of these integers, so they become strings, as in files.
         labels = labels.astype(np.str_)
     as_in_files = labels.astype(np.str_ if labels.dtype.kind == "U" else np.float64)
     return encoder_of(as_in_files, "classes", many)

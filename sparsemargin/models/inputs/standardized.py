@@ -39,7 +39,7 @@ def scaling_of(rows: Rows, counted: np.ndarray | None, weights: np.ndarray | Non
     of_zeros = np.where(has_zeros, total - summed(of_entries), 0.0)
     squares = summed(of_entries * (values - mean[columns]) ** 2) + of_zeros * mean**2
     deviation = np.sqrt(np.maximum(squares, 0.0) / total)
-    # The deviation of a feature that does not vary is a rounding error of the mean.
+    # A deviation this small is a rounding error of the mean: the feature does not vary.
     deviation[deviation <= n_rows * np.finfo(np.float64).eps * np.abs(mean)] = np.inf
     with np.errstate(over="ignore"):
         inverse = 1.0 / deviation / largest
@@ -48,7 +48,7 @@ def scaling_of(rows: Rows, counted: np.ndarray | None, weights: np.ndarray | Non
 
 
 def standardized(rows: Rows, scaling: np.ndarray | None) -> Rows:
-    """Return rows with standardized features, of which all entries are stored. None: unchanged.
+    """Return rows with standardized features. They store all entries. None: rows are unchanged.
 
     `rows` are checked, without duplicate columns. A ValueError names an entry that overflows.
     """
@@ -71,8 +71,8 @@ def standardized(rows: Rows, scaling: np.ndarray | None) -> Rows:
 def unscaled_space(space: Any, scaling: np.ndarray) -> LinearSpace:
     """Return a space whose outputs for rows are those of `space` for the standardized rows.
 
-    Its weights are those of `space`, divided by the standard deviations. The intercept, on a
-    coordinate of value 1, contains the means.
+    Its weights are those of `space`, divided by the standard deviations. The intercept has a
+    coordinate of value 1, and accounts for the means.
     """
     weights = space.weights()
     weights = (weights if isinstance(weights, np.ndarray) else weights.toarray()).astype(np.float64)
