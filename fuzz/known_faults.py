@@ -344,7 +344,7 @@ FAULTS = [Fault(room, file, right, wrong) for (room, file), pairs in {
         ("each.n += each.last != current;", "++each.n;"),
     ],
     ("texts", "sparsemargin/text/families.py"): [
-        ("while (\n            largest :=", "if (\n            largest :="),
+        ("if largest:\n            weigh(", "if False:\n            weigh("),
         ("own_ends += starts[i]", "pass"),
     ],
     ("sequences", ENGINE + "genomes/kmers.pyx"): [
