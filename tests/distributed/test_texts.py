@@ -93,7 +93,9 @@ def test_unsavable_vectorizer_is_rejected_before_training(paths, tmp_path):
 
 
 def test_pattern_gives_one_shard_per_file(paths, tmp_path):
-    rounds, how = [], {"random_state": 0, "on_round": lambda done: rounds.append(done.corrections)}
+    rounds, vectorizer = [], HashingVectorizer(n_features=1 << 12)
+    how = {"random_state": 0, "vectorizer": vectorizer}
+    how["on_round"] = lambda done: rounds.append(done.corrections)
     expected = fit_distributed(paths, **how)
     pattern = str(tmp_path / "*.tsv")
     for given in pattern, [pattern], [str(tmp_path / "[01].tsv"), paths[2]]:

@@ -44,7 +44,8 @@ def refusal(act):
 def test_damaged_cell_files_are_read_or_named(sound, tmp_path, form):
     folder, labels, models = sound
     refused = 0
-    for seed in range(N_INPUTS):
+    # Stores of zarr 3 take four times as long to open as other files.
+    for seed in range(N_INPUTS // 3 if form == "cells3.zarr" else N_INPUTS):
         random = np.random.RandomState(seed)
         path = copied(folder / form, tmp_path / form)
         done = [change(path, random) for _ in range(random.randint(1, 3))]
