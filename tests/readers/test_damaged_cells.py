@@ -8,6 +8,7 @@ from click.testing import CliRunner
 
 from problems.damaged_cells import FORMS, change, copied, write_sound
 from sparsemargin import annotate, fit_anndata, save_model
+from sparsemargin._engine.rows.csr import bad_pointer
 from sparsemargin.cli.app import main
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -83,3 +84,16 @@ def test_commands_report_damaged_files_in_one_line(sound, tmp_path, form):
             result = CliRunner().invoke(main, [*map(str, command)])
             assert result.exit_code in (0, 1, 2), (seed, done)
             assert "inside sparsemargin" not in result.output, (seed, done, result.output)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64])
+def test_cells_without_row_pointers_are_refused(sound, tmp_path, dtype):
+    assert bad_pointer(np.zeros(0, dtype), 0) == 0
+    folder, labels, _ = sound
+    path = copied(folder / "cells.h5ad", tmp_path / "cells.h5ad")
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(path, "r+") as file:
+        del file["X/indptr"]
+        file["X/indptr"] = np.zeros(0, dtype)
+    with pytest.raises(ValueError, match="rows do not divide its values"):
+        fit_anndata(path, labels["cells.h5ad"])

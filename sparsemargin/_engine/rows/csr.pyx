@@ -375,8 +375,11 @@ def rows_with_repeats(Csr rows):
 def bad_pointer(indptr, Py_ssize_t stored):
     """Return the first row whose pointers decrease or are outside the `stored` entries, or -1.
 
-    The pointers must be contiguous and have one of the `INDEX_TYPES`.
+    The pointers must be contiguous and have one of the `INDEX_TYPES`. Without any pointer, row 0 is
+    returned.
     """
+    if not len(indptr):
+        return 0
     if indptr.dtype.itemsize == 4:
         return bad_among(<const int32_t*> address(indptr), len(indptr) - 1, stored)
     return bad_among(<const int64_t*> address(indptr), len(indptr) - 1, stored)
