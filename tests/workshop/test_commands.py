@@ -13,7 +13,8 @@ TARGETS = re.findall(r"^([a-z-]+):.* ## ", (ROOT / "Makefile").read_text(), flag
 WORKFLOWS = sorted((ROOT / ".github" / "workflows").glob("*.yml"))
 SCRIPTS = [path for path in sorted((ROOT / "fuzz").iterdir()) if path.is_file()]
 PAGES = [path for name in ("*.md", "*/*.md", "docs/*/*.md") for path in sorted(ROOT.glob(name))]
-NAMING = [ROOT / "Makefile", ROOT / ".ci" / "run", *WORKFLOWS, *SCRIPTS, *PAGES]
+# Copies of the tree, such as the sanitized one, have no hidden files.
+NAMING = [ROOT / "Makefile", *ROOT.glob(".ci/run"), *WORKFLOWS, *SCRIPTS, *PAGES]
 GENERATED = re.compile(
     r"docs/(_build|gallery|notebooks|pictures|api/generated)\b|sparsemargin/_engine/planted"
 )
