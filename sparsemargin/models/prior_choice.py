@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -72,9 +73,7 @@ def _train(
     n_rows, random = rows.n_rows, np.random.RandomState(0)
     codes, weights = codes[:n_rows], None if weights is None else weights[:n_rows]
     prior = learner.prior_of(rows, codes, first.classes, None)
-    learner.open_stream(
-        Beginning(rows, first.classes, first.form, first.counts, prior=prior), slice_seed=0
-    )
+    learner.open_stream(replace(first, rows=rows, prior=prior), slice_seed=0)
     task = learner.make_task(rows, codes, weights, progress=None)
     for _ in range(n_epochs):
         learner.learn_stream(task, random.permutation(n_rows))

@@ -147,9 +147,10 @@ class DefaultAlgorithm:
             rows = check_rows(rows, numbers=numbers)
             return best_of_few(rows, targets, classes, params, weights, whole=whole)
         n_features = rows.n_features if n_features is None else n_features
-        best = _best(rows, targets, classes, params, weights, numbers, n_features, whole)
+        sample = _Sample(rows, targets, classes, params, weights, numbers)
+        best = _best(sample, n_features, whole)
         if best == AROW and prior and len(rows.data) < _DENSE * rows.n_rows * n_features:
-            return _with_prior(rows, targets, classes, params, weights, numbers)
+            return _with_prior(sample)
         return best
 
     def for_labels(self, rows: Rows, counted: np.ndarray) -> Candidate:
@@ -171,33 +172,60 @@ class DefaultAlgorithm:
         return candidate.learner({**self.params, "max_iter": candidate.epochs_of(n_rows, counts)})
 
 
-def _best(
-    rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None, numbers: np.ndarray, n_features: int, whole: bool,
-) -> Candidate:  # fmt: skip
-    """Return the best candidate for rows with weights above 0; `numbers` are their positions."""
-    # The seed is fixed, so that the selection depends only on the data.
-    order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
-    # Classes without rows count as one row, to avoid a division by zero in their weights.
-    counts = np.maximum(1, rows_by_class(targets, len(classes)))
-    codes, weights = targets[order], None if weights is None else weights[order]
+class _Sample:
+    """At most `MOST_ROWS` of the rows in random order. All have weights above 0; `numbers` are
+    their positions.
+
+    Attributes
+    ----------
+    share : ndarray of shape (n_rows,)
+        Weight of the error of each row, see `DefaultAlgorithm.candidate`.
+    params : dict
+        Parameters of the candidates for one epoch in one thread.
+    """
+
+    def __init__(
+        self, rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
+        weights: np.ndarray | None, numbers: np.ndarray,
+    ) -> None:  # fmt: skip
+        self.rows, self.classes, self.numbers = rows, classes, numbers
+        # The seed is fixed, so that the selection depends only on the data.
+        self.order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
+        # Classes without rows count as one row, to avoid a division by zero in their weights.
+        self.counts = np.maximum(1, rows_by_class(targets, len(classes)))
+        self.codes = targets[self.order]
+        self.weights = None if weights is None else weights[self.order]
+        share = np.arange(len(self.order)) * (1.0 if self.weights is None else self.weights)
+        self.share = share * weights_of_rows(params, self.codes, classes, self.counts[1])
+        quiet = {"max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
+        self.max_iter, self.params = params.get("max_iter"), {**params, **quiet}
+
+    def part(self, where: slice) -> Rows:
+        """Return the rows of a slice, checked."""
+        which = self.order[where]
+        return check_rows(rows_at(self.rows, which), numbers=self.numbers[which])
+
+    def beginning(self, rows: Rows) -> Beginning:
+        """Return what a learner is initialized with."""
+        return Beginning(rows, self.classes, counts=self.counts)
+
+
+def _best(sample: _Sample, n_features: int, whole: bool) -> Candidate:
+    """Return the best candidate for the rows, see `DefaultAlgorithm.candidate`."""
+    rows, codes, weights, share = sample.rows, sample.codes, sample.weights, sample.share
     sparse = len(rows.data) < _SPARSE * rows.n_rows * n_features
     scaling = None
     if whole and _are_dense(rows) and rows.n_rows * n_features <= _MOST_NUMBERS:
         # No labels are used, so the mean may include rows that have not been predicted yet.
-        some = check_rows(rows_at(rows, order), numbers=numbers[order])
-        scaling = scaling_of(some, None, weights)
-    of_race = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
-    share = np.arange(len(order)) * (1.0 if weights is None else weights)
+        scaling = scaling_of(sample.part(slice(None)), None, weights)
     running: list[_Entrant] = []
-    for where in _stretches(_FIRST if sparse else LEAST_ROWS, len(order)):
-        some = check_rows(rows_at(rows, order[where]), numbers=numbers[order[where]])
+    for where in _stretches(_FIRST if sparse else LEAST_ROWS, len(codes)):
+        some = sample.part(where)
         if not where.start:
-            share = share * weights_of_rows(params, codes, classes, counts[1])
-            first = Beginning(some, classes, counts=counts)
             enter = partial(
-                _Entrant, params=of_race, first=first, n_rows=len(order), scaling=scaling
-            )
+                _Entrant, params=sample.params, first=sample.beginning(some), n_rows=len(codes),
+                scaling=scaling,
+            )  # fmt: skip
             running = [enter(AROW)]
         if not running[0].read(some, codes, weights, where):
             return AROW  # its fit raises an error that describes the invalid row
@@ -208,28 +236,19 @@ def _best(
             running += map(enter, others(n_features, sparse=sparse, dense=dense))
         running[1:] = [each for each in running[1:] if each.read(some, codes, weights, where)]
         best = _best_of(running, share[: where.stop])
-        running = _left_in(running, best, share[: where.stop], where.stop / len(order))
+        running = _left_in(running, best, share[: where.stop], where.stop / len(codes))
         if len(running) == 1:
             break
     return _selected(running, best, share).candidate
 
 
-def _with_prior(
-    rows: Rows, targets: np.ndarray, classes: np.ndarray, params: Mapping[str, Any],
-    weights: np.ndarray | None, numbers: np.ndarray,
-) -> Candidate:  # fmt: skip
-    """Return AROW, with a prior if this has a lower error on held-out rows; see `_best`."""
-    order = np.random.RandomState(0).permutation(rows.n_rows)[:MOST_ROWS]
-    counts = np.maximum(1, rows_by_class(targets, len(classes)))
-    codes, weights = targets[order], None if weights is None else weights[order]
-    share = np.arange(len(order)) * (1.0 if weights is None else weights)
-    share = share * weights_of_rows(params, codes, classes, counts[1])
-    some = check_rows(rows_at(rows, order), numbers=numbers[order])
-    n_epochs = ceil(params.get("max_iter") or AROW.epochs_of(rows.n_rows, counts[1]))
-    quiet = {**params, "max_iter": 1, "n_jobs": None, "verbose": 0, "random_state": 0}
+def _with_prior(sample: _Sample) -> Candidate:
+    """Return AROW, with a prior if this has a lower error on held-out rows."""
+    some = sample.part(slice(None))
+    n_epochs = ceil(sample.max_iter or AROW.epochs_of(sample.rows.n_rows, sample.counts[1]))
     pays = prior_pays(
-        lambda prior: (PRIOR if prior else AROW).learner(quiet), some, codes, weights, share,
-        Beginning(some, classes, counts=counts), min(n_epochs, _MOST_EPOCHS),
+        lambda prior: (PRIOR if prior else AROW).learner(sample.params), some, sample.codes,
+        sample.weights, sample.share, sample.beginning(some), min(n_epochs, _MOST_EPOCHS),
     )  # fmt: skip
     return PRIOR if pays else AROW
 

@@ -210,11 +210,11 @@ def _selected(
         {**options.params, "max_iter": options.max_iter, "n_jobs": options.n_jobs},
         of_texts=options.of_texts,
     )
-    settled = default.settled is not None or options.multilabel
-    if settled and options.least_epochs is None:
-        if options.multilabel or default.settled is None:
+    if options.least_epochs is None:
+        if options.multilabel:
             return None
-        return partial(default.settled.learner, default.params)
+        if default.settled is not None:
+            return partial(default.settled.learner, default.params)
     with interruptible():
         blocks = passes.peek(MOST_ROWS)
     if encoder is None and len(passes.table.texts) > 1:
