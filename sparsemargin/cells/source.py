@@ -67,7 +67,7 @@ class CellCorpus(RowSource):
     of the files. `tables` are files that hold the labels.
     """
 
-    # `learn_cells` holds out cells of its own sample.
+    # `learn_cells` holds cells out.
     holds_rows_out = False
 
     cells: list[Cells]
