@@ -5,7 +5,7 @@ import zipfile
 
 import pytest
 
-from sparsemargin.estimators.load_model import load_model
+from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files.archive import MODEL_DOCUMENT, Archive, ArchiveWriter
 from sparsemargin.saving.model_files import read_summary, save_model
 

@@ -6,7 +6,7 @@ import pickle
 
 import joblib
 
-from sparsemargin.estimators.load_model import load_model
+from sparsemargin.tasks.load_model import load_model
 from sparsemargin.saving.model_files import save_model
 
 

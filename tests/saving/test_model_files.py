@@ -32,7 +32,7 @@ from sparsemargin import (
     fit_svmlight,
     write_readable,
 )
-from sparsemargin.estimators.load_model import load_model
+from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files.archive import Archive
 from sparsemargin.saving.model_files import read_summary, save_model
 from sparsemargin.saving.values import OWN_TYPES

@@ -22,7 +22,7 @@ from sparsemargin import (
     fit_svmlight,
     load_svmlight,
 )
-from sparsemargin.estimators.load_model import load_model
+from sparsemargin.tasks.load_model import load_model
 from sparsemargin.files import sources
 from sparsemargin.kernels import RBF, Polynomial, PolynomialRBF
 from sparsemargin.saving.model_files import read_summary, save_model
