@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from typing import Any, Literal
 
@@ -11,18 +11,19 @@ import numpy as np
 
 from sparsemargin.cells.genes import CellForm, Match
 from sparsemargin.cells.learn import learn_cells
+from sparsemargin.estimators.auto import fit_rows
 from sparsemargin.estimators.classifiers import Classifier, as_classifier, in_pipeline
-from sparsemargin.estimators.texts import continue_fit, fit_rows, fit_text_files, fit_texts
 from sparsemargin.files.kinds import TextForm
 from sparsemargin.files.sources import File
 from sparsemargin.genomes.cells import CellNormalizer, Values
 from sparsemargin.models import Algorithm
 from sparsemargin.models.pipelines import parts_of
-from sparsemargin.readers.text_forms import DocumentForm
+from sparsemargin.readers.text_forms import Missing
 from sparsemargin.streaming.options import WEIGHT_MEMORY
 from sparsemargin.streaming.report import ProgressLines
 from sparsemargin.streaming.stream import learn_svmlight
-from sparsemargin.streaming.text_arguments import check_arguments
+from sparsemargin.streaming.text_arguments import check_arguments, split_options
+from sparsemargin.tasks.text_classifier import TextClassifier
 
 
 def fit_csr(
@@ -199,19 +200,20 @@ def fit_svmlight(
 
 
 def fit_text(
-    texts: Iterable[str] | File | Iterable[File],
+    texts: Any,
     y: Any = None,
     algo: Algorithm | None = None,
     *,
     vectorizer: Any = None,
     sample_weight: Any = None,
     format: TextForm | None = None,
-    text: str = "text",
+    text: str | Sequence[str] | None = None,
     label: str = "label",
+    missing: Missing = "error",
     verbose: int = 0,
     **params: Any,
-) -> Any:
-    """Fit a pipeline of a vectorizer and a classifier to texts, in memory or in files.
+) -> TextClassifier:
+    """Fit a `TextClassifier` to texts, in memory or in files.
 
     The features are words, word pairs and character n-grams within words: `WordCharVectorizer` for
     texts in memory, `WordCharHashingVectorizer` for files. N-grams have 2 to 5 characters, or 4 if
@@ -222,8 +224,9 @@ def fit_text(
 
     Parameters
     ----------
-    texts : iterable of str, or path, open binary file or list of these
-        The texts, if y is given. Otherwise files of texts and their labels, as for `fit_svmlight`:
+    texts : iterable of str, table, or path, open binary file or list of these
+        The texts, or a DataFrame with the columns `text`, if y is given. Otherwise files of texts
+        and their labels, as for `fit_svmlight`:
 
         ==================== =============================================================
         ``.txt``, ``.ft``    lines ``__label__LABEL text`` (fastText)
@@ -234,8 +237,9 @@ def fit_text(
         ==================== =============================================================
 
         Compressed files (``.tsv.gz``) are recognised by their contents.
-    y : array-like of shape (n_samples,), or multilabel targets, default=None
-        Class labels, as for `fit_csr`. None: the labels are in the files.
+    y : array-like of shape (n_samples,), multilabel targets, or str, default=None
+        Class labels, as for `fit_csr`. A str names the column of the DataFrame that holds them.
+        None: the labels are in the files.
     algo, sample_weight
         As for `fit_csr` and `fit_svmlight`. Files have no weights.
     vectorizer : estimator, default=None
@@ -243,8 +247,14 @@ def fit_text(
         Files need a `HashingVectorizer`. None: the features described above.
     format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
         Format of the files. None: it follows from the extension of each file.
-    text, label : str, default="text", "label"
-        Columns of tables. A ``.tsv`` file is a table if its first line contains both names.
+    text : str or list of str, default=None
+        Column of the texts in a DataFrame, or in the tables among the files ("text" by default).
+        The texts of several columns are joined.
+    label : str, default="label"
+        Column of the labels in files. A ``.tsv`` file is a table if its first line contains both
+        names.
+    missing : {"error", "empty", "drop"}, default="error"
+        Treatment of missing texts, as for `TextClassifier`.
     verbose : int, default=0
         If not 0, the vectorizer and the classifier are printed, and the progress of a fit to files
         to standard error. For texts in memory, it is also the parameter of the classifier.
@@ -253,15 +263,14 @@ def fit_text(
         `multilabel`, `cache`, `memory_limit` and `n_jobs`, as for `fit_svmlight`. By default, the
         first 10,000 texts determine `max_iter`, which is at least 2. It is 1 for more than 256 MB
         of text, for input that can be read only once, and with `algo`. `init_model` is a
-        fitted pipeline: training continues on a copy of it, with its settings, for one epoch. Words
-        that are not in the vocabulary of its vectorizer are ignored; a hashing vectorizer has no
-        vocabulary and uses all words.
+        fitted `TextClassifier`: training continues on a copy of it, with its settings, for one
+        epoch. Words that are not in the vocabulary of its vectorizer are ignored; a hashing
+        vectorizer has no vocabulary and uses all words.
 
     Returns
     -------
-    pipeline : sklearn.pipeline.Pipeline
-        The fitted pipeline with the steps "vectorizer" and "classifier":
-        ``pipeline.predict(["a text"])``.
+    model : TextClassifier
+        The fitted model: ``model.predict(["a text"])``.
 
     Raises
     ------
@@ -281,20 +290,26 @@ def fit_text(
     >>> model.predict(["cheap lunch pills"]).tolist()
     ['spam']
     """
-    check_arguments(texts, y, params)
-    if y is None:
-        if sample_weight is not None:
-            raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
-        how = DocumentForm(format, text, label)
-        model = fit_text_files(texts, how, algo, vectorizer, params, verbose=verbose)
-    elif params.get("init_model") is not None:
-        return continue_fit(texts, y, sample_weight, vectorizer, algo, verbose, **params)
-    else:
-        params["verbose"] = verbose
-        model = fit_texts(texts, y, algo, sample_weight, vectorizer, params)
-    if verbose:
-        print(f"fit_text has used {model[0]!r} and {model[1]!r}")
-    return model
+    check_arguments(texts, y, text, params)
+    init_model = params.get("init_model")
+    if y is not None and init_model is not None:
+        given = vectorizer, algo, text, verbose
+        if any(given) or len(params) > 1 or not isinstance(init_model, TextClassifier):
+            raise ValueError(
+                "init_model is a fitted TextClassifier that learning goes on with, by its own "
+                "vectorizer, algorithm and parameters. Pass no other argument with it."
+            )
+        return deepcopy(init_model).partial_fit(texts, y, sample_weight=sample_weight)
+    own, options, params = split_options(params, in_files=y is None)
+    model = TextClassifier(
+        text=text, algo=algo, features="auto" if vectorizer is None else vectorizer,
+        missing=missing, verbose=verbose, params=params or None, **own,
+    )  # fmt: skip
+    if y is not None:
+        return model.fit(texts, y, sample_weight)
+    if sample_weight is not None:
+        raise ValueError("sample_weight is for texts in memory. Pass y, too, or leave it out.")
+    return model.fit_files(texts, format=format, label=label, **options)
 
 
 def fit_anndata(

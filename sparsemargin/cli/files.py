@@ -45,8 +45,9 @@ class ReadingOptions:
     """The options for reading files, which several commands have."""
 
     format: Any = None
-    text: str = "text"
+    text: tuple[str, ...] = ("text",)
     label: str = "label"
+    missing: Any = "error"
     layer: str | None = None
     var: str | None = None
     match: Any = None
@@ -66,7 +67,7 @@ class ReadingOptions:
 
     def document_form(self, **how: Any) -> DocumentForm:
         """Return the settings for reading texts."""
-        return DocumentForm(self.format, self.text, self.label, **how)
+        return DocumentForm(self.format, self.text, self.label, missing=self.missing, **how)
 
     def cell_form(self) -> Any:
         """Return the settings for reading cells."""

@@ -39,8 +39,8 @@ sparsemargin info 'data/*' --json
 @document_options
 @JSON
 def command(
-    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any, text: str,
-    label: str,
+    files: tuple[str, ...], n_jobs: int | None, as_json: bool, format: Any,
+    text: tuple[str, ...], label: str, missing: Any,
 ) -> None:  # fmt: skip
     """Describe files: texts, cells, row caches, models.
 
@@ -52,7 +52,8 @@ def command(
     check_apart(sources)
     for source in sources:
         try:
-            kind, how = kind_of(source, format), DocumentForm(format, text, label)
+            kind = kind_of(source, format)
+            how = DocumentForm(format, text, label, missing=missing)
             figures.append(_figures(source, kind, n_jobs, how))
         except (OSError, ValueError) as error:
             if click.get_current_context().meta.get(TRACEBACK):

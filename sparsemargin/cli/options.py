@@ -356,8 +356,15 @@ document_options = _all_of(
         help="Format of the files.  [default: by the suffix of the name; svmlight for others]",
     ),
     option(
-        READING, "--text", default="text", show_default=True, metavar="COLUMN",
-        help="Column with the texts, in a table (csv, jsonl, parquet, tsv with a header).",
+        READING, "--text", default=("text",), show_default="text", metavar="COLUMN", multiple=True,
+        help="Column with the texts, in a table (csv, jsonl, parquet, tsv with a header). If it is "
+        "given several times, the texts of all these columns are joined.",
+    ),
+    option(
+        READING, "--missing", type=click.Choice(["error", "empty", "drop"]), default="error",
+        show_default=True,
+        help="Missing texts in a table. empty: they are empty texts; drop: rows without a text are "
+        "left out of training and evaluation.",
     ),
     option(
         READING, "--label", default="label", show_default=True, metavar="COLUMN", type=TABLE,

@@ -110,12 +110,15 @@ def _blocks_of(X: Any, y: Any) -> list[Pair]:
 def _partitions_of(texts: Any, y: Any, how: DocumentForm) -> list[Pair]:
     """Make a shard of each partition of texts, or of a table with a column of texts."""
     if getattr(texts, "ndim", 1) == 2:
-        for name in how.text, how.label:
+        for name in how.columns:
             if name not in texts.columns:
                 names = ", ".join(map(str, texts.columns))
                 raise ValueError(f"The table has no column {name!r}, but {names}. Name the one by "
-                                 f"{'text' if name == how.text else 'label'}=.")  # fmt: skip
-        texts, y = texts[how.text], texts[how.label]
+                                 f"{'text' if name in how.texts else 'label'}=.")  # fmt: skip
+        y, columns = texts[how.label], [texts[name] for name in how.texts]
+        texts = columns[0]
+        for each in columns[1:]:
+            texts = texts + "\n" + each
     if not hasattr(texts, "to_delayed") or not hasattr(y, "to_delayed"):
         raise ValueError(
             "Texts in Dask's collections need y, their labels, in one like it: two bags, or two "

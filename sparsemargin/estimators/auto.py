@@ -12,12 +12,36 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._engine.fitting.task import Positives
-from sparsemargin.estimators.classifiers import AROWClassifier, Classifier, as_classifier
+from sparsemargin.estimators.classifiers import (
+    CLASSIFIERS,
+    AROWClassifier,
+    Classifier,
+    as_classifier,
+)
+from sparsemargin.models import find_algorithm
 from sparsemargin.models.candidates import UNLEARNED
 from sparsemargin.models.fitted.outputs import codes_of, predicted
 from sparsemargin.models.inputs.rows import check_rows
 from sparsemargin.models.inputs.training_set import TrainingSet, counted_rows
 from sparsemargin.models.selection import DefaultAlgorithm
+
+
+def fit_rows(
+    X: Any, y: Any, algo: Any, sample_weight: Any, params: dict[str, Any], *, of_texts: bool = False
+) -> Classifier:
+    """Fit the classifier of an algorithm, or the default one, as `sparsemargin.fit_csr` does.
+    If rows have the default features of texts (`of_texts`), another classifier is the default."""
+    if algo is None:
+        return fit_default(X, y, sample_weight, params, of_texts=of_texts)
+    learner, params = find_algorithm(algo, params)
+    model = CLASSIFIERS[learner.classifier](**params)
+    if sample_weight is None:
+        return model.fit(X, y)
+    if not model.weighs_steps():
+        raise ValueError(
+            f"algo={algo!r} can't weight its steps. Leave sample_weight out, or choose another."
+        )
+    return model.fit(X, y, sample_weight)
 
 
 def fit_default(

@@ -6,14 +6,19 @@ The command line uses this class, so this module does not import scikit-learn, w
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from html import escape
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from sparsemargin.evaluation.marked_text import as_html
 from sparsemargin.evaluation.vectors import strongest_features
 from sparsemargin.models import Learner
 from sparsemargin.models.pipelines import names_at
+
+# Number of features that a printed explanation lists.
+_MOST_SHOWN = 15
 
 
 class Explanation(NamedTuple):
@@ -35,6 +40,18 @@ class Explanation(NamedTuple):
         Names of these features. Column numbers, from 0, if the features have no names.
     contributions : ndarray of shape (n_contributing,), float64
         Contribution ``w_j x_j`` of each feature. Positive values support the class.
+    text : str or None
+        The text, if it was explained by `TextClassifier.explain`. Notebooks show it with its words
+        marked.
+
+    Examples
+    --------
+    >>> import sparsemargin
+    >>> texts = ["cheap pills", "lunch at noon?", "cheap watches", "see you at noon"]
+    >>> model = sparsemargin.fit_text(texts, ["spam", "ham", "spam", "ham"], random_state=0)
+    >>> (why,) = model.explain("cheap lunch pills")
+    >>> why.label, why.names[0]
+    ('spam', 'cheap')
     """
 
     label: Any
@@ -43,6 +60,36 @@ class Explanation(NamedTuple):
     columns: NDArray[np.int64]
     names: list[str]
     contributions: NDArray[np.float64]
+    text: str | None = None
+
+    def __str__(self) -> str:
+        shown = list(zip(self.names, self.contributions.tolist(), strict=True))[:_MOST_SHOWN]
+        n_more = len(self.names) - len(shown)
+        rest = float(self.contributions[len(shown) :].sum())
+        lines = [(f"{n_more} more features", rest)] if n_more else []
+        lines += [("intercept", self.intercept), ("output", self.output)]
+        width = max(len(name) for name, _ in [*shown, *lines])
+        return "\n".join(
+            [
+                f"{self.label!r}",
+                *(f"  {name:{width}}  {value:+.4f}" for name, value in shown + lines),
+            ]
+        )
+
+    def to_frame(self) -> Any:
+        """Return the contributions as a pandas DataFrame with the columns "feature" and
+        "contribution", the largest magnitude first."""
+        # pandas is an optional dependency.
+        from pandas import DataFrame
+
+        return DataFrame({"feature": self.names, "contribution": self.contributions})
+
+    def _repr_html_(self) -> str:
+        if self.text is None:
+            return f"<pre>{escape(str(self))}</pre>"
+        head = f"{escape(str(self.label))} ({self.output:+.3g})"
+        marked = as_html(self.text, self.names, self.contributions)
+        return f"<p><b>{head}</b></p><p style='white-space: pre-wrap'>{marked}</p>"
 
 
 class Explainer:

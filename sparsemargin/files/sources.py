@@ -41,6 +41,7 @@ _SAMPLE_BYTES = 1 << 16
 _MAGIC = frozenset("*?[")
 
 #: Suffixes of text matrices, and the files that mark a zarr store of version 3 or 2.
+PARQUET_ENDS = ".parquet", ".pq"
 MATRIX_ENDS, STORES = (".mtx.gz", ".mtx"), ("zarr.json", ".zgroup")
 
 # The beginning of the name of the matrix that marks a folder of 10x.
@@ -256,8 +257,9 @@ File = PathLike | int | BinaryIO | Source
 def open_sources(paths: File | Iterable[File]) -> list[Source]:
     """Find the sources in the given order, and check that they can be read.
 
-    "-" is standard input. A pattern with `*`, `?`, `[...]` or `**` stands for the files that match
-    it, sorted by name, unless a file of exactly that name exists. Open binary files are read from
+    "-" is standard input. A folder stands for its parquet files, or for a store of cells. A pattern
+    with `*`, `?`, `[...]` or `**` stands for the files that match it, sorted by name, unless a file
+    of exactly that name exists. Open binary files are read from
     their current position.
     """
     if hasattr(paths, "shape"):
@@ -305,7 +307,8 @@ def _source_of_open(file: Any) -> Source:
 
 
 def files_named(path: str) -> list[str]:
-    """Return the path itself, or the files that match it as a pattern, sorted."""
+    """Return the path itself, the files that match it as a pattern, sorted, or the parquet files in
+    a folder and its subfolders, sorted."""
     if is_url(path):
         # A question mark in a URL begins the query and is not part of the pattern.
         wild = _MAGIC.intersection(path.split("?")[0])
@@ -314,6 +317,8 @@ def files_named(path: str) -> list[str]:
         if not found:
             raise FileNotFoundError(f"{path}: no file matches this pattern.")
         return found
+    if os.path.isdir(path):
+        return parquet_files_in(path) or [path]
     if not _MAGIC.intersection(path) or os.path.lexists(path):
         return [path]
     found = sorted(
@@ -325,6 +330,19 @@ def files_named(path: str) -> list[str]:
     if not found:
         raise FileNotFoundError(f"{path}: no file matches this pattern. {whereabouts(path)}")
     return found
+
+
+def parquet_files_in(folder: str) -> list[str]:
+    """Return the parquet files in a folder and its subfolders, sorted. Names that begin with "_" or
+    "." are those of other programs' notes."""
+    found = list[str]()
+    for at, folders, names in os.walk(folder):
+        folders[:] = [each for each in folders if not each.startswith(("_", "."))]
+        found += [
+            os.path.join(at, name) for name in names
+            if name.endswith(PARQUET_ENDS) and not name.startswith(("_", "."))
+        ]  # fmt: skip
+    return sorted(found)
 
 
 def _source(path: str) -> Source:

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from typing import Any
+from urllib.parse import unquote
 
-from pyarrow import ArrowException, RecordBatch, string
+from pyarrow import ArrowException, RecordBatch, repeat, scalar, string
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 from pyarrow.parquet import ParquetFile
 
@@ -24,6 +25,9 @@ _ROWS_AT_ONCE = 4096
 # Bytes of a csv that are read together. A longer row is an error.
 _CSV_BYTES = 1 << 23
 
+# Value in a folder's name that stands for a missing value.
+_HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+
 # Content of the fields of a row that is appended to a csv to detect unclosed quotes.
 _END = "\x03end of the table\x03"
 
@@ -35,11 +39,23 @@ def batches_of_parquet(source: Source, how: DocumentForm) -> Iterator[Any]:
         if opened is None:
             raise ValueError(f"{source.name}: parquet files must be given by name. Pass a path.")
         with ParquetFile(opened) as file:
-            names = file.schema_arrow.names
-            _check_columns(source.name, names, how)
+            names, of_path = file.schema_arrow.names, _partition_of(source.name)
+            _check_columns(source.name, [*names, *of_path], how)
             for batch in file.iter_batches(_ROWS_AT_ONCE, columns=how.columns):
                 # If several columns have the same name, the first is read.
-                yield batch.select([batch.schema.names.index(name) for name in how.columns])
+                columns = [
+                    batch.column(batch.schema.names.index(name)) if name in names
+                    else repeat(scalar(of_path[name]), len(batch)) for name in how.columns
+                ]  # fmt: skip
+                yield RecordBatch.from_arrays(columns, names=how.columns)
+
+
+def _partition_of(path: str) -> dict[str, str | None]:
+    """Return the columns that the folders of a partitioned data set give, ``NAME=VALUE``, as Hive,
+    Spark and pandas write them."""
+    folders = [each.partition("=") for each in path.replace("\\", "/").split("/")[:-1]]
+    values = {unquote(name): unquote(value) for name, equals, value in folders if name and equals}
+    return {name: None if value == _HIVE_NULL else value for name, value in values.items()}
 
 
 def batches_of_csv(
@@ -51,7 +67,12 @@ def batches_of_csv(
         # Columns are identified by their numbers, because several may have the same name. All are
         # read as text, even if their values look like numbers.
         read = [str(layout.names.index(column)) for column in how.columns]
-        text = ConvertOptions(include_columns=read, column_types=dict.fromkeys(read, string()))
+        # An empty field without quotes is a missing value, as pandas writes it; the empty line of a
+        # single-column table is an empty text.
+        text = ConvertOptions(
+            include_columns=read, column_types=dict.fromkeys(read, string()), null_values=[""],
+            strings_can_be_null=len(layout.names) > 1, quoted_strings_can_be_null=False,
+        )  # fmt: skip
         lines = ParseOptions(
             delimiter=layout.delimiter,
             newlines_in_values=True,
@@ -82,7 +103,7 @@ def batches_of_csv(
 def _check_columns(where: str, names: list[str], how: DocumentForm) -> None:
     for column in how.columns:
         if column not in names:
-            raise ValueError(f"{where}: {how.missing(column, names)}")
+            raise ValueError(f"{where}: {how.no_column(column, names)}")
 
 
 @contextmanager
@@ -142,15 +163,16 @@ def _described(error: str, name: str, form: str, n_header_rows: int) -> str:
 def parse_batch(batch: Any, how: DocumentForm) -> Parsed:
     """Return the texts and labels of a record batch. A `LineError` names the row of a missing
     one."""
-    texts, *labels = (_values(batch, name, how) for name in how.columns)
-    return parse_values(texts, labels[0] if labels else [], how)
+    values = [_values(batch, name, how) for name in how.columns]
+    n_texts = len(how.texts)
+    return parse_values(values[:n_texts], values[n_texts] if how.labelled else [], how)
 
 
 def _values(batch: Any, name: str, how: DocumentForm) -> list[Any]:
     """Return the values of a column as Python objects. A `LineError` names the row of a value that
     can't be read."""
     if name not in batch.schema.names:
-        raise LineError(0, how.missing(name, batch.schema.names))
+        raise LineError(0, how.no_column(name, batch.schema.names))
     column = batch.column(batch.schema.names.index(name))
     try:
         return column.to_pylist()

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, get_args
 
+from sparsemargin._checks import check_choice
 from sparsemargin.files.kinds import FORM_OF, FORMS, TextForm, kind_of
 from sparsemargin.files.sources import Source
 from sparsemargin.models.inputs.label_values import file_labels
+
+#: Treatment of missing texts, see `DocumentForm`.
+Missing = Literal["error", "empty", "drop"]
 
 # Square brackets that contain nothing, a number, quotes or commas; other brackets only if they
 # begin with a quote.
@@ -36,8 +40,10 @@ class DocumentForm:
     ----------
     form : str, default=None
         Form of the files. None uses the suffix of their names.
-    text, label : str
-        Columns of a table that hold the text and the label.
+    text : str or tuple of str
+        Columns of a table that hold the text. The texts of several columns are joined.
+    label : str
+        Column of a table that holds the label.
     multilabel : bool, default=False
         Whether a text may have any number of labels.
     labelled : bool, default=True
@@ -49,25 +55,32 @@ class DocumentForm:
         lines, depending on how many begin with one of the `classes`.
     classes : frozenset of str, default=None
         The classes of the model that predicts, as `word_of` writes them.
+    commas : bool, default=None
+        Whether commas separate labels. None separates them only if `multilabel`.
+    missing : {"error", "empty", "drop"}, default="error"
+        Treatment of missing texts in tables: an error, the text "", or, if labels are read, no row.
     """
 
     form: TextForm | None = None
-    text: str = "text"
+    text: str | tuple[str, ...] = "text"
     label: str = "label"
     multilabel: bool = False
     labelled: bool = True
     counted: bool = True
     has_labels: bool | None = None
     classes: frozenset[str] | None = None
-    #: True if commas separate labels. None separates them only if `multilabel`.
     commas: bool | None = None
+    missing: Missing = "error"
 
     def of(self, source: Source) -> TextForm:
         """Return the form of one of the files. Raise a ValueError if it is not known."""
-        if self.labelled and self.text == self.label:
+        if self.labelled and self.label in self.texts:
             raise ValueError(
-                f"text and label name the same column {self.text!r}. Name two different columns."
+                f"text and label name the same column {self.label!r}. Name two different columns."
             )
+        if len(set(self.texts)) < len(self.texts):
+            raise ValueError(f"text={self.text!r} names a column twice. Name each column once.")
+        check_choice("missing", self.missing, get_args(Missing))
         form = self.form or kind_of(source, texts=True)
         if form not in FORMS:
             ends = ", ".join(FORM_OF)
@@ -78,13 +91,18 @@ class DocumentForm:
         return form  # type: ignore[return-value]
 
     @property
-    def columns(self) -> list[str]:
-        """The columns of a table that are read."""
-        return [self.text, self.label] if self.labelled else [self.text]
+    def texts(self) -> list[str]:
+        """The columns of a table that hold the text."""
+        return [self.text] if isinstance(self.text, str) else list(self.text)
 
-    def missing(self, column: str, among: list[str]) -> str:
+    @property
+    def columns(self) -> list[str]:
+        """The columns of a table that are read, those of the text first."""
+        return [*self.texts, self.label] if self.labelled else self.texts
+
+    def no_column(self, column: str, among: list[str]) -> str:
         """Return the message for a column that does not exist."""
-        argument = "text" if column == self.text else "label"
+        argument = "text" if column in self.texts else "label"
         # Quotes make spaces around a name visible.
         names = [each if each.strip() == each != "" else repr(each) for each in among[:20]]
         found = ", ".join(each if len(each) <= 40 else f"{each[:40]}..." for each in names)

@@ -85,15 +85,15 @@ def layout_of_tsv(text: bytes, how: DocumentForm) -> Layout | None:
     if set(how.columns) <= set(names) and not is_label:
         return Layout("\t", names)
     lower = {name.lower() for name in names}
-    given = {how.text, how.label} - {"text", "label"}
+    given = {*how.texts, how.label} - {"text", "label"}
     known = _LABEL_NAMES | _TEXT_NAMES | _OTHER_NAMES
     are_names = lower & _TEXT_NAMES and len(names) > 1 and (lower & _LABEL_NAMES or lower <= known)
     if given.intersection(how.columns) or are_names:
         missing = next(name for name in how.columns if name not in names)
-        raise ValueError(how.missing(missing, names))
+        raise ValueError(how.no_column(missing, names))
     for n_columns, lines in _QUOTED_LINES.items():
         if (text.startswith(b'"') or b'\t"' in record) and lines.match(text):
-            return Layout("\t", [how.label, how.text][-n_columns:], 0)
+            return Layout("\t", [how.label, *how.texts][-n_columns:], 0)
     if _QUOTED_LABEL.match(record):
         line = quoted(record.decode(errors="replace"))
         raise ValueError(

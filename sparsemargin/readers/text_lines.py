@@ -21,6 +21,7 @@ from sparsemargin.models.inputs.label_values import (
     NotALabelError,
     file_text,
     is_indicator,
+    is_missing,
     quoted_value,
     spaced_label,
 )
@@ -44,7 +45,10 @@ SAY_WHICH = (
     "text."
 )
 
-EMPTY = "{!r} is empty. Give it a value, or drop the row."
+EMPTY = (
+    "{!r} is empty. Give it a value, or pass missing='empty' for an empty text or missing='drop' "
+    "for no row."
+)
 
 _NO_LIST = (
     "the label {} is a list written as text. Separate the labels by commas, with pandas by "
@@ -172,19 +176,41 @@ def end_to_end(labels: list[list[str]]) -> tuple[list[str], np.ndarray]:
     return list(chain.from_iterable(labels)), np.array(list(map(len, labels)), int)
 
 
-def parse_values(texts: list[Any], labels: list[Any], how: DocumentForm) -> Parsed:
-    """Return texts and labels from the values of two columns. A `LineError` names the row of a
-    value that is missing or invalid."""
-    if set(map(type, texts)) != {str}:
-        texts = list(_converted(texts, how.text, file_text, EMPTY))
+def parse_values(columns: list[list[Any]], labels: list[Any], how: DocumentForm) -> Parsed:
+    """Return texts and labels from the values of columns. A `LineError` names the row of a value
+    that is missing or invalid."""
+    texts, rows = _joined(columns, how)
     if not how.labelled:
         return Parsed(texts, *_NO_LABELS)
     if is_indicator(labels):
         raise LineError(0, f"{how.label!r} {INDICATOR}.")
     found = end_to_end(list(_converted(labels, how.label, how.labels_of, NO_LABEL)))
-    return check_labels(
+    parsed = check_labels(
         Parsed(texts, *found), how, lambda row: LineError(row, NO_LABEL.format(how.label))
     )
+    if rows is None:
+        return parsed
+    starts = np.cumsum(parsed.counts) - parsed.counts
+    kept = [parsed.labels[starts[i] : starts[i] + parsed.counts[i]] for i in rows.tolist()]
+    return Parsed([texts[i] for i in rows.tolist()], *end_to_end(kept), rows)
+
+
+def _joined(columns: list[list[Any]], how: DocumentForm) -> tuple[list[str], np.ndarray | None]:
+    """Return the text of each row, and the rows to keep, None for all."""
+    absent = None
+    for i, (name, values) in enumerate(zip(how.texts, columns, strict=True)):
+        if set(map(type, values)) == {str}:
+            absent = np.zeros(len(values), bool)
+            continue
+        missing = np.array(list(map(is_missing, values)), dtype=bool)
+        if how.missing != "error" and missing.any():
+            values = ["" if is_missing(value) else value for value in values]
+        columns[i] = list(_converted(values, name, file_text, EMPTY))
+        absent = missing if absent is None else absent & missing
+    texts = columns[0] if len(columns) == 1 else list(map("\n".join, zip(*columns, strict=True)))
+    if how.missing == "drop" and absent is not None and absent.any():
+        return texts, np.flatnonzero(~absent)
+    return texts, None
 
 
 def _converted(
@@ -303,7 +329,7 @@ def parse_fasttext(lines: BlockLines, how: DocumentForm) -> Parsed:
 def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
     """Split lines ``{"text": "...", "label": "..."}``, whose labels may be lists. Lines of white
     space are skipped, as usual for JSON lines."""
-    texts, labels, rows = list[Any](), list[Any](), list[int]()
+    texts, labels, rows = [list[Any]() for _ in how.texts], list[Any](), list[int]()
     for row, line in enumerate(lines):
         if not line.strip():
             continue
@@ -323,13 +349,15 @@ def parse_jsonl(lines: BlockLines, how: DocumentForm) -> Parsed:
                 "the line is not a JSON object. jq -c '.[]' writes the objects of a list as lines.",
             )
         for name in how.columns:
-            if name not in record:
-                raise LineError(row, how.missing(name, list(record)))
-        texts.append(record[how.text])
+            if name not in record and (name == how.label or how.missing == "error"):
+                raise LineError(row, how.no_column(name, list(record)))
+        for values, name in zip(texts, how.texts, strict=True):
+            values.append(record.get(name))
         if how.labelled:
             labels.append(record[how.label])
     try:
-        return parse_values(texts, labels, how)._replace(rows=np.array(rows, int))
+        parsed = parse_values(texts, labels, how)
+        return parsed._replace(rows=np.array(rows, int)[parsed.rows])
     except LineError as error:
         raise LineError(rows[error.row], str(error)) from None
 

@@ -118,7 +118,7 @@ def _pieces_of_table(
 ) -> Iterator[Piece]:
     first = 1
     for batch in batches:
-        origin = Numbered(name, "row", range(first, first := first + len(batch)))
+        origin = Numbered(name, "row", np.arange(first, first := first + len(batch)))
         yield partial(_documents, partial(tables.parse_batch, batch, how), origin)
 
 

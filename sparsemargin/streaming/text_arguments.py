@@ -12,23 +12,38 @@ from sparsemargin.models import ALGORITHMS
 from sparsemargin.models.parameters import declarations
 from sparsemargin.streaming.options import StreamOptions
 
+# Arguments of `TextClassifier` that are parameters of its classifier.
+_OWN = "class_weight", "r", "max_iter", "random_state", "n_jobs"
 
-def check_arguments(texts: Any, y: Any, params: Mapping[str, Any]) -> None:
+
+def split_options(
+    params: Mapping[str, Any], *, in_files: bool
+) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
+    """Split keyword arguments of `fit_text`: arguments of `TextClassifier`, options of a fit of
+    files, and further parameters of the classifier. Texts in memory have no options."""
+    own = {name: params[name] for name in _OWN if name in params}
+    names = {each.name for each in fields(StreamOptions)} if in_files else set()
+    options = {name: params[name] for name in params if name in names - own.keys()}
+    rest = {name: params[name] for name in params if name not in own.keys() | options.keys()}
+    return own, options, rest
+
+
+def check_arguments(texts: Any, y: Any, text: Any, params: Mapping[str, Any]) -> None:
     """Raise a ValueError if texts in memory have no labels or are not a sequence of texts, or if a
-    parameter belongs to a vectorizer. `y` is None for files."""
+    parameter belongs to a vectorizer. `y` is None for files, and `text` names columns."""
     kind, columns = type(texts).__name__, columns_of_table(texts)
     if y is None and columns is not None:
         names = columns if len(columns) == 2 else ["text", "label"]
         raise ValueError(
-            f"texts is a {kind}, and y is missing. Pass two of its columns, such as "
-            f"fit_text(table[{names[0]!r}], table[{names[1]!r}])."
+            f"texts is a {kind}, and y is missing. Name two of its columns, such as "
+            f"fit_text(table, {names[1]!r}, text={names[0]!r})."
         )
     in_memory = hasattr(texts, "__array__") or hasattr(texts, "to_pylist")
     if y is None and in_memory and not isinstance(texts, str):
         raise ValueError(
             f"texts is a {kind}, and y is missing. Pass the labels: fit_text(texts, y)."
         )
-    if y is not None or isinstance(texts, Mapping | Set):
+    if isinstance(texts, Mapping | Set) or (y is not None and (columns is None or not text)):
         check_texts("texts", texts)
     _refuse_parameters_of_vectorizers(params, in_files=y is None)
 

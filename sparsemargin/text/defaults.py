@@ -28,6 +28,11 @@ def default_vectorizer(n_characters: float) -> Any:
     or only of words and word pairs for more than 268 million characters."""
     if n_characters <= _MOST_CHARACTERS:
         return text.WordCharVectorizer(char_ngram_range=_lengths(n_characters))
+    return words_and_pairs()
+
+
+def words_and_pairs() -> Any:
+    """Return an unfitted TF-IDF vectorizer of words and word pairs."""
     return text.TfidfVectorizer(ngram_range=(1, 2), sublinear_tf=True, dtype=np.float32)
 
 
@@ -45,6 +50,11 @@ def default_hashing(n_bytes: float, bits: int | None = None) -> Any:
     if with_ngrams:
         return text.WordCharHashingVectorizer(1 << bits, char_ngram_range=_lengths(n_bytes))
     return hashed_pairs(bits)
+
+
+def hashing_for_batches() -> Any:
+    """Return a hashing vectorizer for batches of texts whose number is not known."""
+    return default_hashing(_MANY_CHARACTERS)
 
 
 def hashed_pairs(bits: int) -> Any:

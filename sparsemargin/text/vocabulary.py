@@ -7,6 +7,9 @@ import numpy as np
 
 from sparsemargin._engine.text.counting import Lexicon
 
+#: Prefixes of the names of character n-grams, and of words that begin with one of the prefixes.
+CHAR, WORD = "char: ", "word: "
+
 
 class Vocabulary:
     """The term that each column counts.

@@ -17,10 +17,7 @@ from sparsemargin._checks import check_texts
 from sparsemargin.text.analysis import Parts, ScanPlan, without_arrow
 from sparsemargin.text.families import fit_families, transform_families
 from sparsemargin.text.vectorizers import TfidfVectorizer, as_configured, matrix_of
-from sparsemargin.text.vocabulary import Vocabulary
-
-#: Prefixes of the names of character n-grams, and of words that begin with one of the prefixes.
-CHAR, WORD = "char: ", "word: "
+from sparsemargin.text.vocabulary import CHAR, WORD, Vocabulary
 
 # Largest length of n-grams that is accepted.
 _LONGEST = 1000

@@ -1,0 +1,457 @@
+"""`TextClassifier`, from texts or DataFrames to labels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import attrgetter
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import _safe_indexing
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from sparsemargin._checks import check_choice
+from sparsemargin.estimators.auto import fit_rows
+from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
+from sparsemargin.evaluation.explainer import Explanation
+from sparsemargin.evaluation.explanations import explain_row
+from sparsemargin.evaluation.weights import top_features
+from sparsemargin.files.sources import open_sources
+from sparsemargin.models import find_algorithm
+from sparsemargin.models.pipelines import parts_of
+from sparsemargin.readers.text_forms import DocumentForm, Missing
+from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
+from sparsemargin.streaming.report import ProgressLines
+from sparsemargin.tasks.tables import labels_in, texts_in
+from sparsemargin.tasks.unknown_words import unknown_shares
+from sparsemargin.text.analysis import sizes_of, without_arrow
+from sparsemargin.text.defaults import (
+    default_hashing,
+    default_vectorizer,
+    has_default_terms,
+    hashing_for_batches,
+    words_and_pairs,
+)
+from sparsemargin.text.pipeline import Pipeline
+
+_FEATURES = ("auto", "words", "hashed")
+
+
+class ConfidentError(NamedTuple):
+    """A text with a wrong prediction, as returned by `TextClassifier.most_confident_errors`.
+
+    Attributes
+    ----------
+    row : int
+        Number of the text, from 0.
+    text : str
+    label : object
+        The true class.
+    predicted : object
+    confidence : float
+        Probability of the predicted class, or its output if the model has no probabilities.
+    """
+
+    row: int
+    text: str
+    label: Any
+    predicted: Any
+    confidence: float
+
+
+def _has_probabilities(model: TextClassifier) -> bool:
+    return not hasattr(model, "pipeline_") or model.classifier_.check_probabilities()
+
+
+class TextClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier of texts: a vectorizer and a linear classifier that is chosen for its rows.
+
+    By default, the features are words, word pairs and character n-grams, and the classifier is AROW
+    with ``prior="naive_bayes"``, as described in `fit_text`. The texts are a list, a Series, or
+    columns of a DataFrame.
+
+    Parameters
+    ----------
+    text : str or list of str, default=None
+        Column of a table that holds the texts, for a pandas or polars DataFrame, a pyarrow Table or
+        a Hugging Face Dataset. The texts of several columns are joined. Other columns have no
+        effect. None: X is a collection of texts.
+    algo : str, default=None
+        Name of the algorithm, as for `fit_csr`. None: the default for the features.
+    features : {"auto", "words", "hashed"} or vectorizer, default="auto"
+        "auto": words, word pairs and character n-grams. "words": words and word pairs. "hashed":
+        as "auto", but hashed to columns, so that there is no vocabulary and later texts may have
+        new words. Or an unfitted vectorizer, such as
+        ``sparsemargin.text.TfidfVectorizer(ngram_range=(1, 3))``.
+    missing : {"error", "empty", "drop"}, default="error"
+        Treatment of missing texts (None, NaN, NA). "error": a ValueError names the first. "empty":
+        they count as "". "drop": rows without any text are left out of training, and count as ""
+        in predictions.
+    class_weight : dict, "balanced" or None, default=None
+        Weights of the classes, as for `AROWClassifier`.
+    r : float, default=None
+        Regularization of AROW, as for `AROWClassifier`. None: its default.
+    max_iter : int or "auto", default="auto"
+        Number of epochs. "auto": chosen by the number of texts, at least 2.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the shuffling.
+    n_jobs : int, default=None
+        Number of threads. The model does not depend on it.
+    verbose : int, default=0
+        If not 0, the vectorizer, the classifier and the progress are printed.
+    params : dict, default=None
+        Further parameters of the classifier, such as ``{"p": 4}`` for ``algo="pnorm"``.
+
+    Attributes
+    ----------
+    pipeline_ : sparsemargin.text.pipeline.Pipeline
+        The fitted steps "vectorizer" and "classifier".
+    vectorizer_ : vectorizer
+    classifier_ : classifier
+    classes_ : ndarray of shape (n_classes,)
+
+    See Also
+    --------
+    fit_text : Fit one in a single call, to texts or to files.
+    CellClassifier : The same for cells.
+
+    Examples
+    --------
+    >>> from sparsemargin import TextClassifier
+    >>> texts = ["cheap pills", "lunch at noon?", "cheap watches", "see you at noon"]
+    >>> model = TextClassifier(random_state=0).fit(texts, ["spam", "ham", "spam", "ham"])
+    >>> model.predict(["cheap lunch pills"]).tolist()
+    ['spam']
+    """
+
+    vectorizer_ = property(lambda self: self.pipeline_.steps[0][1], doc="The fitted vectorizer.")
+    classifier_ = property(lambda self: self.pipeline_.steps[-1][1], doc="The fitted classifier.")
+    classes_ = property(attrgetter("classifier_.classes_"), doc="The classes.")
+
+    def __init__(
+        self,
+        *,
+        text: str | Sequence[str] | None = None,
+        algo: str | None = None,
+        features: Any = "auto",
+        missing: Missing = "error",
+        class_weight: Any = None,
+        r: float | None = None,
+        max_iter: Any = "auto",
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        params: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.text = text
+        self.algo = algo
+        self.features = features
+        self.missing = missing
+        self.class_weight = class_weight
+        self.r = r
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.params = params
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the vectorizer and the classifier.
+
+        Parameters
+        ----------
+        X : iterable of str, or table of shape (n_samples, n_columns)
+            The texts, or a table with the columns `text`.
+        y : array-like of shape (n_samples,), multilabel targets, or str
+            Class labels, as for `fit_csr`. A str names the column of the table that holds them.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the texts, as for `fit_csr`.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            If a parameter or an argument is invalid, a text is missing, or a table is given without
+            `text`. The message names the columns or the row. The model is then unchanged.
+        """
+        texts, y, sample_weight = self._training_texts(X, y, sample_weight)
+        vectorizer = self._vectorizer_for(texts)
+        rows = vectorizer.fit_transform(texts)
+        classifier = fit_rows(
+            rows, y, self.algo, sample_weight, self._classifier_params(),
+            of_texts=has_default_terms(vectorizer),
+        )  # fmt: skip
+        return self._keep(vectorizer, classifier)
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Train on some texts once, in their order.
+
+        The first call on an unfitted model uses hashed features, AROW without a prior, or `algo`.
+        After `fit`, words that are not in the vocabulary are ignored, unless features are hashed.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that will occur in any call. Required in the first call on an unfitted
+            model.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        ValueError
+            As for `fit`, or if a label is not among the classes, or the features of an unfitted
+            model need all texts at once.
+        """
+        texts, y, sample_weight = self._training_texts(X, y, sample_weight)
+        if hasattr(self, "pipeline_"):
+            rows = self.vectorizer_.transform(texts)
+            self.classifier_.partial_fit(rows, y, classes, sample_weight)
+            return self
+        vectorizer = hashing_for_batches()
+        if not isinstance(self.features, str):
+            vectorizer = clone(self.features)
+        if self.features == "words" or not hasattr(vectorizer, "n_features"):
+            raise ValueError(
+                f"features={self.features!r} has to read all texts first. For partial_fit, pass "
+                "features='hashed', or call fit before."
+            )
+        texts = list(without_arrow(texts))
+        learner, params = find_algorithm(self.algo, self._classifier_params())
+        classifier = CLASSIFIERS[learner.classifier](**params)
+        classifier.partial_fit(vectorizer.transform(texts), y, classes, sample_weight)
+        vectorizer.remember_terms(texts)
+        return self._keep(vectorizer, classifier)
+
+    def fit_files(
+        self, paths: Any, *, format: Any = None, label: str = "label", **options: Any
+    ) -> Self:
+        """Fit to files of texts and labels, which are read block by block.
+
+        Features are hashed: words, word pairs and character n-grams, in as many columns as the size
+        of the files suggests.
+
+        Parameters
+        ----------
+        paths : path, open binary file, or list of these
+            As for `fit_text`.
+        format : {"fasttext", "tsv", "vw", "csv", "jsonl", "parquet"}, default=None
+            Format of the files. None: it follows from the extension of each file.
+        label : str, default="label"
+            Column of tables with the label. The column of the text is `text`, "text" by default.
+        **options
+            `classes`, `positive`, `multilabel`, `cache`, `memory_limit`, and `init_model`, as for
+            `fit_svmlight`.
+
+        Returns
+        -------
+        self : object
+
+        Raises
+        ------
+        OSError
+            If a file is missing or can't be read.
+        ValueError
+            If an argument or a file is invalid. The message names the file and the line.
+        ModuleNotFoundError
+            If a file is a table and pyarrow is not installed.
+        """
+        columns = self.text if isinstance(self.text, str) else tuple(self.text or ("text",))
+        form = DocumentForm(format, columns, label, missing=self.missing)
+        before, first = parts_of(options.get("init_model"))
+        vectorizer = self.features
+        if isinstance(vectorizer, str):
+            vectorizer = words_and_pairs() if vectorizer == "words" else None
+        if before is not None:
+            options["init_model"] = first
+            vectorizer = before[-1] if vectorizer is None else vectorizer
+        if vectorizer is not None and not hasattr(vectorizer, "n_features"):
+            raise ValueError(
+                f"vectorizer={vectorizer!r} has to read all texts first, and files are read once. "
+                "Pass a HashingVectorizer, or the texts themselves and y."
+            )
+        try:
+            files = open_sources(paths)
+            vectorizer = vectorizer_for(files) if vectorizer is None else clone(vectorizer)
+            learner = learn_documents(
+                files, vectorizer, form, algo=self.algo,
+                report=ProgressLines() if self.verbose else None,
+                **self._classifier_params(in_files=True), **options,
+            )  # fmt: skip
+        except FileNotFoundError as error:
+            if options.get("resume"):
+                raise
+            raise FileNotFoundError(f"{error} Texts in memory need y, their labels.") from None
+        return self._keep(vectorizer, as_classifier(learner))
+
+    def predict(self, X: Any) -> Any:
+        """Predict the class, or the labels, of each text. See `AROWClassifier.predict`."""
+        if "pipeline_" not in vars(self):
+            check_is_fitted(self)
+        return self.pipeline_.predict(self._texts(X))
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the outputs for each text. See `AROWClassifier.decision_function`."""
+        return self.classifier_.decision_function(self._rows(X))
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Predict the probabilities of the classes, shape (n_samples, n_classes)."""
+        return self.classifier_.predict_proba(self._rows(X))
+
+    @available_if(_has_probabilities)
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """Return the logarithms of the probabilities, shape (n_samples, n_classes)."""
+        return self.classifier_.predict_log_proba(self._rows(X))
+
+    def predict_labels(self, X: Any, *, threshold: Any = None, top_k: int | None = None) -> Any:
+        """Predict labels with a threshold, or the `top_k` most likely classes. See
+        `AROWClassifier.predict_labels`."""
+        return self.classifier_.predict_labels(self._rows(X), threshold=threshold, top_k=top_k)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the accuracy. `y` may name a column of the table, as in `fit`."""
+        return self.classifier_.score(self._rows(X), labels_in(X, y), sample_weight)
+
+    def explain(self, text: str, *, labels: Any = None) -> list[Explanation]:
+        """Compute the contribution of each term of a text to the output of its predicted class.
+
+        Parameters
+        ----------
+        text : str
+        labels : class, or sequence of classes, default=None
+            Classes to explain. None: the predicted class or labels.
+
+        Returns
+        -------
+        list of Explanation
+            One for each class. ``print`` shows it as a table, `Explanation.to_frame` returns a
+            DataFrame, and notebooks show the text with its words marked.
+        """
+        check_is_fitted(self)
+        found = explain_row(self.pipeline_, text, labels=labels)
+        return [each._replace(text=text) for each in found]
+
+    def top_features(self, top: int = 10) -> dict[Any, list[tuple[str, float]]]:
+        """Find the terms with the largest weights for each class. See
+        `sparsemargin.evaluation.top_features`."""
+        check_is_fitted(self)
+        return top_features(self.pipeline_, top)
+
+    def most_confident_errors(self, X: Any, y: Any, n: int = 10) -> list[ConfidentError]:
+        """Find the wrong predictions of which the model is most confident: wrong labels, often.
+
+        Parameters
+        ----------
+        X, y
+            Texts and their classes, as for `fit`. They should not have been used in training.
+        n : int, default=10
+            Largest number of errors to return.
+
+        Returns
+        -------
+        list of ConfidentError
+            The most confident error first. ``pandas.DataFrame(errors)`` makes a table of it.
+        """
+        labels = np.asarray(labels_in(X, y), dtype=object)
+        texts = list(without_arrow(self._texts(X)))
+        predicted = self.predict(texts) if len(texts) else np.zeros(0)
+        if labels.shape != (len(texts),) or getattr(predicted, "ndim", 2) != 1:
+            raise ValueError("y must have one class for each text, and the model one for each row.")
+        wrong = np.flatnonzero(predicted.astype(object) != labels)
+        if not len(wrong):
+            return []
+        chosen = [texts[i] for i in wrong]
+        outputs = getattr(self, "predict_proba", self.decision_function)(chosen)
+        confidence = np.abs(outputs) if outputs.ndim == 1 else outputs.max(axis=1)
+        order = np.argsort(-confidence, kind="stable")[:n]
+        return [
+            ConfidentError(int(i), texts[i], labels[i], predicted[i], float(confidence[at]))
+            for at, i in zip(order, wrong[order], strict=True)
+        ]
+
+    def unknown_share(self, X: Any) -> np.ndarray:
+        """Return the share of the words of each text that did not occur in training.
+
+        A mean that rises over time shows that the texts have changed.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,), float64
+            From 0 to 1; 0 for a text without words.
+        """
+        check_is_fitted(self)
+        return unknown_shares(self.vectorizer_, self.classifier_, self._texts(X))
+
+    def _keep(self, vectorizer: Any, classifier: Classifier) -> Self:
+        self.pipeline_ = Pipeline([("vectorizer", vectorizer), ("classifier", classifier)])
+        if self.verbose:
+            print(f"TextClassifier has used {vectorizer!r} and {classifier!r}")
+        return self
+
+    def _texts(self, X: Any) -> Any:
+        """Return the texts of `X` for a prediction."""
+        return texts_in(X, self.text, self.missing)[0]
+
+    def _rows(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self.vectorizer_.transform(self._texts(X))
+
+    def _training_texts(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
+        """Return the texts, labels and weights without the rows that are left out."""
+        label = y if isinstance(y, str) else getattr(y, "name", None)
+        texts, kept = texts_in(X, self.text, self.missing, label=label, warn=True)
+        y = labels_in(X, y)
+        if kept is None:
+            return texts, y, sample_weight
+        if not kept.any():
+            raise ValueError("All texts are missing. Pass at least one row with a text.")
+        rows = np.flatnonzero(kept)
+        return (
+            [texts[i] for i in rows], _safe_indexing(y, rows),
+            None if sample_weight is None else _safe_indexing(sample_weight, rows),
+        )  # fmt: skip
+
+    def _vectorizer_for(self, texts: Any) -> Any:
+        if not isinstance(self.features, str):
+            return clone(self.features)
+        check_choice("features", self.features, _FEATURES)
+        if self.features == "words":
+            return words_and_pairs()
+        texts = list(without_arrow(texts))
+        every, sizes = sizes_of(texts)
+        make = default_vectorizer if self.features == "auto" else default_hashing
+        return make(every * sum(sizes))
+
+    def _classifier_params(self, *, in_files: bool = False) -> dict[str, Any]:
+        """Return the parameters of the classifier that differ from the defaults."""
+        own = {name: getattr(self, name) for name in
+               ("class_weight", "r", "max_iter", "random_state", "n_jobs", "verbose")}  # fmt: skip
+        defaults = {"max_iter": "auto", "verbose": 0}
+        own = {name: each for name, each in own.items() if each != defaults.get(name)}
+        if in_files:
+            own.pop("verbose", None)
+        params = dict(self.params or {})
+        if twice := sorted(own.keys() & params):
+            raise ValueError(
+                f"{twice[0]} is given as an argument and in params. Leave it out of params."
+            )
+        return {**own, **params}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "pipeline_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string, tags.input_tags.two_d_array = True, False
+        tags.classifier_tags.multi_label = True
+        return tags
