@@ -9,9 +9,11 @@ from typing import Any
 
 
 def taken(estimator: Any) -> Any:
-    """Return the selected estimator of a fitted `AutoClassifier` or parameter search. Other
-    estimators are returned unchanged."""
-    return getattr(estimator, "best_estimator_", estimator)
+    """Return the selected estimator of a fitted `AutoClassifier` or parameter search, and the
+    fitted pipeline of an estimator of a whole task. Other estimators are returned unchanged."""
+    for name in ("best_estimator_", "pipeline_"):
+        estimator = getattr(estimator, name, estimator)
+    return estimator
 
 
 def is_of_library(estimator: Any, name: str) -> bool:
