@@ -27,6 +27,7 @@ from problems.models import HYPOTHESES, JOINT, MODELS, fit, make_problem, widene
 from sparsemargin import (
     ALMAClassifier,
     HigherOrderPerceptron,
+    Rejector,
     SecondOrderPerceptron,
     load_model,
     save_model,
@@ -57,6 +58,13 @@ PIPELINES: dict[str, Any] = {
     "hashed": lambda: text.HashingVectorizer(n_features=64),
     "scikit-learn": lambda: make_union(TfidfVectorizer(), CountVectorizer(analyzer="char")),
 }
+# Estimators around a classifier or a pipeline.
+WRAPPERS: dict[str, Any] = {
+    "Rejector": partial(Rejector, max_error=0.5),
+    "Rejector of texts": lambda model: Rejector(
+        make_pipeline(text.HashingVectorizer(n_features=64), model), max_error=1.0, unknown=-7
+    ),
+}
 TEXTS = ["free money now", "see you now", "money, money", "you see the plan"] * 5
 
 
@@ -72,7 +80,7 @@ def _all_kinds() -> list[tuple[str, str, int]]:
     ]
     kinds += [(name, h, 3) for name in JOINT for h in ("last", "average")]
     kinds += [(name, h, 3) for name in ("many labels", "text", "numbers") for h in HYPOTHESES]
-    kinds += [(name, "average", 2) for name in PIPELINES]
+    kinds += [(name, "average", 2) for name in (*PIPELINES, *WRAPPERS)]
     return kinds + [("in blocks", h, 20) for h in ("last", "average")]
 
 
@@ -82,8 +90,8 @@ KINDS = _all_kinds()
 def problem_of(kind: tuple[str, str, int]) -> tuple[Any, Any]:
     """What a model of that kind learns from."""
     name, _, n_classes = kind
-    if name in PIPELINES:
-        return TEXTS, [0, 1] * (len(TEXTS) // 2)
+    if name in PIPELINES or name == "Rejector of texts":
+        return TEXTS * 2, [0, 1] * len(TEXTS)
     X, y = make_problem(40, n_classes=n_classes)
     if name == "many labels":
         return X, [(label, 0) if label else () for label in y]
@@ -127,6 +135,8 @@ class HostileModelFiles:
             )
             if name in PIPELINES:
                 model = make_pipeline(PIPELINES[name](), model)
+            elif name in WRAPPERS:
+                model = WRAPPERS[name](model)
             save_model(fit(model, *problem_of(kind)), self.path)
             self.saved[kind] = opened(self.path)
         rewritten(self.path, *self.saved[kind])

@@ -119,13 +119,14 @@ def is_normalizer(step: Any) -> bool:
 def opened_model(
     model: str, sources: list[Source], options: ReadingOptions, *,
     labelled: bool = True, has_labels: bool | None = None,
+    refused: Mapping[str, str] | None = None,
 ) -> tuple[Learner, OpenCorpus, Any]:  # fmt: skip
     """Return the learner of a model, a function that opens files for it, and the earlier steps.
 
     The steps are None if the model is not a pipeline. `labelled` and `has_labels` are as for
-    `DocumentForm`.
+    `DocumentForm`, `refused` as for `load_learner`.
     """
-    learner, steps = load_learner(model)
+    learner, steps = load_learner(model, refused=refused)
     step = None if steps is None else steps[-1]
     # A model of svmlight text reads all text files as svmlight text, regardless of their names.
     form = "svmlight" if step is None else options.format

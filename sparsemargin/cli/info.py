@@ -231,6 +231,7 @@ def _model_facts(figures: dict[str, Any]) -> dict[str, str]:
     return {
         "classifier": f"{figures['class']}, of sparsemargin {figures['library']}",
         **({"steps before": ", ".join(figures["steps"])} if figures.get("steps") else {}),
+        **({"around it": ", ".join(figures["wrappers"])} if "wrappers" in figures else {}),
         "many labels a row" if figures["many_labels"] else "classes": listed(figures["classes"]),
         "features": f"{figures['n_features']:,}",
         **({"support rows": f"{figures['n_support']:,}"} if "n_support" in figures else {}),

@@ -60,6 +60,10 @@ _EXPLAINED = b"row\tlabel\tfeature\tadds\n"
 _LINE_ENDS = str.maketrans({"\n": "\\n", "\r": "\\r"})
 
 _UNKNOWN = b"unknown"
+_REFUSED = {
+    "Rejector": "Pass --reject, with the share of errors that it allows, to print unknown for the "
+    "rows that it rejects. Or predict in Python with load_model."
+}
 _OUTPUT, _OTHERS = "(output)", "(others)"
 
 
@@ -111,9 +115,13 @@ def command(
         )
     sources = open_sources(files)
     check_apart(sources)
+    # A Rejector's predictions are those of the model in it only if the command rejects rows, or
+    # prints something else than predictions.
+    others = (max_error, n_explained, threshold, top_k)
     learner, opened, before = opened_model(
-        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled
-    )
+        model, sources, ReadingOptions.of(reading), labelled=False, has_labels=labelled,
+        refused=_REFUSED if others == (None,) * len(others) else None,
+    )  # fmt: skip
     predictor = Predictor(learner, opened, max_error=max_error, threshold=threshold, top_k=top_k)
     lists = learner.fitted.many or top_k is not None
     texts = _texts(learner, in_table=bool(scores or proba or n_explained), lists=lists)

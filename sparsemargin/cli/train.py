@@ -234,11 +234,16 @@ def _save(options: TrainOptions, job: Job, learner: Learner) -> None:
         return
     model: Any = learner
     if job.step is not None:
-        # It imports scikit-learn, which takes a second, and svmlight text does not need it.
+        # They import scikit-learn, which takes a second, and svmlight text does not need it.
         from sparsemargin.estimators.classifiers import in_pipeline
+        from sparsemargin.tasks.text_classifier import TextClassifier
 
-        name = "normalizer" if job.kind == "cells" else "vectorizer"
-        model = in_pipeline(name, job.step, learner)
+        if job.kind == "cells":
+            model = in_pipeline("normalizer", job.step, learner)
+        else:
+            reading = options.reading
+            text = list(reading.text) if len(reading.text) > 1 else reading.text[0]
+            model = TextClassifier.of_parts(job.step, learner, text=text, missing=reading.missing)
     try:
         save_model(model, options.output)
     except OSError as error:

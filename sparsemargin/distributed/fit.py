@@ -185,7 +185,7 @@ def fit_distributed(
     Returns
     -------
     estimator : Classifier or sklearn.pipeline.Pipeline
-        The fitted estimator; for texts and cells a pipeline, as in `fit_text` and `fit_anndata`.
+        The fitted estimator, as of `fit_csr`, `fit_text` and `fit_anndata`.
 
     Raises
     ------
@@ -224,6 +224,7 @@ def fit_distributed(
     names = {each.name for each in fields(ShardOptions)} & arguments.keys()
     # Imported here because scikit-learn takes a second and 112 MB, and workers do not need it.
     from sparsemargin.estimators.classifiers import as_classifier, in_pipeline
+    from sparsemargin.tasks.text_classifier import TextClassifier
 
     row_maker = row_maker_of(shards, vectorizer, DocumentForm(format, text, label), params)
     more = {
@@ -234,6 +235,8 @@ def fit_distributed(
     learner = learn_shards(shards, y, options)
     if row_maker is None:
         return as_classifier(learner)
+    if row_maker.name == "vectorizer":
+        return TextClassifier.of_parts(row_maker.step, learner, text=text)
     return in_pipeline(row_maker.name, row_maker.step, learner)
 
 

@@ -5,15 +5,27 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, MetaEstimatorMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from sparsemargin._engine.state import fields, flag, part, real, require
 from sparsemargin.models.fitted.outputs import codes_of, confidence_of, rejection
 from sparsemargin.models.inputs.labels import label_text
+from sparsemargin.models.learner import Learner
 from sparsemargin.models.pipelines import parts_of
 
+# The values of model files, and their checks.
+_SCHEMA = {
+    "max_error": (real, 0.0, 1.0),
+    "threshold_": (real, -np.inf, np.inf),
+    "share_": (real, 0.0, 1.0),
+    "frozen": (flag,),
+}
 
-class Rejector(MetaEstimatorMixin, BaseEstimator):
+
+class Rejector(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """A classifier that rejects rows for which its prediction is too uncertain.
 
     A row gets a class if its confidence, the output of the predicted class, reaches a threshold.
@@ -21,11 +33,12 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
     most `max_error`. It is found on rows on which the model had not been trained, the same rows to
     which `predict_proba` is fitted. Rows of an unknown class mostly have small outputs for all
     classes, whereas probabilities sum to 1 for any row. If no threshold that accepts at least ten
-    rows has so few errors, all rows are rejected, with a warning.
+    rows has so few errors, all rows are rejected, with a warning. `score` counts rejected rows as
+    errors.
 
     Parameters
     ----------
-    estimator : classifier of this library, `AutoClassifier`, or pipeline that ends in one
+    estimator : classifier or estimator of a whole task of this library, pipeline that ends in one
         Classifier of which a clone is fitted. A fitted one in `sklearn.frozen.FrozenEstimator` is
         used without fitting it again.
     max_error : float, default=0.05
@@ -53,9 +66,8 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
 
     Examples
     --------
-    >>> from sparsemargin import AROWClassifier
+    >>> from sparsemargin import AROWClassifier, Rejector
     >>> from sparsemargin.datasets import make_zipf_text
-    >>> from sparsemargin.evaluation import Rejector
     >>> X, y = make_zipf_text(6000, n_classes=5, random_state=0)
     >>> model = Rejector(AROWClassifier(random_state=0), max_error=0.02).fit(X[:5000], y[:5000])
     >>> answers = model.predict(X[5000:])
@@ -93,21 +105,15 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         estimator = clone(self.estimator).fit(X, y, **fit_params)
         fitted = _model_of(estimator).fitted
         threshold, share = rejection(fitted, self.max_error)
-        classes, unknown = fitted.classes, self.unknown
-        # Classes from a column of a table may be str objects in an array of dtype object.
-        are_words = isinstance(classes.tolist()[0], str | bytes)
-        if unknown is None:
-            unknown = "unknown" if are_words else -1
-        unknown = np.asarray(unknown)
-        if unknown.ndim or isinstance(unknown.item(), str | bytes) != are_words:
-            raise ValueError(
-                f"unknown={self.unknown!r} is not of the type of the classes, such as "
-                f"{label_text(classes.tolist()[0])!r}. Pass such a label."
-            )
-        if unknown in classes:
-            raise ValueError(f"unknown={unknown.item()!r} is one of the classes. Pass another.")
-        self.estimator_, self.classes_, self.unknown_ = estimator, classes, unknown.item()
+        self._take(estimator)
         self.threshold_, self.share_ = threshold, share
+        return self
+
+    def _take(self, estimator: Any) -> Self:
+        """Set the fitted estimator, its classes, and the label of rejected rows."""
+        classes = _model_of(estimator).fitted.classes
+        self.unknown_ = _label_unlike(classes, self.unknown)
+        self.estimator_, self.classes_ = estimator, classes
         return self
 
     def confidence(self, X: Any) -> np.ndarray:
@@ -121,6 +127,46 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         answers = np.append(self.classes_, self.unknown_)
         return answers[np.where(confidence < self.threshold_, len(self.classes_), codes)]
 
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the outputs of the classifier, shape (n_samples,) for two classes, otherwise
+        (n_samples, n_classes)."""
+        check_is_fitted(self)
+        outputs: np.ndarray = self.estimator_.decision_function(X)
+        return outputs
+
+    def _has_probabilities(self) -> bool:
+        # It raises an AttributeError that says why there are none.
+        return callable(getattr(self, "estimator_", self.estimator).predict_proba)
+
+    @available_if(_has_probabilities)
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return the probabilities of `classes_`, also for rejected rows, shape (n_samples,
+        n_classes)."""
+        check_is_fitted(self)
+        probabilities: np.ndarray = self.estimator_.predict_proba(X)
+        return probabilities
+
+    def saved_wrapper(self) -> tuple[Any, dict[str, Any]]:
+        """Return the fitted estimator and the values that model files hold."""
+        check_is_fitted(self)
+        unknown = np.bytes_(self.unknown) if isinstance(self.unknown, bytes) else self.unknown
+        values = {name: float(getattr(self, name)) for name in _SCHEMA if name != "frozen"}
+        frozen = isinstance(self.estimator_, FrozenEstimator)
+        return _thawed(self.estimator_), {**values, "frozen": frozen, "unknown": unknown}
+
+    @classmethod
+    def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
+        """Return the rejector around a loaded estimator. Invalid values raise a ValueError."""
+        model = parts_of(inner)[1]
+        sound = isinstance(model, Learner) and not model.fitted.many
+        require(sound and not isinstance(inner, Rejector), "a Rejector has no classifier")
+        known, unknown = fields(values, _SCHEMA), part(values, "unknown")
+        unknown = unknown.item() if isinstance(unknown, np.generic) else unknown
+        inner = FrozenEstimator(inner) if known["frozen"] else inner
+        made = cls(clone(inner), max_error=known["max_error"], unknown=unknown)
+        made.threshold_, made.share_ = known["threshold_"], known["share_"]
+        return made._take(inner)
+
     def _answers(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         check_is_fitted(self)
         outputs = self.estimator_.decision_function(X)
@@ -129,6 +175,28 @@ class Rejector(MetaEstimatorMixin, BaseEstimator):
         return codes_of(fitted, outputs), confidence_of(outputs)
 
 
+def _thawed(estimator: Any) -> Any:
+    return estimator.estimator if isinstance(estimator, FrozenEstimator) else estimator
+
+
 def _model_of(estimator: Any) -> Any:
     """Return the classifier in a fitted estimator, pipeline or FrozenEstimator."""
-    return parts_of(getattr(estimator, "estimator", estimator))[1]
+    return parts_of(_thawed(estimator))[1]
+
+
+def _label_unlike(classes: np.ndarray, unknown: Any) -> Any:
+    """Return the label of rejected rows, which must be of the classes' type but none of them."""
+    # Classes from a column of a table may be str objects in an array of dtype object.
+    are_words = isinstance(classes.tolist()[0], str | bytes)
+    if unknown is None:
+        unknown = "unknown" if are_words else -1
+    label = np.asarray(unknown)
+    is_word = label.dtype.kind in "SU"
+    if label.ndim or label.dtype.kind not in "biufSU" or is_word != are_words:
+        raise ValueError(
+            f"unknown={unknown!r} is not of the type of the classes, such as "
+            f"{label_text(classes.tolist()[0])!r}. Pass such a label."
+        )
+    if label in classes:
+        raise ValueError(f"unknown={label.item()!r} is one of the classes. Pass another.")
+    return label.item()

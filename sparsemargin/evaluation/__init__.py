@@ -1,4 +1,4 @@
-"""Evaluation of fitted models: margins, strongest features, explanations, uncertain rows."""
+"""Evaluation of fitted models: margins, strongest features, explanations."""
 
 from sparsemargin._lazy import on_first_use
 

@@ -1,4 +1,3 @@
-from ..estimators.rejector import Rejector as Rejector
 from .explainer import Explanation as Explanation
 from .explanations import explain_row as explain_row
 from .weights import MarginDistribution as MarginDistribution

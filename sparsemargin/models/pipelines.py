@@ -10,9 +10,10 @@ from typing import Any
 
 def taken(estimator: Any) -> Any:
     """Return the selected estimator of a fitted `AutoClassifier` or parameter search, and the
-    pipeline in a fitted estimator of a whole task. Other estimators are returned unchanged."""
-    estimator = getattr(estimator, "best_estimator_", estimator)
-    return getattr(estimator, "pipeline_", estimator)
+    fitted pipeline of an estimator of a whole task. Other estimators are returned unchanged."""
+    for name in ("best_estimator_", "pipeline_"):
+        estimator = getattr(estimator, name, estimator)
+    return estimator
 
 
 def is_of_library(estimator: Any, name: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any, NamedTuple
 
@@ -30,6 +30,12 @@ from sparsemargin.models.kernels import Function
 from sparsemargin.models.pipelines import is_choosing, is_of_library, names_out_of, taken
 from sparsemargin.saving import steps as pipelines
 from sparsemargin.saving.values import Decoder, Encoder
+from sparsemargin.saving.wrappers import (
+    decoded_wrappers,
+    encoded_wrappers,
+    rewrapped,
+    unwrapped,
+)
 
 _FORMAT, _VERSION = "sparsemargin model", 1
 _LONGEST_MESSAGE = 500
@@ -50,7 +56,8 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
     """Save a fitted classifier of this library, or a pipeline that ends in one, to a file.
 
     `load_model` returns the same model, bit for bit, and training can be continued. For an
-    `AutoClassifier` or a search, `best_estimator_` is saved.
+    `AutoClassifier` or a search, `best_estimator_` is saved. A `Rejector` is saved with the
+    classifier or pipeline in it.
 
     The other steps of a pipeline may be this library's vectorizers and `CellNormalizer`, and
     scikit-learn's `CountVectorizer`, `TfidfVectorizer`, `HashingVectorizer`, `TfidfTransformer`,
@@ -63,7 +70,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    model : classifier, pipeline or Learner
+    model : classifier, pipeline, Rejector or Learner
         A fitted model.
     path : path
         File to write, by convention ``*.model``.
@@ -80,6 +87,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         If another thread is fitting the model.
     """
     steps: list[tuple[str, Any]] = []
+    model, wrappers = unwrapped(model)
     model = taken(model)
     if not _is_ours(model):
         steps = pipelines.steps_of(model)
@@ -94,7 +102,7 @@ def save_model(model: Any, path: str | os.PathLike[str]) -> None:
         )
     if not isinstance(model, Learner) or model.state is None:
         raise ValueError(f"This {name} is not fitted. Call fit or partial_fit first.")
-    write_model(model, path, steps)
+    write_model(model, path, steps, wrappers=wrappers)
 
 
 def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: OSError) -> None:
@@ -120,9 +128,11 @@ def set_aside(save: Callable[[str], None], path: str | os.PathLike[str], error: 
 @asks
 def write_model(
     model: Any, path: str | os.PathLike[str], steps: list[tuple[str, Any]], run: Any = None,
-    made_from: Iterable[str | os.PathLike[str]] = (),
+    made_from: Iterable[str | os.PathLike[str]] = (), wrappers: Iterable[dict[str, Any]] = (),
 ) -> None:  # fmt: skip
     """Save a fitted model and the steps of the pipeline that ends in it (empty without a pipeline).
+
+    `wrappers` are those of `unwrapped` around it.
 
     A checkpoint also has `run`, the plain values from which training is resumed. `made_from` is as
     for `replacing`.
@@ -153,6 +163,7 @@ def write_model(
         "state": encoder.encode_named(state),
         "run": encoder.encode(run, "run"),
         "pipeline": None,
+        **encoded_wrappers(list(wrappers), encoder),
     }
     if steps:
         pipeline = {"steps": pipelines.encoded(steps[:-1]), "last": steps[-1][0]}
@@ -173,6 +184,7 @@ def is_run(path: str | os.PathLike[str]) -> bool:
 
 
 def as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any, trusted: bool = False) -> Any:
+    """Return the pipeline of the encoded steps and the classifier in a file."""
     with _naming(path):
         before = pipelines.decoded(part(steps, "steps"), model.n_features_in_, trusted=trusted)
         pipeline = text.pipeline.Pipeline([*before, (part(steps, "last"), model)])
@@ -180,12 +192,28 @@ def as_pipeline(path: str | os.PathLike[str], model: Any, steps: Any, trusted: b
     return pipeline
 
 
-def load_learner(path: str | os.PathLike[str]) -> tuple[Learner, Any]:
+def as_wrapped(
+    path: str | os.PathLike[str], model: Any, wrappers: list[dict[str, Any]],
+    classes: Mapping[str, Any],
+) -> Any:  # fmt: skip
+    """Return the classifier or pipeline in a file in its wrappers, whose classes are given."""
+    with _naming(path):
+        return rewrapped(model, wrappers, classes)
+
+
+def load_learner(
+    path: str | os.PathLike[str], *, refused: Mapping[str, str] | None = None
+) -> tuple[Learner, Any]:
     """Load the learner of a classifier or pipeline, and the steps before it for texts or cells.
 
-    The steps are None, and scikit-learn is not imported, if the file holds no pipeline.
+    The steps are None, and scikit-learn is not imported, if the file holds no pipeline. Wrappers
+    are ignored, except those in `refused`, which maps their names to remedies.
     """
     loaded = load_saved(path)
+    for each in loaded.wrappers:
+        name = each["class"]
+        if refused and name in refused:
+            raise ValueError(f"{os.fspath(path)} holds a {name}. {refused[name]}")
     if loaded.steps is None:
         return loaded.learner, None
     kinds = [*pipelines.kinds_of(part(loaded.steps, "steps")), loaded.learner.classifier]
@@ -210,11 +238,14 @@ def read_summary(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the summary of a model in a file (see `summarise`), without scikit-learn.
 
     It also has ``library``, the version that wrote the file, and, for a pipeline, ``steps``, the
-    types of the steps before the model.
+    types of the steps before the model. ``wrappers`` are the types of the estimators around it,
+    the outermost first, if there are any.
     """
     loaded = load_saved(path)
     steps = {} if loaded.steps is None else {"steps": pipelines.kinds_of(loaded.steps["steps"])}
-    return {**summarise(loaded.learner), **steps, "library": loaded.library}
+    wrappers = [each["class"] for each in loaded.wrappers]
+    around = {"wrappers": wrappers} if wrappers else {}
+    return {**summarise(loaded.learner), **steps, **around, "library": loaded.library}
 
 
 def summarise(model: Any) -> dict[str, Any]:
@@ -291,12 +322,14 @@ def _names_of(state: dict[str, Any], run: Any) -> Any:
 
 class SavedModel(NamedTuple):
     """Content of a model file: the learner, the version of the library that wrote the file, the
-    encoded steps of a pipeline (None without one) and the state of a run (None if finished)."""
+    encoded steps of a pipeline (None without one), the state of a run (None if finished) and the
+    wrappers, the outermost first."""
 
     learner: Learner
     library: str
     steps: Any
     run: Any
+    wrappers: list[dict[str, Any]]
 
 
 def load_saved(path: str | os.PathLike[str]) -> SavedModel:
@@ -315,6 +348,7 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
         if steps is not None:
             steps = decoder.decode_named(steps)
             pipelines.kinds_of(part(steps, "steps"))
+        wrappers = decoded_wrappers(document, decoder)
     try:
         learner = LEARNERS[name](**parameters)
         learner.check_parameters()
@@ -326,7 +360,7 @@ def load_saved(path: str | os.PathLike[str]) -> SavedModel:
     learner.restore(fitted).n_features_in_ = fitted.space.n_features
     if names is not None:
         learner.feature_names_in_ = names  # type: ignore[attr-defined]
-    return SavedModel(learner, library, steps, run)
+    return SavedModel(learner, library, steps, run, wrappers)
 
 
 def _check_version(document: Any) -> None:

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
-from sparsemargin.estimators.classifiers import Classifier, as_classifier
-from sparsemargin.saving.model_files import as_pipeline, load_saved
+from sparsemargin.estimators.classifiers import as_classifier
+from sparsemargin.estimators.rejector import Rejector
+from sparsemargin.saving.model_files import as_pipeline, as_wrapped, load_saved
+from sparsemargin.tasks.text_classifier import TextClassifier
+
+# Classes of the estimators around a pipeline or classifier: see `sparsemargin.saving.wrappers`.
+# A name in a file is looked up here and nowhere else.
+_WRAPPERS: dict[str, Any] = {"Rejector": Rejector, "TextClassifier": TextClassifier}
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classifier:
+def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Any:
     """Load a classifier or a pipeline from a file that `save_model` wrote.
 
     Files from any origin can be loaded safely. No code in the file is run, and its content is
@@ -26,7 +33,7 @@ def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classi
 
     Returns
     -------
-    classifier or pipeline
+    classifier, pipeline or Rejector
         The model in the state in which it was saved, with the same class and parameters.
 
     Raises
@@ -40,4 +47,6 @@ def load_model(path: str | os.PathLike[str], *, trusted: bool = False) -> Classi
     """
     loaded = load_saved(path)
     model = as_classifier(loaded.learner)
-    return model if loaded.steps is None else as_pipeline(path, model, loaded.steps, trusted)
+    if loaded.steps is not None:
+        model = as_pipeline(path, model, loaded.steps, trusted)
+    return as_wrapped(path, model, loaded.wrappers, _WRAPPERS)

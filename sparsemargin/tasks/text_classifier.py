@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, get_args
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
@@ -13,13 +13,14 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from sparsemargin._checks import check_choice
+from sparsemargin._engine.state import require
 from sparsemargin.estimators.auto import fit_rows
 from sparsemargin.estimators.classifiers import CLASSIFIERS, Classifier, as_classifier
 from sparsemargin.evaluation.explainer import Explanation
 from sparsemargin.evaluation.explanations import explain_row
 from sparsemargin.evaluation.weights import top_features
 from sparsemargin.files.sources import open_sources
-from sparsemargin.models import find_algorithm
+from sparsemargin.models import Learner, find_algorithm
 from sparsemargin.models.pipelines import parts_of
 from sparsemargin.readers.text_forms import DocumentForm, Missing
 from sparsemargin.streaming.learn_texts import learn_documents, vectorizer_for
@@ -391,6 +392,45 @@ class TextClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return unknown_shares(self.vectorizer_, self.classifier_, self._texts(X))
+
+    @classmethod
+    def of_parts(cls, vectorizer: Any, learner: Learner, **settings: Any) -> Self:
+        """Return a classifier of a fitted vectorizer and a learner, with these parameters."""
+        return cls(**settings)._keep(vectorizer, as_classifier(learner))
+
+    def saved_wrapper(self) -> tuple[Any, dict[str, Any]]:
+        """Return the fitted pipeline, and the parameters that model files hold.
+
+        A vectorizer in `features` is not among them, as the pipeline has it.
+        """
+        check_is_fitted(self)
+        values = self.get_params(deep=False)
+        if not isinstance(values["features"], str):
+            values["features"] = None
+        if values["text"] is not None and not isinstance(values["text"], str):
+            values["text"] = list(values["text"])
+        return self.pipeline_, values
+
+    @classmethod
+    def restored(cls, inner: Any, values: dict[str, Any]) -> Self:
+        """Return the classifier around a loaded pipeline. Invalid values raise a ValueError.
+
+        Parameters that only `fit` uses are checked there.
+        """
+        require(isinstance(inner, Pipeline) and len(inner) == 2, "a TextClassifier has no pipeline")
+        require(values.keys() == cls().get_params().keys(), "it has other parameters")
+        model = cls(**values)
+        columns = [] if model.text is None else model.text
+        names = [columns] if isinstance(columns, str) else columns
+        sound = isinstance(names, list) and all(isinstance(each, str) for each in names)
+        require(sound, "text names no columns")
+        check_choice("missing", model.missing, get_args(Missing))
+        if model.features is None:
+            model.features = clone(inner.steps[0][1])
+        else:
+            check_choice("features", model.features, _FEATURES)
+        model.pipeline_ = inner
+        return model
 
     def _keep(self, vectorizer: Any, classifier: Classifier) -> Self:
         self.pipeline_ = Pipeline([("vectorizer", vectorizer), ("classifier", classifier)])

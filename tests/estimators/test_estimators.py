@@ -26,11 +26,11 @@ from sparsemargin import (
     MarginPerceptron,
     MaxMarginClassifier,
     PNormPerceptron,
+    Rejector,
     ROMMAClassifier,
     SecondOrderPerceptron,
 )
 from sparsemargin.estimators.validation import as_csr
-from sparsemargin.evaluation import Rejector
 from sparsemargin.kernels import RBF, Polynomial
 
 FIRST_ORDER = [

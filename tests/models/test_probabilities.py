@@ -22,6 +22,7 @@ from sparsemargin import (
     AutoClassifier,
     HigherOrderPerceptron,
     PNormPerceptron,
+    Rejector,
     SecondOrderPerceptron,
     fit_csr,
     fit_svmlight,
@@ -29,7 +30,6 @@ from sparsemargin import (
 from sparsemargin._engine.first_order import vector_blocks
 from sparsemargin._engine.fitting.progressive import ProgressiveOutputs
 from sparsemargin.datasets import make_zipf_text
-from sparsemargin.evaluation import Rejector
 from sparsemargin.models.fitted.probabilities import Calibration, Sigmoids, Window
 from sparsemargin.streaming import cached_rows
 from sparsemargin.streaming.predict import Predictor
